@@ -1,0 +1,89 @@
+"""Saturation: run all rewrite rules until nothing new appears or a limit is met."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from layoutopt.graph import Graph, Op
+from layoutopt.rules.rewrites import REWRITES
+from layoutopt.rules.rule import Refusal, RewriteRule, apply
+
+
+class StopReason(Enum):
+    """Why saturation ended."""
+
+    SATURATED = "saturated"
+    OP_LIMIT = "op limit"
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedRewrite:
+    """A rule that matched an op but would not have been sound there."""
+
+    op: int
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class EGraph:
+    """The graph with all alternatives behind its own ops.
+
+    ``origin[i]`` is the original op that op i is a way to compute (part of), ``rule[i]`` the rules
+    that made it; ops below ``original_ops`` are the model's own.
+    """
+
+    graph: Graph
+    original_ops: int
+    origin: tuple[int, ...]
+    rule: tuple[tuple[str, ...], ...]
+    superseded: frozenset[int]
+    """Ops that a normal form replaces in all but their original layout."""
+    refusals: tuple[RefusedRewrite, ...]
+    stop_reason: StopReason
+
+
+def saturate(
+    graph: Graph, rules: Sequence[RewriteRule[Any]] = REWRITES, op_limit: int = 20_000
+) -> EGraph:
+    """Add every alternative that the rules find; each (op, rule) is tried once."""
+    origin = list(range(len(graph.ops)))
+    made_by: list[tuple[str, ...]] = [()] * len(graph.ops)
+    refusals: list[RefusedRewrite] = []
+    superseded: set[int] = set()
+    seen: dict[Op, int] = {op: i for i, op in enumerate(graph.ops)}
+    original = len(graph.ops)
+    grown = graph
+    index = 0
+    stop = StopReason.SATURATED
+    while index < len(grown.ops):
+        if len(grown.ops) > op_limit:
+            stop = StopReason.OP_LIMIT
+            break
+        for rule in rules if _worth(grown, index) else ():
+            found = apply(rule, grown, index)
+            if isinstance(found, Refusal):
+                refusals.append(RefusedRewrite(origin[index], rule.name, found.reason))
+            if found is None or isinstance(found, Refusal):
+                continue
+            if rule.normal_form:
+                superseded.add(index)
+            if all(op in seen for op in found.ops):
+                continue
+            name = graph.name_of(origin[index])
+            grown = grown.extended(found.types, found.ops, [name] * len(found.ops))
+            for op in found.ops:
+                seen[op] = len(origin)
+                origin.append(origin[index])
+                made_by.append((*made_by[index], rule.name))
+        index += 1
+    return EGraph(grown, original, tuple(origin), tuple(made_by), frozenset(superseded),
+                  tuple(refusals), stop)
+
+
+def _worth(graph: Graph, index: int) -> bool:
+    """What constants compute is evaluated ahead of time and needs no other form."""
+    return not all(t in graph.constants for t in graph.ops[index].outputs)

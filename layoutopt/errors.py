@@ -1,0 +1,28 @@
+"""Errors, by who must act. Every message reads `<where>: expected <X>, but got <Y>; <next step>`."""
+
+
+class LayoutoptError(Exception):
+    """Anything that layoutopt reports to its user as one line."""
+
+    def __init__(self, where: str, expected: str, got: str, next_step: str) -> None:
+        self.where = where
+        self.expected = expected
+        self.got = got
+        self.next_step = next_step
+        super().__init__(f"{where}: expected {expected}, but got {got}; {next_step}")
+
+
+class InputError(LayoutoptError):
+    """The user gave something that cannot be worked on: a file, an option, a module."""
+
+
+class MissingProfileError(LayoutoptError):
+    """A target that nobody described."""
+
+
+class SolverError(LayoutoptError):
+    """The selection problem has no answer, or the answer does not check."""
+
+
+class LoweringError(LayoutoptError):
+    """A plan could not be written as MLIR, or IREE refuses the module that was written."""

@@ -1,0 +1,263 @@
+"""Layouts of tensors and their algebra.
+
+A layout has the attributes of ``linalg.pack``: tiles of some dims move innermost, the outer
+dims are permuted. Row-major is the identity; a transpose has no tiles.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from layoutopt.types import Array, TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a tensor of a given rank lies in memory.
+
+    ``outer_dims_perm[i]`` is the logical dim at outer position i; ``inner_dims_pos[j]`` the
+    logical dim whose tile of ``inner_tiles[j]`` elements is inner dim j.
+    """
+
+    outer_dims_perm: tuple[int, ...]
+    inner_dims_pos: tuple[int, ...] = ()
+    inner_tiles: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if sorted(self.outer_dims_perm) != list(range(len(self.outer_dims_perm))):
+            raise ValueError(f"outer_dims_perm: expected a permutation of 0..rank-1, "
+                             f"but got {self.outer_dims_perm}")
+        if len(self.inner_dims_pos) != len(self.inner_tiles) or len(
+            set(self.inner_dims_pos)
+        ) != len(self.inner_dims_pos):
+            raise ValueError(f"inner_dims_pos: expected one distinct dim per tile, "
+                             f"but got {self.inner_dims_pos} for {self.inner_tiles}")
+
+    @property
+    def rank(self) -> int:
+        """Rank of the logical tensor."""
+        return len(self.outer_dims_perm)
+
+    @property
+    def is_row_major(self) -> bool:
+        """Whether memory order is logical order."""
+        return not self.inner_tiles and self.outer_dims_perm == tuple(range(self.rank))
+
+    @property
+    def is_tiled(self) -> bool:
+        """Whether it has inner tiles: reached by a pack, left by an unpack."""
+        return bool(self.inner_tiles)
+
+    def tile_of(self, dim: int) -> int:
+        """The tile of one logical dim, 1 where it has none."""
+        if dim not in self.inner_dims_pos:
+            return 1
+        return self.inner_tiles[self.inner_dims_pos.index(dim)]
+
+    def physical_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape in memory of a tensor of logical ``shape``, padded up to whole tiles."""
+        outer = (-(-shape[d] // self.tile_of(d)) for d in self.outer_dims_perm)
+        return (*outer, *self.inner_tiles)
+
+    def physical_type(self, logical: TensorType) -> TensorType:
+        """The type in memory of a tensor of logical type."""
+        return TensorType(self.physical_shape(logical.shape), logical.element)
+
+    def size_bytes(self, logical: TensorType) -> int:
+        """Bytes in memory, padding included."""
+        return self.physical_type(logical).size_bytes
+
+    def pads(self, shape: Sequence[int]) -> bool:
+        """Whether some tile does not divide its dim."""
+        return any(shape[d] % t for d, t in zip(self.inner_dims_pos, self.inner_tiles, strict=True))
+
+    def apply(self, array: Array, padding: object = 0) -> Array:
+        """The array as it lies in memory: the NumPy meaning of this layout."""
+        widths = [(0, -n % self.tile_of(d)) for d, n in enumerate(array.shape)]
+        if any(high for _, high in widths):
+            array = np.pad(array, widths, constant_values=np.asarray(padding, array.dtype))
+        split: list[int] = []
+        for d, n in enumerate(array.shape):
+            split += [n // self.tile_of(d), self.tile_of(d)]
+        order = [2 * d for d in self.outer_dims_perm] + [2 * d + 1 for d in self.inner_dims_pos]
+        rest = [2 * d + 1 for d in range(self.rank) if d not in self.inner_dims_pos]
+        moved = array.reshape(split).transpose(*order, *rest)
+        return np.ascontiguousarray(moved.reshape(moved.shape[: len(order)]))
+
+    def undo(self, array: Array, shape: Sequence[int]) -> Array:
+        """The logical tensor of ``shape`` from its memory form; padding is dropped."""
+        position = {d: i for i, d in enumerate(self.outer_dims_perm)}
+        order: list[int] = []
+        full: list[int] = []
+        for d in range(self.rank):
+            order.append(position[d])
+            if d in self.inner_dims_pos:
+                order.append(self.rank + self.inner_dims_pos.index(d))
+            full.append(array.shape[position[d]] * self.tile_of(d))
+        whole = array.transpose(order).reshape(full)
+        return np.ascontiguousarray(whole[tuple(slice(n) for n in shape)])
+
+    def __str__(self) -> str:
+        perm = ",".join(map(str, self.outer_dims_perm))
+        if not self.inner_tiles:
+            return "row-major" if self.is_row_major else f"perm[{perm}]"
+        tiles = ",".join(
+            f"{d}:{t}" for d, t in zip(self.inner_dims_pos, self.inner_tiles, strict=True)
+        )
+        return f"perm[{perm}] tiles[{tiles}]"
+
+
+def row_major(rank: int) -> Layout:
+    """The identity layout."""
+    return Layout(tuple(range(rank)))
+
+
+def transposed(perm: Sequence[int]) -> Layout:
+    """A layout without tiles."""
+    return Layout(tuple(perm))
+
+
+def compose(outer: Layout, inner_perm: Sequence[int]) -> Layout:
+    """The layout of ``transpose(x, perm)`` that lies in memory as x does in ``outer``.
+
+    ``result[i] = x[.., perm[i], ..]``: dim i of the result is dim ``inner_perm[i]`` of x.
+    """
+    where = {d: i for i, d in enumerate(inner_perm)}
+    return Layout(
+        tuple(where[d] for d in outer.outer_dims_perm),
+        tuple(where[d] for d in outer.inner_dims_pos),
+        outer.inner_tiles,
+    )
+
+
+class ConversionKind(Enum):
+    """What it takes to get from one layout to another, cheapest first."""
+
+    NOTHING = "nothing"
+    RESHAPE = "reshape"
+    TRANSPOSE = "transpose"
+    PACK = "pack"
+    UNPACK = "unpack"
+    UNPACK_PACK = "unpack+pack"
+
+
+def conversion_kind(shape: Sequence[int], source: Layout, target: Layout) -> ConversionKind:
+    """The cheapest single conversion between two layouts of a tensor of ``shape``."""
+    if source == target:
+        return ConversionKind.NOTHING
+    if same_memory(shape, source, target):
+        return ConversionKind.RESHAPE
+    if not source.is_tiled and not target.is_tiled:
+        return ConversionKind.TRANSPOSE
+    if not source.is_tiled:
+        return ConversionKind.PACK
+    return ConversionKind.UNPACK_PACK if target.is_tiled else ConversionKind.UNPACK
+
+
+Run = tuple[int, int]
+"""A stretch of memory order: (stride in row-major elements, count)."""
+
+
+def same_memory(shape: Sequence[int], source: Layout, target: Layout) -> bool:
+    """Whether both layouts put every element at the same address (unit dims move freely)."""
+    if source.pads(shape) or target.pads(shape):
+        return source == target
+    return memory_runs(shape, source) == memory_runs(shape, target)
+
+
+def memory_runs(shape: Sequence[int], layout: Layout) -> tuple[Run, ...]:
+    """Memory order, outermost first, as merged runs over the row-major index of the tensor."""
+    strides = row_major_strides(shape)
+    runs = [
+        (strides[d] * layout.tile_of(d), -(-shape[d] // layout.tile_of(d)))
+        for d in layout.outer_dims_perm
+    ] + [(strides[d], t) for d, t in zip(layout.inner_dims_pos, layout.inner_tiles, strict=True)]
+    merged: list[Run] = []
+    for stride, count in runs:
+        if count == 1:
+            continue
+        if merged and merged[-1][0] == stride * count:
+            merged[-1] = (stride, merged[-1][1] * count)
+        else:
+            merged.append((stride, count))
+    return tuple(merged)
+
+
+def layout_of_runs(shape: Sequence[int], runs: Sequence[Run]) -> Layout | None:
+    """The layout of a tensor of ``shape`` with this memory order, None where none has it.
+
+    The inverse of ``memory_runs``, also for another shape of as many elements: this is how a
+    layout passes through a reshape.
+    """
+    strides = row_major_strides(shape)
+    pieces: list[tuple[int, int, int]] = []  # logical dim, tile below the piece, count
+    for stride, count in runs:
+        found = _split_run(shape, strides, stride, count)
+        if found is None:
+            return None
+        pieces += found
+    outer: list[int] = []
+    inner: list[tuple[int, int]] = []
+    for d, below, count in pieces:
+        if below * count == shape[d] and not inner and d not in outer:
+            outer.append(d)
+        elif below == 1 and d in outer and d not in dict(inner):
+            inner.append((d, count))
+        else:
+            return None
+    below_of = {d: below for d, below, count in pieces if below * count == shape[d]}
+    if any(below_of[d] != dict(inner).get(d, 1) for d in outer):
+        return None
+    units = [d for d, n in enumerate(shape) if n == 1]
+    for d in units:
+        outer.insert(next((i for i, o in enumerate(outer) if o > d), len(outer)), d)
+    if len(outer) != len(shape):
+        return None
+    return Layout(tuple(outer), tuple(d for d, _ in inner), tuple(t for _, t in inner))
+
+
+def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Elements between neighbours along each dim, in row-major order."""
+    strides = [1] * len(shape)
+    for d in range(len(shape) - 2, -1, -1):
+        strides[d] = strides[d + 1] * shape[d + 1]
+    return tuple(strides)
+
+
+def _split_run(
+    shape: Sequence[int], strides: Sequence[int], stride: int, count: int
+) -> list[tuple[int, int, int]] | None:
+    """A run as pieces (dim, tile below, count) that each lie within one dim, outermost first."""
+    pieces: list[tuple[int, int, int]] = []
+    low, rest = stride, count
+    for d in range(len(shape) - 1, -1, -1):
+        if rest == 1:
+            break
+        end = strides[d] * shape[d]
+        if shape[d] == 1 or not strides[d] <= low < end:
+            continue
+        room = end // low
+        if low % strides[d] or end % low:
+            return None
+        step = min(room, rest)
+        if rest % step or (step < rest and step != room):
+            return None
+        pieces.insert(0, (d, low // strides[d], step))
+        low, rest = low * step, rest // step
+    return pieces if rest == 1 else None
+
+
+def moved_bytes(logical: TensorType, source: Layout, target: Layout) -> int:
+    """Bytes that a conversion reads and writes, zero where memory stays as it is."""
+    if conversion_kind(logical.shape, source, target) in (
+        ConversionKind.NOTHING, ConversionKind.RESHAPE,
+    ):
+        return 0
+    return source.size_bytes(logical) + target.size_bytes(logical)
+
+

@@ -1,0 +1,106 @@
+"""One candidate, ready to be compiled and timed: its MLIR, its flags, its real inputs and outputs."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from layoutopt.runtime.element import Array
+
+PROTOCOL = 1
+"""Version of the timing protocol. It is part of every key: a new protocol makes old prices void."""
+
+_SSA_NAME = re.compile(r"%[\w$.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A value that comes into the candidate: its name in the body, as `%x0`, and its MLIR type."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A value that the candidate gives back: its name in the body and its MLIR type."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Arrays to run a candidate on, and what must come out.
+
+    `tolerance` is the largest absolute error allowed, relative to the largest expected magnitude.
+    """
+
+    arguments: tuple[Array, ...]
+    weights: tuple[Array, ...]
+    results: tuple[Array, ...]
+    tolerance: float
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A candidate in the form that is compiled.
+
+    `weights` become parameters that are loaded, and packed where the compiler wants that, once
+    before timing; `arguments` are passed on each call. `body` is MLIR op lines that use the names of
+    both and define those of `results`. `flags` are all flags of `iree-compile`. `case` makes the
+    arrays; it is called only where the candidate is really measured.
+    """
+
+    arguments: tuple[Operand, ...]
+    weights: tuple[Operand, ...]
+    body: str
+    results: tuple[Result, ...]
+    flags: tuple[str, ...]
+    case: Callable[[], Case] = field(compare=False, repr=False)
+    prelude: str = ""
+
+    @cached_property
+    def text(self) -> str:
+        """Canonical text: the same for candidates that differ in value names only."""
+        function = self.function("candidate", "weight")
+        return f"{self.prelude.strip()}\n{function}" if self.prelude.strip() else function
+
+    def key(self, target_fingerprint: str, iree_version: str) -> str:
+        """Address of this candidate's price on one target: sha256 in hex."""
+        parts = (str(PROTOCOL), target_fingerprint, iree_version, *self.flags, self.text)
+        digest = hashlib.sha256()
+        for part in parts:
+            coded = part.encode()
+            digest.update(len(coded).to_bytes(8, "little") + coded)
+        return digest.hexdigest()
+
+    def function(self, name: str, weight_prefix: str) -> str:
+        """Text of the globals and the function; global `<weight_prefix>_<i>` holds weight i."""
+        lines = [
+            f'util.global private @{weight_prefix}_{index} = #stream.parameter.named<"weights"::'
+            f'"{weight_prefix}_{index}"> : {weight.type}'
+            for index, weight in enumerate(self.weights)
+        ]
+        arguments = ", ".join(f"{operand.name}: {operand.type}" for operand in self.arguments)
+        types = ", ".join(result.type for result in self.results)
+        lines.append(f"func.func @{name}({arguments}) -> ({types}) {{")
+        lines += [
+            f"  {weight.name} = util.global.load @{weight_prefix}_{index} : {weight.type}"
+            for index, weight in enumerate(self.weights)
+        ]
+        body = textwrap.dedent(self.body.strip("\n"))
+        lines += [f"  {line.rstrip()}" for line in body.splitlines() if line.strip()]
+        names = ", ".join(result.name for result in self.results)
+        lines += [f"  return {names} : {types}", "}"]
+        return _rename_values("\n".join(lines))
+
+
+def _rename_values(text: str) -> str:
+    """Number the value names in order of appearance, so that equal candidates read equal."""
+    names: dict[str, str] = {}
+    return _SSA_NAME.sub(lambda match: names.setdefault(match[0], f"%v{len(names)}"), text)

@@ -1,0 +1,131 @@
+"""The only module that imports `iree.runtime`: untyped values come in here and stop here."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from iree import runtime as iree
+
+from layoutopt.runtime.element import Array
+
+FUNCTION_DECLARATION = "iree.abi.declaration"
+
+
+class Device:
+    """An open device. `local-task` gets `threads` workers; other URIs go to IREE as they are."""
+
+    def __init__(self, uri: str, threads: int) -> None:
+        if uri.startswith("local-task"):
+            iree.flags.parse_flags(f"--task_topology_group_count={threads}")
+        self._device: Any = iree.get_device(uri)
+        self._instance: Any = iree.VmInstance()
+
+    def load(
+        self,
+        module: Path,
+        parameters: Mapping[str, Array] | None = None,
+        parameter_files: Sequence[tuple[str, Path]] = (),
+    ) -> Program:
+        """Load a module and run its initializers.
+
+        `parameters` are the entries of scope "weights"; `parameter_files` are (scope, archive).
+        """
+        providers = []
+        kept = {
+            name: np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+            for name, array in (parameters or {}).items()
+        }
+        if kept:
+            index: Any = iree.ParameterIndex()
+            for name, flat in kept.items():
+                index.add_buffer(name, flat)
+            providers.append(index.create_provider("weights"))
+        for scope, path in parameter_files:
+            index = iree.ParameterIndex()
+            index.load(str(path))
+            providers.append(index.create_provider(scope))
+        modules: list[Any] = [iree.create_hal_module(self._instance, self._device)]
+        if providers:
+            modules.append(iree.create_io_parameters_module(self._instance, *providers))
+        loaded: Any = iree.VmModule.mmap(self._instance, str(module))
+        context: Any = iree.VmContext(self._instance, [*modules, loaded])
+        return Program(self._device, context, loaded, kept)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A loaded module. `parameters` keeps their memory alive as long as the module."""
+
+    device: Any
+    context: Any
+    module: Any
+    parameters: Mapping[str, Array]
+
+    def prepare(self, function: str, arguments: Sequence[Array]) -> Call:
+        """Put the arguments on the device; the call can then be made any number of times."""
+        found: Any = self.module.lookup_function(function)
+        if found is None:
+            raise LookupError(f"no function {function}")
+        packed: Any = iree.VmVariantList(len(arguments))
+        for array in arguments:
+            view: Any = iree.asdevicearray(self.device, np.asarray(array, order="C"))
+            packed.push_ref(view._buffer_view)
+        return Call(self.device, self.context, found, packed)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function with its arguments in place."""
+
+    device: Any
+    context: Any
+    function: Any
+    arguments: Any
+
+    def run(self) -> tuple[Array, ...]:
+        """Call once and copy the results to the host."""
+        results: Any = iree.VmVariantList(1)
+        self.context.invoke(self.function, self.arguments, results)
+        arrays = []
+        for index in range(len(results)):
+            view: Any = results.get_as_object(index, iree.HalBufferView)
+            arrays.append(np.array(iree.DeviceArray(self.device, view).to_host()))
+        return tuple(arrays)
+
+    def time_ns(self, calls: int) -> float:
+        """Mean wall time of `calls` calls in nanoseconds, results made and dropped."""
+        invoke, function, arguments = self.context.invoke, self.function, self.arguments
+        results = iree.VmVariantList
+        clock = time.perf_counter_ns
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            started = clock()
+            for _ in range(calls):
+                invoke(function, arguments, results(1))
+            return (clock() - started) / calls
+        finally:
+            if collecting:
+                gc.enable()
+
+
+def read_declarations(module: Path) -> tuple[tuple[str, str], ...]:
+    """Return (name, declaration) of each function that `module` exports, in file order.
+
+    The declaration is the line that the compiler left, such as
+    `sync func @main(%input0: tensor<4xf32>) -> (%output0: tensor<4xf32>)`; empty where it left none.
+    """
+    loaded: Any = iree.VmModule.mmap(iree.VmInstance(), str(module))
+    found = []
+    for name in loaded.function_names:
+        function: Any = loaded.lookup_function(name)
+        if function is None or name.startswith("__"):
+            continue
+        found.append((str(name), str(function.reflection.get(FUNCTION_DECLARATION, ""))))
+    return tuple(found)

@@ -1,0 +1,47 @@
+"""What became of a candidate: its samples, or the reason why it was refused."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Outcome(Enum):
+    """How measuring ended. Everything but OK is a refusal."""
+
+    OK = "ok"
+    COMPILE_ERROR = "compile-error"
+    COMPILE_CRASH = "compile-crash"
+    COMPILE_TIMEOUT = "compile-timeout"
+    RUN_ERROR = "run-error"
+    RUN_CRASH = "run-crash"
+    RUN_TIMEOUT = "run-timeout"
+    MISMATCH = "mismatch"
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """Time per call in nanoseconds, the cost of an empty call already taken off."""
+
+    outcome: Outcome
+    samples_ns: tuple[int, ...]
+    reason: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """The candidate compiled, ran and gave the expected numbers."""
+        return self.outcome is Outcome.OK
+
+    @property
+    def median_ns(self) -> int:
+        """Median time per call; asks for `ok`."""
+        return round(statistics.median(self.samples_ns))
+
+    @property
+    def spread(self) -> float:
+        """Interquartile range over the median: 0.02 is 2 %. Zero with fewer than two samples."""
+        if len(self.samples_ns) < 2:
+            return 0.0
+        low, median, high = statistics.quantiles(self.samples_ns, n=4, method="inclusive")
+        return (high - low) / median if median else 0.0

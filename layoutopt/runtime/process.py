@@ -1,0 +1,141 @@
+"""Run a tool as a subprocess that can always be ended: whole, on time, on Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import IO
+
+from layoutopt.errors import InputError
+
+ERROR_TEXT_BYTES = 1 << 20
+"""How much of a tool's stderr is read: a compiler may print a whole module beside its error."""
+
+
+class Ended(Enum):
+    """How a process ended."""
+
+    OK = "ok"
+    ERROR = "error"
+    CRASH = "crash"
+    TIMEOUT = "timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRun:
+    """One finished run: how it ended, what it printed, wall time in seconds."""
+
+    ended: Ended
+    signal_name: str
+    stdout: str
+    stderr: str
+    seconds: float
+
+
+_running: set[subprocess.Popen[bytes]] = set()
+_running_lock = threading.Lock()
+
+
+def find_tool(name: str) -> str:
+    """Return the path of an IREE tool: beside this Python first, then on PATH."""
+    beside = Path(sys.executable).with_name(name)
+    if os.access(beside, os.X_OK):
+        return str(beside)
+    if found := shutil.which(name):
+        return found
+    raise InputError(
+        name, "the tool beside this Python or on PATH", "nothing", "pip install layoutopt"
+    )
+
+
+def run_tool(
+    command: Sequence[str], timeout_s: float, environment: dict[str, str] | None = None
+) -> ToolRun:
+    """Run `command` in its own process group and wait; on timeout the whole group is killed."""
+    started = time.monotonic()
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            env=environment,
+            start_new_session=True,
+        )
+        with _running_lock:
+            _running.add(process)
+        try:
+            limit_cpu(process.pid, timeout_s)
+            process.wait(timeout_s)
+            timed_out = False
+        except subprocess.TimeoutExpired:
+            timed_out = True
+            kill_group(process)
+        except BaseException:
+            kill_group(process)
+            raise
+        finally:
+            with _running_lock:
+                _running.discard(process)
+        ended, name = (Ended.TIMEOUT, "") if timed_out else how_ended(process.returncode)
+        seconds = time.monotonic() - started
+        return ToolRun(ended, name, _text(out, None), _text(err, ERROR_TEXT_BYTES), seconds)
+
+
+def how_ended(returncode: int) -> tuple[Ended, str]:
+    """Tell an error from a crash, and name the signal of a crash.
+
+    A tool behind a Python or shell wrapper reports a signal n as the exit status 256 - n or 128 + n.
+    """
+    if returncode == 0:
+        return Ended.OK, ""
+    if 0 < returncode <= 128:
+        return Ended.ERROR, ""
+    number = -returncode if returncode < 0 else min(256 - returncode, returncode - 128)
+    try:
+        return Ended.CRASH, signal.Signals(number).name
+    except ValueError:
+        return Ended.ERROR, ""
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill the process and everything it started, and reap it."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def kill_running() -> None:
+    """Kill every tool that runs now, in whatever thread it was started."""
+    with _running_lock:
+        processes = tuple(_running)
+    for process in processes:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def limit_cpu(pid: int, timeout_s: float) -> None:
+    """Bound the CPU time of a tool, for the case that nobody is left to watch the clock."""
+    try:
+        from resource import RLIMIT_CPU, prlimit  # noqa: PLC0415  (Linux only)
+    except ImportError:
+        return
+    seconds = int(timeout_s * ((os.cpu_count() or 1) + 1)) + 10
+    with suppress(ProcessLookupError, PermissionError, ValueError):
+        prlimit(pid, RLIMIT_CPU, (seconds, seconds))
+
+
+def _text(file: IO[bytes], limit: int | None) -> str:
+    file.seek(0)
+    return file.read(-1 if limit is None else limit).decode(errors="replace")

@@ -1,0 +1,86 @@
+"""How often to call, and when to stop: pure decisions over times in nanoseconds."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """How a candidate is timed.
+
+    One sample is the mean of enough calls to fill `sample_ns`. Samples of all candidates of a module
+    alternate in random order, so that a slow moment of the machine hits all alike. Sampling ends
+    when the 95 % confidence interval of the median is narrower than `precision` of it, when the
+    candidate used `budget_ns`, after `most_samples`, or, for a cliff, as soon as its fastest sample
+    is `cliff` times the best median of its group. Before each sample `evict_bytes` of other memory
+    are read, so that weights come from where they are inside a large model; 0 leaves caches warm.
+    """
+
+    precision: float = 0.02
+    budget_ns: int = 250_000_000
+    sample_ns: int = 1_000_000
+    fewest_samples: int = 3
+    most_samples: int = 41
+    cliff: float = 4.0
+    cliff_samples: int = 2
+    evict_bytes: int = 0
+    seed: int = 0
+
+
+def calls_per_sample(call_ns: float, protocol: Protocol) -> int:
+    """Calls that fill one sample; one where a call is long enough by itself."""
+    return max(1, math.ceil(protocol.sample_ns / max(call_ns, 100.0)))
+
+
+def empty_call_ns(one_dispatch_ns: float, two_dispatches_ns: float) -> float:
+    """Cost of a call with no dispatch in it, extrapolated from one and two tiny dispatches.
+
+    What a dispatch itself costs to launch stays in the price: a model pays it too.
+    """
+    launch = max(0.0, two_dispatches_ns - one_dispatch_ns)
+    return max(0.0, one_dispatch_ns - launch)
+
+
+def median_interval(samples: Sequence[float]) -> tuple[float, float]:
+    """95 % confidence interval of the median from order statistics (binomial, normal approximation).
+
+    Hahn and Meeker, Statistical Intervals (1991), section 5.2. Fewer than six samples give no
+    interval of that confidence: their range is returned.
+    """
+    ordered = sorted(samples)
+    count = len(ordered)
+    if count < 6:
+        return ordered[0], ordered[-1]
+    half = 1.96 * math.sqrt(count) / 2
+    low = max(0, math.floor(count / 2 - half))
+    high = min(count - 1, math.ceil(count / 2 + half) - 1)
+    return ordered[low], ordered[high]
+
+
+def is_precise(samples: Sequence[float], precision: float) -> bool:
+    """The interval of the median is narrower than `precision` of the median."""
+    if len(samples) < 6:
+        return False
+    low, high = median_interval(samples)
+    return high - low <= precision * statistics.median(samples)
+
+
+def is_finished(
+    samples: Sequence[float], spent_ns: float, best_ns: float | None, protocol: Protocol
+) -> bool:
+    """Whether a candidate needs no more samples; `best_ns` is the best median of its group."""
+    count = len(samples)
+    if count == 0:
+        return False
+    beaten = best_ns is not None and min(samples) > protocol.cliff * best_ns
+    if beaten and count >= protocol.cliff_samples:
+        return True
+    if count < protocol.fewest_samples:
+        return False
+    if spent_ns >= protocol.budget_ns or count >= protocol.most_samples:
+        return True
+    return is_precise(samples, protocol.precision)

@@ -1,0 +1,131 @@
+"""What a structured op computes for one point of its iteration domain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+CASTS = ("arith.extf", "arith.truncf", "arith.extsi", "arith.extui", "arith.trunci",
+         "arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.fptoui", "arith.index_cast",
+         "arith.bitcast")
+_WIDENING = ("arith.extf", "arith.extsi")
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarOp:
+    """One op of a body, with one result.
+
+    ``operands`` number the body's values: its block arguments first, then the results of its
+    ops. ``attributes`` are (name, MLIR text) pairs, sorted by name.
+    """
+
+    name: str
+    operands: tuple[int, ...]
+    type: str
+    attributes: tuple[tuple[str, str], ...] = ()
+
+    def attribute(self, name: str) -> str:
+        """The text of one attribute."""
+        return dict(self.attributes)[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The region of a structured op: arguments (inputs, then inits), ops, yielded values."""
+
+    arguments: tuple[str, ...]
+    ops: tuple[ScalarOp, ...]
+    yields: tuple[int, ...]
+
+    def used(self, value: int) -> bool:
+        """Whether any op reads the value or it is yielded."""
+        return value in self.yields or any(value in op.operands for op in self.ops)
+
+    def op_of(self, value: int) -> ScalarOp | None:
+        """The op that makes a value, None for a block argument."""
+        return None if value < len(self.arguments) else self.ops[value - len(self.arguments)]
+
+    @property
+    def reads_index(self) -> bool:
+        """Whether the body looks at its position (``linalg.index``)."""
+        return any(op.name == "linalg.index" for op in self.ops)
+
+    def with_index_dims(self, new_dim: dict[int, int]) -> Body:
+        """The same body where ``linalg.index`` dims are renumbered."""
+        def renumber(op: ScalarOp) -> ScalarOp:
+            if op.name != "linalg.index":
+                return op
+            return replace(op, attributes=(("dim", str(new_dim[int(op.attribute("dim"))])),))
+        return replace(self, ops=tuple(map(renumber, self.ops)))
+
+
+def copy_body(element: str) -> Body:
+    """Yields the one input."""
+    return Body((element, element), (), (0,))
+
+
+def fill_body(value: str, element: str) -> Body:
+    """Yields a constant."""
+    return Body((element,), (ScalarOp("arith.constant", (), element, (("value", value),)),), (1,))
+
+
+def contraction_body(lhs: str, rhs: str, out: str) -> Body:
+    """``out + widen(lhs) * widen(rhs)`` in the type of ``out``."""
+    floating = out in ("f64", "f32", "f16", "bf16")
+    ops: list[ScalarOp] = []
+    factors = []
+    for position, element in enumerate((lhs, rhs)):
+        if element == out:
+            factors.append(position)
+        else:
+            ops.append(ScalarOp("arith.extf" if floating else "arith.extsi", (position,), out))
+            factors.append(2 + len(ops))
+    suffix = "f" if floating else "i"
+    ops.append(ScalarOp(f"arith.mul{suffix}", tuple(factors), out))
+    ops.append(ScalarOp(f"arith.add{suffix}", (2, 2 + len(ops)), out))
+    return Body((lhs, rhs, out), tuple(ops), (2 + len(ops),))
+
+
+def is_copy(body: Body) -> bool:
+    """Whether the body yields its only input unchanged."""
+    return len(body.arguments) == 2 and body.yields == (0,)
+
+
+def is_contraction(body: Body) -> bool:
+    """Whether the body is ``out + a * b``, with widening casts of a and b allowed."""
+    if len(body.arguments) != 3 or len(body.yields) != 1:
+        return False
+    add = body.op_of(body.yields[0])
+    if add is None or add.name not in ("arith.addf", "arith.addi") or 2 not in add.operands:
+        return False
+    other = add.operands[1] if add.operands[0] == 2 else add.operands[0]
+    product = body.op_of(other)
+    if product is None or product.name not in ("arith.mulf", "arith.muli"):
+        return False
+    return sorted(_uncast(body, value) for value in product.operands) == [0, 1]
+
+
+def is_exact_contraction(body: Body) -> bool:
+    """Whether MLIR's named contraction ops mean exactly this body.
+
+    A named op widens both factors to the result's type and multiplies there.
+    """
+    if not is_contraction(body):
+        return False
+    out = body.arguments[2]
+    return all(op.type == out for op in body.ops) and all(
+        not op.attributes or op.name in _WIDENING or dict(op.attributes).keys() <= {
+            "fastmath", "overflowFlags"} for op in body.ops)
+
+
+def combiner(body: Body) -> str | None:
+    """The op that folds one input into the accumulator, for ``out = op(in, out)`` alone."""
+    if len(body.ops) != 1 or len(body.yields) != 1 or body.yields[0] != len(body.arguments):
+        return None
+    operands = body.ops[0].operands
+    accumulator = len(body.arguments) - 1
+    return body.ops[0].name if len(operands) == 2 and set(operands) == {0, accumulator} else None
+
+
+def _uncast(body: Body, value: int) -> int:
+    op = body.op_of(value)
+    return op.operands[0] if op is not None and op.name in _WIDENING else value

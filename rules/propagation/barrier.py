@@ -1,0 +1,25 @@
+"""Ops that take and give row-major tensors only: what the graph cannot see through."""
+
+from __future__ import annotations
+
+from layoutopt.graph import Op
+from layoutopt.layout import Layout
+from layoutopt.rules.rule import Assignment, Physical, Refusal
+from layoutopt.types import TensorType
+
+
+class BarrierLayouts:
+    """The propagation rule of opaque ops."""
+
+    name = "barrier-layouts"
+
+    def propagate(
+        self, op: Op, types: tuple[TensorType, ...], tensor: int, layout: Layout
+    ) -> Assignment | Refusal:
+        """Row-major all round."""
+        return Refusal("expected row-major at an op that the graph cannot see through, "
+                       f"but got {layout}")
+
+    def relayout(self, op: Op, layouts: Assignment, physical: Physical) -> Refusal | None:
+        """An opaque op is never moved."""
+        return Refusal("expected an op that the graph can see through, but it is opaque")

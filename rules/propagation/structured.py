@@ -1,0 +1,178 @@
+"""Layouts through a structured op.
+
+    generic(maps) over x:L, y:L', ...   ->   generic(maps') over the memory forms
+
+Every permutation of an operand's dims is a permutation of its map's results, so any mix of
+untiled layouts has a form. A tile of an operand's dim is a tile of the iteration dim that
+stands there alone: ``d -> tile * outer + inner``; operands that read ``d`` in a sum, or do not
+tile it, read ``tile * outer + inner``. Sound because only the order of visiting points changes,
+and reductions here are of associative, commutative operations (reassociation of floats).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from layoutopt.affine import Affine, IndexMap, affine, plain_map
+from layoutopt.graph import FromTensor, Init, IteratorType, Structured
+from layoutopt.layout import Layout
+from layoutopt.rules.rule import Assignment, Physical, Refusal
+from layoutopt.types import TensorType
+
+
+class StructuredLayouts:
+    """The propagation rule of linalg ops, named and generic."""
+
+    name = "structured-layouts"
+
+    def propagate(
+        self, op: Structured, types: tuple[TensorType, ...], tensor: int, layout: Layout
+    ) -> Assignment | Refusal:
+        """Order every operand as ``layout`` orders the iteration dims; tiles go along."""
+        tensors = (*op.sources, *op.results)
+        given = op.maps[tensors.index(tensor)]
+        rank: dict[int, int] = {}
+        for d in layout.outer_dims_perm:
+            for loop in given[d].dims:
+                rank.setdefault(loop, len(rank))
+        tiles: list[tuple[int, int]] = []
+        for d, tile in zip(layout.inner_dims_pos, layout.inner_tiles, strict=True):
+            loop_dim = given[d].plain_dim
+            if loop_dim is None:
+                return Refusal(f"expected a tiled dim to be one plain loop, but dim {d} is "
+                               f"'{given[d]}'")
+            tiles.append((loop_dim, tile))
+        found: dict[int, Layout] = {tensor: layout}
+        for other, index_map in zip(tensors, op.maps, strict=True):
+            if other in found:
+                continue
+            found[other] = _ordered(index_map, rank, tiles, types[other].shape)
+        for init in op.inits:
+            if isinstance(init, FromTensor):
+                result = op.results[op.inits.index(init)]
+                found.setdefault(init.tensor, found[result])
+        return found
+
+    def relayout(self, op: Structured, layouts: Assignment, physical: Physical) -> Refusal | None:
+        """Add the op over the memory forms of its operands."""
+        operands = (*op.sources, *op.results)
+        for result, init in zip(op.results, op.inits, strict=True):
+            if isinstance(init, FromTensor) and layouts[init.tensor] != layouts[result]:
+                return Refusal("expected init and result in one layout, but they differ")
+        loops = _loops(op, [layouts[t] for t in operands], physical.types)
+        if isinstance(loops, Refusal):
+            return loops
+        tile, outer, inner = loops
+        maps = tuple(
+            _relaid_map(m, layouts[t], tile, outer, inner)
+            for t, m in zip(operands, op.maps, strict=True)
+        )
+        order = _loop_order(op, maps, outer, inner)
+        renumber = {old: new for new, old in enumerate(order)}
+        sizes = {outer[d]: -(-n // tile.get(d, 1)) for d, n in enumerate(op.domain)}
+        sizes |= {inner[d]: tile[d] for d in inner}
+        kind = {outer[d]: op.iterators[d] for d in outer} | {
+            inner[d]: op.iterators[d] for d in inner
+        }
+        physical.builder.add(
+            replace(
+                op,
+                sources=tuple(physical.tensor(t, layouts[t]) for t in op.sources),
+                inits=tuple(_relaid_init(i, layouts, physical) for i in op.inits),
+                results=tuple(physical.tensor(t, layouts[t]) for t in op.results),
+                domain=tuple(sizes[d] for d in order),
+                iterators=tuple(kind[d] for d in order),
+                maps=tuple(tuple(f.renamed(renumber) for f in m) for m in maps),
+                body=op.body.with_index_dims({d: renumber[outer[d]] for d in outer}),
+            )
+        )
+        return None
+
+
+def _ordered(
+    index_map: IndexMap, rank: dict[int, int], tiles: list[tuple[int, int]],
+    shape: tuple[int, ...],
+) -> Layout:
+    """Dims sorted by the loops they belong to; loops that are not ranked keep their place."""
+    keys: list[tuple[int, int]] = []
+    last = -1
+    for d, form in enumerate(index_map):
+        ranks = [rank[loop] for loop in form.dims if loop in rank]
+        last = min(ranks) if ranks else last if shape[d] != 1 else len(rank)
+        keys.append((last, d))
+    perm = tuple(d for _, d in sorted(keys))
+    inner = []
+    for loop, tile in tiles:
+        at = [d for d, form in enumerate(index_map) if form.plain_dim == loop]
+        inner += [(at[0], tile)] if at else []
+    return Layout(perm, tuple(d for d, _ in inner), tuple(t for _, t in inner))
+
+
+def _loops(
+    op: Structured, layouts: list[Layout], types: tuple[TensorType, ...]
+) -> tuple[dict[int, int], dict[int, int], dict[int, int]] | Refusal:
+    """The tile of each tiled loop, and the numbers of all outer and of the inner loops."""
+    tile: dict[int, int] = {}
+    for index_map, layout in zip(op.maps, layouts, strict=True):
+        for d, size in zip(layout.inner_dims_pos, layout.inner_tiles, strict=True):
+            loop = index_map[d].plain_dim
+            if loop is None:
+                return Refusal(f"expected a tiled dim to be one plain loop, but dim {d} is "
+                               f"'{index_map[d]}'")
+            if tile.setdefault(loop, size) != size:
+                return Refusal(f"expected one tile for loop d{loop}, but got {tile[loop]} "
+                               f"and {size}")
+    for loop, size in tile.items():
+        if op.domain[loop] % size:
+            return Refusal(f"expected a tile that divides {op.domain[loop]}, but got {size}")
+        if any(o.name == "linalg.index" and o.attribute("dim") == str(loop) for o in op.body.ops):
+            return Refusal(f"expected no index of the tiled loop d{loop}, but the body reads it")
+    outer = {d: d for d in range(len(op.domain))}
+    inner = {d: len(op.domain) + i for i, d in enumerate(sorted(tile))}
+    return tile, outer, inner
+
+
+def _relaid_map(
+    index_map: IndexMap, layout: Layout, tile: dict[int, int], outer: dict[int, int],
+    inner: dict[int, int],
+) -> IndexMap:
+    def whole(form: Affine) -> Affine:
+        terms: list[tuple[int, int]] = []
+        for d, c in form.terms:
+            terms.append((outer[d], c * tile.get(d, 1)))
+            if d in inner:
+                terms.append((inner[d], c))
+        return affine(terms, form.offset)
+
+    forms: list[Affine] = []
+    for d in layout.outer_dims_perm:
+        loop = index_map[d].plain_dim
+        tiled = d in layout.inner_dims_pos and loop is not None
+        forms.append(plain_map([outer[loop]])[0] if tiled and loop is not None
+                     else whole(index_map[d]))
+    for d in layout.inner_dims_pos:
+        loop = index_map[d].plain_dim
+        assert loop is not None
+        forms.append(plain_map([inner[loop]])[0])
+    return tuple(forms)
+
+
+def _loop_order(
+    op: Structured, maps: tuple[IndexMap, ...], outer: dict[int, int], inner: dict[int, int]
+) -> list[int]:
+    """Parallel loops as the result lies in memory, then the rest as the first input does."""
+    order: list[int] = []
+    for index_map in (*maps[len(op.sources) :], *maps):
+        for form in index_map:
+            order += [d for d in form.dims if d not in order]
+    order += [d for d in (*outer.values(), *inner.values()) if d not in order]
+    kind = {outer[d]: op.iterators[d] for d in outer} | {inner[d]: op.iterators[d] for d in inner}
+    return [d for d in order if kind[d] is IteratorType.PARALLEL] + [
+        d for d in order if kind[d] is IteratorType.REDUCTION
+    ]
+
+
+def _relaid_init(init: Init, layouts: Assignment, physical: Physical) -> Init:
+    if not isinstance(init, FromTensor):
+        return init
+    return FromTensor(physical.tensor(init.tensor, layouts[init.tensor]))

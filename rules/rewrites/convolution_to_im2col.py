@@ -1,0 +1,81 @@
+"""A convolution is a contraction over its unfolded windows.
+
+    conv(x, w)   ->   contraction(col, w)      col[n, oh, ow, kh, kw, c] = x[n, s*oh + d*kh, ..]
+
+Sound because the copy holds, for every output place, exactly the elements that the window reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from layoutopt.affine import IndexMap, identity_map, plain_map
+from layoutopt.graph import Graph, IteratorType, Structured, Uninitialized
+from layoutopt.rules.rewrites.examples import convolution_example, depthwise_example
+from layoutopt.rules.rewrites.window import Convolution, convolution
+from layoutopt.rules.rule import Example, Expression, Refusal
+from layoutopt.scalar import copy_body
+from layoutopt.types import TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class Unfolding:
+    """The loops that the unfolded image keeps: parallel ones, then the ones summed over."""
+
+    convolution: Convolution
+    loops: tuple[int, ...]
+
+
+class ConvolutionToIm2col:
+    """Convolution -> copy of its windows and contraction."""
+
+    name = "convolution-to-im2col"
+    summary = "convolution -> unfolded windows (im2col) + contraction"
+    proof = "the copy evaluates the window's indexing map; the sum runs over the same products"
+    normal_form = False
+    examples = (
+        Example(convolution_example(filter_size=3, stride=2), 0),
+        Example(depthwise_example(), 0,
+                refusal="expected output channels of their own to share each window, but every "
+                        "channel has its own filter"),
+    )
+
+    def match(self, graph: Graph, op: int) -> Unfolding | None:
+        """Any convolution with a filter of more than one element."""
+        found = convolution(graph, op)
+        if found is None or all(found.filter_size(w) == 1 for w in found.windows):
+            return None
+        filters = {w.filter for w in found.windows}
+        read = {d for form in found.op.source_maps[0] for d in form.dims}
+        reduced = found.op.reduction_dims
+        parallel = [form.dims[0] for form in found.op.result_maps[0] if form.dims[0] in read]
+        inside = [d for d in reduced if d in filters]
+        channels = [d for d in reduced if d in read and d not in filters]
+        return Unfolding(found, (*parallel, *inside, *channels))
+
+    def guard(self, match: Unfolding) -> Refusal | None:
+        """Unfolding pays for itself only where several outputs read one window."""
+        op = match.convolution.op
+        read = {d for form in op.source_maps[0] for d in form.dims}
+        own = [f.dims[0] for f in op.source_maps[1] if f.dims[0] not in read]
+        if own:
+            return None
+        return Refusal("expected output channels of their own to share each window, but every "
+                       "channel has its own filter")
+
+    def rewrite(self, graph: Graph, match: Unfolding) -> Expression:
+        """Copy the windows, then contract."""
+        op = match.convolution.op
+        element = graph.types[op.sources[0]].element
+        number = {d: i for i, d in enumerate(match.loops)}
+        sizes = tuple(op.domain[d] for d in match.loops)
+        column = len(graph.types)
+        read: IndexMap = tuple(f.renamed(number) for f in op.source_maps[0])
+        copy = Structured(
+            (op.sources[0],), (Uninitialized(),), (column,), sizes,
+            (IteratorType.PARALLEL,) * len(sizes), (read, identity_map(len(sizes))),
+            copy_body(element),
+        )
+        contraction = replace(op, sources=(column, op.sources[1]),
+                              maps=(plain_map(match.loops), *op.maps[1:]))
+        return Expression((TensorType(sizes, element),), (copy, contraction))

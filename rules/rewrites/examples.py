@@ -1,0 +1,48 @@
+"""Small graphs that the rewrite rules show themselves on."""
+
+from __future__ import annotations
+
+from layoutopt.affine import affine, dim, plain_map
+from layoutopt.graph import Fill, Graph, GraphBuilder, IteratorType, Structured
+from layoutopt.scalar import contraction_body
+
+_P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION
+
+
+def convolution_example(
+    filter_size: int, stride: int, dilation: int = 1, batch: int = 2, channels: int = 3,
+    filters: int = 4, image: int = 4,
+) -> Graph:
+    """``conv_2d_nchw_fchw`` of x (tensor 0) and w (tensor 1) into y (tensor 2)."""
+    reach = (image - 1) * stride + (filter_size - 1) * dilation + 1
+    builder = GraphBuilder()
+    x = builder.tensor((batch, channels, reach, reach), "f32")
+    w = builder.tensor((filters, channels, filter_size, filter_size), "f32")
+    y = builder.tensor((batch, filters, image, image), "f32")
+    windows = tuple(affine([(i, stride), (k, dilation)]) for i, k in ((2, 5), (3, 6)))
+    builder.add(Structured(
+        (x, w), (Fill("0.0 : f32"),), (y,),
+        (batch, filters, image, image, channels, filter_size, filter_size),
+        (_P, _P, _P, _P, _R, _R, _R),
+        ((dim(0), dim(4), *windows), plain_map((1, 4, 5, 6)), plain_map((0, 1, 2, 3))),
+        contraction_body("f32", "f32", "f32"),
+    ))
+    return builder.build((x, w), (y,))
+
+
+def depthwise_example(filter_size: int = 3, stride: int = 1, channels: int = 4,
+                      image: int = 4) -> Graph:
+    """``depthwise_conv_2d_nchw_chw`` of x (tensor 0) and w (tensor 1) into y (tensor 2)."""
+    reach = (image - 1) * stride + filter_size
+    builder = GraphBuilder()
+    x = builder.tensor((1, channels, reach, reach), "f32")
+    w = builder.tensor((channels, filter_size, filter_size), "f32")
+    y = builder.tensor((1, channels, image, image), "f32")
+    windows = tuple(affine([(i, stride), (k, 1)]) for i, k in ((2, 4), (3, 5)))
+    builder.add(Structured(
+        (x, w), (Fill("0.0 : f32"),), (y,),
+        (1, channels, image, image, filter_size, filter_size), (_P, _P, _P, _P, _R, _R),
+        ((dim(0), dim(1), *windows), plain_map((1, 4, 5)), plain_map((0, 1, 2, 3))),
+        contraction_body("f32", "f32", "f32"),
+    ))
+    return builder.build((x, w), (y,))

@@ -1,0 +1,84 @@
+"""What the convolution rewrites share: the sliding windows of a contraction's input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from layoutopt.affine import Affine, dim
+from layoutopt.graph import Graph, Structured
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One image dim read as ``stride * image + dilation * filter``."""
+
+    axis: int
+    """Dim of the image tensor."""
+    image: int
+    """Parallel loop over the output image."""
+    filter: int
+    """Reduction loop over the filter."""
+    stride: int
+    dilation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Convolution:
+    """A contraction whose first input is read through windows."""
+
+    op: Structured
+    windows: tuple[Window, ...]
+
+    @property
+    def image(self) -> int:
+        """The tensor that is read through windows."""
+        return self.op.sources[0]
+
+    def filter_size(self, window: Window) -> int:
+        """Filter elements along one window."""
+        return self.op.domain[window.filter]
+
+    def image_size(self, window: Window) -> int:
+        """Output elements along one window."""
+        return self.op.domain[window.image]
+
+
+def convolution(graph: Graph, index: int) -> Convolution | None:
+    """The windows of op ``index``, None where it is not a convolution with a plain filter."""
+    op = graph.ops[index]
+    if not isinstance(op, Structured) or not op.is_contraction or op.body.reads_index:
+        return None
+    windows: list[Window] = []
+    for axis, form in enumerate(op.source_maps[0]):
+        if form.plain_dim is not None:
+            continue
+        found = _window(op, axis, form)
+        if found is None:
+            return None
+        windows.append(found)
+    others = (*op.source_maps[1], *op.result_maps[0])
+    if not windows or any(form.plain_dim is None for form in others):
+        return None
+    return Convolution(op, tuple(windows))
+
+
+def _window(op: Structured, axis: int, form: Affine) -> Window | None:
+    reduced = [d for d in form.dims if d in op.reduction_dims]
+    moving = [d for d in form.dims if d not in op.reduction_dims]
+    if form.offset or len(reduced) != 1 or len(moving) != 1:
+        return None
+    return Window(axis, moving[0], reduced[0], form.coefficient(moving[0]),
+                  form.coefficient(reduced[0]))
+
+
+def plain_dim_map(found: Convolution, replaced: dict[int, tuple[Affine, ...]]) -> tuple[Affine, ...]:
+    """The image's map with each window axis replaced by other forms."""
+    forms: list[Affine] = []
+    for axis, form in enumerate(found.op.source_maps[0]):
+        forms += replaced.get(axis, (form,))
+    return tuple(forms)
+
+
+def loop(index: int) -> Affine:
+    """The form of one plain loop."""
+    return dim(index)

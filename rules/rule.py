@@ -1,0 +1,122 @@
+"""What a rule is: the shapes that all rules share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from layoutopt.graph import Graph, GraphBuilder, Op
+from layoutopt.layout import Layout
+from layoutopt.types import TensorType
+
+OpT = TypeVar("OpT", bound=Op)
+MatchT = TypeVar("MatchT")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why something was not done, in words a user can act on."""
+
+    reason: str
+
+
+Assignment = Mapping[int, Layout]
+"""A layout for each tensor that an op touches."""
+
+
+class Physical:
+    """The graph in memory order: one row-major tensor for each (tensor, layout) that is used."""
+
+    def __init__(self, types: tuple[TensorType, ...]) -> None:
+        """``types``: the logical types of all tensors."""
+        self.types = types
+        self.builder = GraphBuilder()
+        self._tensors: dict[tuple[int, Layout], int] = {}
+
+    def tensor(self, tensor: int, layout: Layout) -> int:
+        """The physical tensor that holds a logical one in a layout."""
+        key = (tensor, layout)
+        if key not in self._tensors:
+            physical = layout.physical_type(self.types[tensor])
+            self._tensors[key] = self.builder.tensor(physical.shape, physical.element)
+        return self._tensors[key]
+
+    def bind(self, tensor: int, layout: Layout, physical: int) -> None:
+        """Say that an existing physical tensor already holds this one."""
+        self._tensors[tensor, layout] = physical
+
+    def has(self, tensor: int, layout: Layout) -> bool:
+        """Whether something already stands for this tensor in this layout."""
+        return (tensor, layout) in self._tensors
+
+
+class PropagationRule(Protocol[OpT]):
+    """How layouts pass through one kind of op."""
+
+    name: str
+
+    def propagate(
+        self, op: OpT, types: tuple[TensorType, ...], tensor: int, layout: Layout
+    ) -> Assignment | Refusal:
+        """Given a layout of one operand or result, the layouts that the others get."""
+
+    def relayout(self, op: OpT, layouts: Assignment, physical: Physical) -> Refusal | None:
+        """Add the op over tensors in these layouts to ``physical``, or say why it has no form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unproven:
+    """In place of a proof: why there is none."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A graph that a rule is held to: op ``op`` is rewritten, or refused with this exact text."""
+
+    graph: Graph
+    op: int
+    refusal: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """New tensors and ops that compute an op's results in another way.
+
+    The ops are numbered as tensors of the graph extended by ``types``; the last ops make the
+    very tensors that the replaced op makes, so that both are in one e-class.
+    """
+
+    types: tuple[TensorType, ...]
+    ops: tuple[Op, ...]
+
+
+class RewriteRule(Protocol[MatchT]):
+    """Two equal ways to compute a tensor: match, guard, rewrite."""
+
+    name: str
+    summary: str
+    proof: str | Unproven
+    normal_form: bool
+    """The new form is the same computation with fewer loops: where it exists, no other layout of
+    the old form is worth a price."""
+    examples: tuple[Example, ...]
+
+    def match(self, graph: Graph, op: int) -> MatchT | None:
+        """The facts where the structure fits, else None."""
+
+    def guard(self, match: MatchT) -> Refusal | None:
+        """Why the rewrite would not be sound here."""
+
+    def rewrite(self, graph: Graph, match: MatchT) -> Expression:
+        """The other way; cannot fail after the guard."""
+
+
+def apply(rule: RewriteRule[MatchT], graph: Graph, op: int) -> Expression | Refusal | None:
+    """Run one rule at one op: its expression, its refusal, or None where it does not match."""
+    match = rule.match(graph, op)
+    if match is None:
+        return None
+    return rule.guard(match) or rule.rewrite(graph, match)

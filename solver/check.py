@@ -1,0 +1,116 @@
+"""Re-check an answer from the definition alone: no solver, no table shared with one."""
+
+from layoutopt.solver.problem import Pair, Problem
+from layoutopt.solver.solution import Solution, Status
+
+
+def check(problem: Problem, solution: Solution) -> list[str]:
+    """Return everything that is wrong with `solution`, in words; an empty list if nothing is.
+
+    An INFEASIBLE or UNKNOWN solution must be empty; whether it is true is not checked.
+    """
+    if solution.status in (Status.INFEASIBLE, Status.UNKNOWN):
+        empty = (
+            not solution.candidates and not solution.conversions and solution.objective_ns is None
+        )
+        return [] if empty else [f"solution: {solution.status.name}, but it holds an answer"]
+    wrong = _indices("candidate", solution.candidates, len(problem.candidates))
+    wrong += _indices("conversion", solution.conversions, len(problem.conversions))
+    if wrong:
+        return wrong
+    return (
+        _computable(problem, solution)
+        + _unused(problem, solution)
+        + _budget(problem, solution)
+        + _objective(problem, solution)
+    )
+
+
+def _indices(kind: str, indices: tuple[int, ...], count: int) -> list[str]:
+    wrong = [f"{kind} {i}: there are only {count}" for i in indices if not 0 <= i < count]
+    if list(indices) != sorted(set(indices)):
+        wrong.append(f"{kind}s: not ascending, or one twice")
+    return wrong
+
+
+def _native(problem: Problem, solution: Solution) -> set[Pair]:
+    made = (pair for i in solution.candidates for pair in problem.candidates[i].outputs)
+    return {*problem.given, *made}
+
+
+def _computable(problem: Problem, solution: Solution) -> list[str]:
+    """Find unmet inputs and demands, conversions from nowhere, and circles."""
+    claimed = _native(problem, solution)
+    arrivals = set(claimed)
+    wrong = []
+    for i in solution.conversions:
+        c = problem.conversions[i]
+        arrivals.add((c.tensor, c.target))
+        if (c.tensor, c.source) not in claimed:
+            wrong.append(f"conversion {i}: nobody makes tensor {c.tensor} in layout {c.source}")
+    for i in solution.candidates:
+        for tensor, layout in problem.candidates[i].inputs:
+            if (tensor, layout) not in arrivals:
+                wrong.append(f"candidate {i}: tensor {tensor} is not there in layout {layout}")
+    for i, demand in enumerate(problem.demanded):
+        if not any((demand.tensor, layout) in arrivals for layout in demand.layouts):
+            wrong.append(f"demand {i}: tensor {demand.tensor} is not there in any of its layouts")
+    if wrong:
+        return wrong
+
+    native = set(problem.given)
+    waiting = list(solution.candidates)
+    while True:  # all that is asked for is claimed by somebody; now compute it, in passes
+        present = native | {
+            (c.tensor, c.target)
+            for c in (problem.conversions[i] for i in solution.conversions)
+            if (c.tensor, c.source) in native
+        }
+        runs = [i for i in waiting if all(p in present for p in problem.candidates[i].inputs)]
+        if not runs:
+            break
+        native.update(pair for i in runs for pair in problem.candidates[i].outputs)
+        waiting = [i for i in waiting if i not in runs]
+    return [f"candidate {i}: waits for itself in a circle" for i in waiting]
+
+
+def _unused(problem: Problem, solution: Solution) -> list[str]:
+    """Find candidates none of whose outputs is wanted, and conversions whose target is not."""
+    wanted = {pair for i in solution.candidates for pair in problem.candidates[i].inputs}
+    wanted |= {(d.tensor, layout) for d in problem.demanded for layout in d.layouts}
+    wrong = []
+    for i in solution.conversions:
+        c = problem.conversions[i]
+        if (c.tensor, c.target) not in wanted:
+            wrong.append(f"conversion {i}: nobody demands what it makes")
+    wanted |= {
+        (c.tensor, c.source) for c in (problem.conversions[i] for i in solution.conversions)
+    }
+    for i in solution.candidates:
+        if wanted.isdisjoint(problem.candidates[i].outputs):
+            wrong.append(f"candidate {i}: nobody demands what it makes")
+    return wrong
+
+
+def _budget(problem: Problem, solution: Solution) -> list[str]:
+    budget = problem.weight_budget_bytes
+    spent = sum(problem.conversions[i].size_bytes for i in solution.conversions)
+    if budget is None or spent <= budget:
+        return []
+    return [f"conversions: {spent} bytes, over the weight budget of {budget} bytes"]
+
+
+def _objective(problem: Problem, solution: Solution) -> list[str]:
+    cost_ns = sum(problem.candidates[i].cost_ns for i in solution.candidates)
+    cost_ns += sum(problem.conversions[i].cost_ns for i in solution.conversions)
+    objective_ns, bound_ns = solution.objective_ns, solution.bound_ns
+    if objective_ns != cost_ns:
+        return [f"objective: {objective_ns} ns claimed, the costs add up to {cost_ns} ns"]
+    if bound_ns > cost_ns:
+        return [f"bound: {bound_ns} ns is above the objective of {cost_ns} ns"]
+    if (solution.status is Status.OPTIMAL) != (bound_ns == cost_ns):
+        return [f"status: {solution.status.name} with a bound of {bound_ns} of {cost_ns} ns"]
+    gap = (cost_ns - bound_ns) / cost_ns if cost_ns else 0.0
+    if solution.gap is None or abs(solution.gap - gap) > 1e-12:
+        return [f"gap: {solution.gap} claimed, it is {gap}"]
+    return []

@@ -1,0 +1,168 @@
+"""The heuristic that compilers use: walk the graph once, decide each operation where it stands.
+
+Among the candidates whose input tensors are there, the one with the least accumulated cost goes first
+and settles the tensors that it makes; that orders alternatives and circles too (Knuth, "A generalization of
+Dijkstra's algorithm", 1977). Its inputs are converted from the layouts that are there. A demand that these
+choices cannot meet is met by a second walk that settles tensors in more layouts.
+"""
+
+import heapq
+import time
+from dataclasses import dataclass, field
+
+from layoutopt.solver.problem import Pair, Problem
+from layoutopt.solver.solution import Solution, Status, StopReason, answer, no_answer
+from layoutopt.solver.supply import Supply
+
+
+def solve_greedy(problem: Problem, time_limit_s: float = 60.0) -> Solution:
+    """Return the heuristic's answer, FEASIBLE with no bound, or UNKNOWN. Ignores the time limit."""
+    start = time.perf_counter()
+    tables = Supply(problem)
+    walk = walked(tables)
+    found = tables.pruned(walk.candidates, walk.conversions)
+    if found is not None:
+        seconds = time.perf_counter() - start
+        return answer(*found, tables.cost_ns(*found), 0, seconds, StopReason.EXHAUSTED)
+    everything = range(len(problem.candidates)), range(len(problem.conversions))
+    possible = problem.weight_budget_bytes is not None and tables.pruned(*everything) is not None
+    seconds = time.perf_counter() - start
+    if possible:  # a budget stood in the way, perhaps only of this walk
+        return no_answer(Status.UNKNOWN, seconds, StopReason.EXHAUSTED)
+    return no_answer(Status.INFEASIBLE, seconds, StopReason.PROVED)
+
+
+@dataclass(slots=True)
+class Walk:
+    """What has been decided so far, in order."""
+
+    tables: Supply
+    candidates: list[int] = field(default_factory=list)
+    conversions: set[int] = field(default_factory=set)
+    native: set[Pair] = field(default_factory=set)
+    available: set[Pair] = field(default_factory=set)
+    total_ns: dict[int, int] = field(default_factory=dict)  # settled tensor -> accumulated cost
+    spent_bytes: int = 0
+
+    def ways(self, pairs: tuple[Pair, ...]) -> list[int] | None:
+        """Return the cheapest conversions that are missing for `pairs`; None if one cannot come."""
+        found: list[int] = []
+        for pair in dict.fromkeys(pairs):
+            if pair in self.available:
+                continue
+            way = self._way(pair, self.tables.size_bytes(found))
+            if way is None:
+                return None
+            found.append(way)
+        return found
+
+    def _way(self, pair: Pair, reserved_bytes: int) -> int | None:
+        problem = self.tables.problem
+        budget = problem.weight_budget_bytes
+        ways = []
+        for i in self.tables.arriving.get(pair, ()):
+            c = problem.conversions[i]
+            fits = budget is None or self.spent_bytes + reserved_bytes + c.size_bytes <= budget
+            if fits and (c.tensor, c.source) in self.native:
+                ways.append((c.cost_ns, c.size_bytes, i))
+        return min(ways)[2] if ways else None
+
+    def convert(self, ways: list[int]) -> None:
+        """Use these conversions."""
+        for i in ways:
+            c = self.tables.problem.conversions[i]
+            self.conversions.add(i)
+            self.available.add((c.tensor, c.target))
+            self.spent_bytes += c.size_bytes
+
+    def price_ns(self, candidate: int, ways: list[int]) -> int:
+        """Accumulated cost of a candidate: its own, its conversions, its inputs' accumulated costs."""
+        c = self.tables.problem.candidates[candidate]
+        tensors = dict.fromkeys(tensor for tensor, _ in c.inputs)
+        own_ns = c.cost_ns + self.tables.cost_ns((), ways)
+        return own_ns + sum(self.total_ns[tensor] for tensor in tensors)
+
+    def commit(self, candidate: int, ways: list[int]) -> None:
+        """Use this candidate and the conversions before it."""
+        price_ns = self.price_ns(candidate, ways)
+        self.convert(ways)
+        self.candidates.append(candidate)
+        for pair in self.tables.problem.candidates[candidate].outputs:
+            self.native.add(pair)
+            self.available.add(pair)
+            self.total_ns.setdefault(pair[0], price_ns)
+
+
+def walked(tables: Supply) -> Walk:
+    """Walk until every demand is met, or nothing more can be computed."""
+    walk = Walk(tables)
+    for pair in sorted(tables.problem.given):
+        walk.native.add(pair)
+        walk.available.add(pair)
+        walk.total_ns[pair[0]] = 0
+    _settle(walk)
+    while not _meet_demands(walk) and _widen(walk):
+        pass
+    return walk
+
+
+def _settle(walk: Walk) -> None:
+    """Settle each tensor once, cheapest first."""
+    problem = walk.tables.problem
+    waiting: dict[int, int] = {}
+    readers: dict[int, list[int]] = {}
+    queue: list[tuple[int, int]] = []
+
+    def offer(candidate: int) -> None:
+        ways = walk.ways(problem.candidates[candidate].inputs)
+        if ways is not None:
+            heapq.heappush(queue, (walk.price_ns(candidate, ways), candidate))
+
+    for i, candidate in enumerate(problem.candidates):
+        tensors = {tensor for tensor, _ in candidate.inputs if tensor not in walk.total_ns}
+        waiting[i] = len(tensors)
+        for tensor in tensors:
+            readers.setdefault(tensor, []).append(i)
+        if not tensors:
+            offer(i)
+    while queue:
+        _, i = heapq.heappop(queue)
+        fresh = dict.fromkeys(
+            t for t, _ in problem.candidates[i].outputs if t not in walk.total_ns
+        )
+        ways = walk.ways(problem.candidates[i].inputs)
+        if not fresh or ways is None:
+            continue
+        walk.commit(i, ways)
+        for tensor in fresh:
+            for reader in readers.get(tensor, ()):
+                waiting[reader] -= 1
+                if waiting[reader] == 0:
+                    offer(reader)
+
+
+def _meet_demands(walk: Walk) -> bool:
+    """Convert for each demand; False if one cannot be met yet."""
+    for demand in walk.tables.problem.demanded:
+        offers = []
+        for layout in demand.layouts:
+            ways = walk.ways(((demand.tensor, layout),))
+            if ways is not None:
+                offers.append((walk.tables.cost_ns((), ways), layout, ways))
+        if not offers:
+            return False
+        walk.convert(min(offers)[2])
+    return True
+
+
+def _widen(walk: Walk) -> bool:
+    """Run every candidate that makes a pair nobody made yet; False if there is none."""
+    widened = False
+    for i, candidate in enumerate(walk.tables.problem.candidates):
+        if walk.native.issuperset(candidate.outputs):
+            continue
+        ways = walk.ways(candidate.inputs)
+        if ways is not None:
+            walk.commit(i, ways)
+            widened = True
+    return widened

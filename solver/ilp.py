@@ -1,0 +1,118 @@
+"""The exact search: reduce, solve the flow form, cut circles, map back."""
+
+import time
+from dataclasses import dataclass
+
+from layoutopt.solver.cycles import cuts
+from layoutopt.solver.flow import Flow, build
+from layoutopt.solver.problem import Pair, Problem
+from layoutopt.solver.program import Outcome, Term
+from layoutopt.solver.reduce import Reduced, reduce, restore
+from layoutopt.solver.solution import Solution, Status, StopReason, answer, no_answer
+from layoutopt.solver.supply import Supply
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The last answer that can be computed, in the reduced problem, and what bounds every answer."""
+
+    chosen: tuple[list[int], list[int]] | None
+    bound_ns: int
+    stop_reason: StopReason
+    infeasible: bool = False
+
+
+def solve_ilp(
+    problem: Problem, time_limit_s: float = 60.0, warm: Solution | None = None
+) -> Solution:
+    """Return the cheapest answer, or the best one known when the time is up.
+
+    `warm` is an answer of another search: it is returned where nothing better was found. HiGHS
+    takes no start from it: neither MathOpt nor the model builder passes one on.
+    """
+    start = time.perf_counter()
+    reduced = reduce(problem)
+    if reduced is None:
+        return no_answer(Status.INFEASIBLE, time.perf_counter() - start, StopReason.PROVED)
+    found = _search(reduced, start + time_limit_s)
+    if found.infeasible:
+        return no_answer(Status.INFEASIBLE, time.perf_counter() - start, StopReason.PROVED)
+    tables = Supply(problem)
+    answers = []
+    if found.chosen is not None:
+        answers.append(restore(problem, reduced, *found.chosen))
+    if warm is not None and warm.objective_ns is not None:
+        answers.append((warm.candidates, warm.conversions))
+    seconds = time.perf_counter() - start
+    if not answers:
+        return no_answer(Status.UNKNOWN, seconds, found.stop_reason)
+    best = min(answers, key=lambda a: tables.cost_ns(*a))
+    return answer(*best, tables.cost_ns(*best), found.bound_ns, seconds, found.stop_reason)
+
+
+def _search(reduced: Reduced, deadline: float) -> _Found:
+    flow = build(reduced.problem)
+    tables = Supply(reduced.problem)
+    bound_ns = 0
+    while (left_s := deadline - time.perf_counter()) > 0:
+        outcome = flow.program.solve(left_s)
+        if outcome.infeasible:
+            return _Found(None, bound_ns, StopReason.PROVED, infeasible=True)
+        bound_ns = max(bound_ns, outcome.bound)
+        chosen = _chosen(tables, flow, outcome)
+        broken = [] if chosen is None else _broken_rows(tables, flow, *chosen)
+        if not broken:
+            reason = StopReason.TIME_LIMIT if outcome.timed_out else StopReason.NUMERICS
+            return _Found(chosen, bound_ns, reason)
+        for terms, high in broken:
+            flow.program.at_most(terms, high)
+    return _Found(None, bound_ns, StopReason.TIME_LIMIT)
+
+
+def _chosen(tables: Supply, flow: Flow, outcome: Outcome) -> tuple[list[int], list[int]] | None:
+    """Return the candidates that the outcome uses, and conversions to match, the free ones too."""
+    values = outcome.values
+    if values is None:
+        return None
+    problem = tables.problem
+    candidates = [i for i, v in enumerate(flow.candidates) if values[v] > 0.5]
+    native = {*problem.given, *(p for i in candidates for p in problem.candidates[i].outputs)}
+    conversions = {i for i in range(len(problem.conversions)) if tables.is_free(i)}
+    conversions.update(i for i in flow.whole if values[flow.conversions[i]] > 0.5)
+    needed = [pair for i in candidates for pair in problem.candidates[i].inputs]
+    needed += [(d.tensor, x) for d in problem.demanded if len(d.layouts) == 1 for x in d.layouts]
+    for pair in needed:
+        way = _cheapest_way(tables, pair, native, conversions)
+        if way is not None:
+            conversions.add(way)
+    return candidates, sorted(conversions)
+
+
+def _cheapest_way(
+    tables: Supply, pair: Pair, native: set[Pair], used: set[int]
+) -> int | None:
+    """Return the conversion to add for `pair`; None if it is there already, or cannot come."""
+    if pair in native:
+        return None
+    conversions = tables.problem.conversions
+    ways = [
+        (conversions[i].cost_ns, i)
+        for i in tables.arriving.get(pair, ())
+        if (pair[0], conversions[i].source) in native
+    ]
+    if not ways or any(i in used for _, i in ways):
+        return None
+    return min(ways)[1]
+
+
+def _broken_rows(
+    tables: Supply, flow: Flow, candidates: list[int], conversions: list[int]
+) -> list[tuple[list[Term], float]]:
+    """Return rows that every answer keeps and this one breaks."""
+    found = tables.derive(candidates, conversions)
+    rows = [(terms, 0.0) for terms in cuts(tables, flow, candidates, conversions, found)]
+    budget = tables.problem.weight_budget_bytes
+    if budget is not None and tables.size_bytes(conversions) > budget:
+        paid = [i for i in conversions if not tables.is_free(i) and tables.size_bytes((i,))]
+        rows.append(([(flow.conversions[i], 1) for i in paid], len(paid) - 1.0))
+    return rows

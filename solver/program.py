@@ -1,0 +1,114 @@
+"""An integer program over variables in [0, 1], solved by HiGHS through MathOpt.
+
+MathOpt and not OR-Tools' model builder, because with HiGHS the latter repeats the objective as the bound,
+keeps the default relative gap of 1e-4 while it says OPTIMAL, and loses the answer at a time limit.
+MathOpt passes the dual bound on and takes a gap of 0.
+"""
+
+import datetime
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ortools.math_opt import model_pb2
+from ortools.math_opt.python import mathopt
+
+Term = tuple[int, float]  # (variable, coefficient)
+
+_LEAST_SECONDS = 0.01  # a limit of 0 would mean no limit
+_ROUNDING_NS = 1e-3  # costs are whole nanoseconds: a bound of 41.0001 proves 42, 41.0000001 does not
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the solver found. `values` is None without an answer; `bound` holds for every answer."""
+
+    values: Sequence[float] | None
+    bound: int
+    infeasible: bool
+    timed_out: bool
+
+
+@dataclass(slots=True)
+class Program:
+    """Grows one variable and one row at a time; minimizes the sum of the costs."""
+
+    costs: list[int] = field(default_factory=list)
+    integer: list[bool] = field(default_factory=list)
+    low: list[float] = field(default_factory=list)
+    high: list[float] = field(default_factory=list)
+    row_ids: list[int] = field(default_factory=list)
+    column_ids: list[int] = field(default_factory=list)
+    coefficients: list[float] = field(default_factory=list)
+
+    def variable(self, cost: int = 0, *, integer: bool = False) -> int:
+        """Add a variable in [0, 1]."""
+        self.costs.append(cost)
+        self.integer.append(integer)
+        return len(self.costs) - 1
+
+    def row(self, low: float, terms: Iterable[Term], high: float) -> None:
+        """Demand low <= sum of the terms <= high. Terms of one variable are added up."""
+        row = len(self.low)
+        sums: dict[int, float] = {}
+        for variable, coefficient in terms:
+            sums[variable] = sums.get(variable, 0.0) + coefficient
+        self.low.append(low)
+        self.high.append(high)
+        for variable in sorted(sums):
+            if sums[variable]:
+                self.row_ids.append(row)
+                self.column_ids.append(variable)
+                self.coefficients.append(sums[variable])
+
+    def at_most(self, terms: Iterable[Term], high: float) -> None:
+        """Demand that the sum of the terms is at most `high`."""
+        self.row(-math.inf, terms, high)
+
+    def solve(self, time_limit_s: float) -> Outcome:
+        """Minimize. Deterministic, unless the time limit strikes."""
+        model = mathopt.Model.from_model_proto(self._proto())
+        limit = datetime.timedelta(seconds=max(time_limit_s, _LEAST_SECONDS))
+        result = mathopt.solve(
+            model,
+            mathopt.SolverType.HIGHS,
+            params=mathopt.SolveParameters(
+                time_limit=limit,
+                relative_gap_tolerance=0.0,
+                absolute_gap_tolerance=0.0,
+                random_seed=1,
+            ),
+        )
+        termination = result.termination
+        reason = termination.reason
+        values = None
+        if result.has_primal_feasible_solution():
+            by_variable = result.variable_values()
+            values = [0.0] * len(self.costs)
+            for variable, value in by_variable.items():
+                values[variable.id] = value
+        dual = termination.objective_bounds.dual_bound
+        return Outcome(
+            values=values,
+            bound=max(0, math.ceil(dual - _ROUNDING_NS)) if math.isfinite(dual) else 0,
+            infeasible=reason == mathopt.TerminationReason.INFEASIBLE,
+            timed_out=termination.limit == mathopt.Limit.TIME,
+        )
+
+    def _proto(self) -> model_pb2.ModelProto:
+        model = model_pb2.ModelProto()
+        count = len(self.costs)
+        model.variables.ids.extend(range(count))
+        model.variables.lower_bounds.extend([0.0] * count)
+        model.variables.upper_bounds.extend([1.0] * count)
+        model.variables.integers.extend(self.integer)
+        priced = [v for v in range(count) if self.costs[v]]
+        model.objective.linear_coefficients.ids.extend(priced)
+        model.objective.linear_coefficients.values.extend(float(self.costs[v]) for v in priced)
+        model.linear_constraints.ids.extend(range(len(self.low)))
+        model.linear_constraints.lower_bounds.extend(self.low)
+        model.linear_constraints.upper_bounds.extend(self.high)
+        model.linear_constraint_matrix.row_ids.extend(self.row_ids)
+        model.linear_constraint_matrix.column_ids.extend(self.column_ids)
+        model.linear_constraint_matrix.coefficients.extend(self.coefficients)
+        return model
