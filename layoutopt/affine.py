@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -67,18 +67,13 @@ def identity_map(rank: int) -> IndexMap:
 
 
 def plain_dims(index_map: IndexMap) -> tuple[int, ...] | None:
-    """The dims of a map whose every result is one plain dim, else None."""
-    dims = [form.plain_dim for form in index_map]
-    found = tuple(d for d in dims if d is not None)
-    return found if len(found) == len(dims) else None
+    """The dims of a projected permutation: every result is one plain dim, no dim twice."""
+    found = dict.fromkeys(form.plain_dim for form in index_map)
+    dims = tuple(d for d in found if d is not None)
+    return dims if len(dims) == len(index_map) else None
 
 
 def map_text(index_map: IndexMap, rank: int) -> str:
     """The map as MLIR text, ``affine_map<(d0, d1) -> (d1, d0)>``."""
     dims = ", ".join(f"d{i}" for i in range(rank))
     return f"affine_map<({dims}) -> ({', '.join(map(str, index_map))})>"
-
-
-def extent(form: Affine, domain: Sequence[int]) -> int:
-    """The largest value that the form takes over the domain, plus one (coefficients >= 0)."""
-    return form.offset + sum(c * (domain[d] - 1) for d, c in form.terms) + 1

@@ -93,7 +93,7 @@ class Structured:
     @property
     def is_contraction(self) -> bool:
         """Whether it multiplies two tensors and adds up: matmul, convolution and their kin."""
-        return len(self.sources) == 2 and is_contraction(self.body)
+        return len(self.sources) == 2 and is_contraction(self.body) and bool(self.reduction_dims)
 
     @property
     def is_copy(self) -> bool:
@@ -206,6 +206,27 @@ class Reshape:
 
 
 @dataclass(frozen=True, slots=True)
+class Fence:
+    """The identity, as a line that IREE's fusion does not cross.
+
+    Stands behind a conversion: IREE would fold it into its consumer, in a form that nobody priced.
+    """
+
+    source: int
+    result: int
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Tensors read."""
+        return (self.source,)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Tensors made."""
+        return (self.result,)
+
+
+@dataclass(frozen=True, slots=True)
 class Constant:
     """A weight or other constant; its value stays an MLIR attribute that is never read here.
 
@@ -246,7 +267,7 @@ class Opaque:
         return self.results
 
 
-Op = Structured | Pad | Slice | Insert | Concat | Reshape | Constant | Opaque
+Op = Structured | Pad | Slice | Insert | Concat | Reshape | Fence | Constant | Opaque
 
 
 def kind_name(op: Op) -> str:
@@ -313,8 +334,12 @@ class Graph:
     def extended(self, types: Iterable[TensorType], ops: Iterable[Op],
                  names: Iterable[str] = ()) -> Graph:
         """This graph with more tensors and ops behind the ones it has."""
-        return replace(self, types=(*self.types, *types), ops=(*self.ops, *ops),
-                       names=(*self.names, *names))
+        return replace(
+            self,
+            types=(*self.types, *types),
+            ops=(*self.ops, *ops),
+            names=(*map(self.name_of, range(len(self.ops))), *names),
+        )
 
 
 class GraphBuilder:

@@ -6,7 +6,6 @@ dims are permuted. Row-major is the identity; a transpose has no tiles.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -32,11 +31,16 @@ class Layout:
         if sorted(self.outer_dims_perm) != list(range(len(self.outer_dims_perm))):
             raise ValueError(f"outer_dims_perm: expected a permutation of 0..rank-1, "
                              f"but got {self.outer_dims_perm}")
-        if len(self.inner_dims_pos) != len(self.inner_tiles) or len(
-            set(self.inner_dims_pos)
-        ) != len(self.inner_dims_pos):
+        distinct = set(self.inner_dims_pos)
+        if not len(self.inner_tiles) == len(self.inner_dims_pos) == len(distinct):
             raise ValueError(f"inner_dims_pos: expected one distinct dim per tile, "
                              f"but got {self.inner_dims_pos} for {self.inner_tiles}")
+        if not distinct <= set(self.outer_dims_perm):
+            raise ValueError(f"inner_dims_pos: expected dims below rank {self.rank}, "
+                             f"but got {self.inner_dims_pos}")
+        if any(tile < 1 for tile in self.inner_tiles):
+            raise ValueError(f"inner_tiles: expected sizes of at least 1, "
+                             f"but got {self.inner_tiles}")
 
     @property
     def rank(self) -> int:
@@ -117,24 +121,6 @@ def row_major(rank: int) -> Layout:
     return Layout(tuple(range(rank)))
 
 
-def transposed(perm: Sequence[int]) -> Layout:
-    """A layout without tiles."""
-    return Layout(tuple(perm))
-
-
-def compose(outer: Layout, inner_perm: Sequence[int]) -> Layout:
-    """The layout of ``transpose(x, perm)`` that lies in memory as x does in ``outer``.
-
-    ``result[i] = x[.., perm[i], ..]``: dim i of the result is dim ``inner_perm[i]`` of x.
-    """
-    where = {d: i for i, d in enumerate(inner_perm)}
-    return Layout(
-        tuple(where[d] for d in outer.outer_dims_perm),
-        tuple(where[d] for d in outer.inner_dims_pos),
-        outer.inner_tiles,
-    )
-
-
 class ConversionKind(Enum):
     """What it takes to get from one layout to another, cheapest first."""
 
@@ -195,30 +181,29 @@ def layout_of_runs(shape: Sequence[int], runs: Sequence[Run]) -> Layout | None:
     layout passes through a reshape.
     """
     strides = row_major_strides(shape)
-    pieces: list[tuple[int, int, int]] = []  # logical dim, tile below the piece, count
-    for stride, count in runs:
-        found = _split_run(shape, strides, stride, count)
-        if found is None:
-            return None
-        pieces += found
     outer: list[int] = []
-    inner: list[tuple[int, int]] = []
-    for d, below, count in pieces:
-        if below * count == shape[d] and not inner and d not in outer:
-            outer.append(d)
-        elif below == 1 and d in outer and d not in dict(inner):
-            inner.append((d, count))
-        else:
+    below: dict[int, int] = {}  # what each outer dim leaves to its tile
+    inner: dict[int, int] = {}
+    for stride, count in runs:
+        pieces = _split_run(shape, strides, stride, count)
+        if pieces is None:
             return None
-    below_of = {d: below for d, below, count in pieces if below * count == shape[d]}
-    if any(below_of[d] != dict(inner).get(d, 1) for d in outer):
+        for d, step, size in pieces:
+            if not inner and d not in below and step * size == shape[d]:
+                outer.append(d)
+                below[d] = step
+            elif step == 1 and d not in inner and size == below.get(d, shape[d]):
+                inner[d] = size
+            else:
+                return None
+    if any(tile != inner.get(d, 1) for d, tile in below.items()):
         return None
-    units = [d for d, n in enumerate(shape) if n == 1]
-    for d in units:
-        outer.insert(next((i for i, o in enumerate(outer) if o > d), len(outer)), d)
-    if len(outer) != len(shape):
+    for d in range(len(shape)):
+        if d not in below:  # one element or one tile: it may stand anywhere
+            outer.insert(next((i for i, o in enumerate(outer) if o > d), len(outer)), d)
+    if any(shape[d] != 1 and d not in below and d not in inner for d in outer):
         return None
-    return Layout(tuple(outer), tuple(d for d, _ in inner), tuple(t for _, t in inner))
+    return Layout(tuple(outer), tuple(inner), tuple(inner.values()))
 
 
 def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
@@ -250,14 +235,3 @@ def _split_run(
         pieces.insert(0, (d, low // strides[d], step))
         low, rest = low * step, rest // step
     return pieces if rest == 1 else None
-
-
-def moved_bytes(logical: TensorType, source: Layout, target: Layout) -> int:
-    """Bytes that a conversion reads and writes, zero where memory stays as it is."""
-    if conversion_kind(logical.shape, source, target) in (
-        ConversionKind.NOTHING, ConversionKind.RESHAPE,
-    ):
-        return 0
-    return source.size_bytes(logical) + target.size_bytes(logical)
-
-

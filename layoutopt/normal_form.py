@@ -14,8 +14,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from layoutopt.affine import IndexMap, plain_map
+from layoutopt.affine import IndexMap, plain_dims, plain_map
 from layoutopt.graph import FromTensor, Graph, GraphBuilder, Init, Op, Reshape, Structured
+from layoutopt.scalar import is_exact_contraction
 
 
 def with_matmuls(graph: Graph) -> Graph:
@@ -24,16 +25,25 @@ def with_matmuls(graph: Graph) -> Graph:
     ops: list[Op] = []
     for op in graph.ops:
         before = len(builder.ops)
-        if isinstance(op, Structured) and _collapsible(op):
+        if isinstance(op, Structured) and _collapsible(op, graph):
+            op = _oriented(op)
             _collapse(op, graph, builder)
         ops += builder.ops[before:] or [op]
     return Graph((*graph.types, *builder.types), tuple(ops), graph.inputs, graph.outputs)
 
 
-def _collapsible(op: Structured) -> bool:
-    return op.is_contraction and not op.body.reads_index and all(
-        form.plain_dim is not None or not form.dims for m in op.maps for form in m
-    ) and all(form.offset == 0 for m in op.maps for form in m)
+def _collapsible(op: Structured, graph: Graph) -> bool:
+    """Every operand is read whole, each dim by one loop; a unit dim may stand at index zero."""
+    if not op.is_contraction or op.body.reads_index:
+        return False
+    for tensor, index_map in zip((*op.sources, *op.results), op.maps, strict=True):
+        shape = graph.types[tensor].shape
+        loops = tuple(form for form in index_map if form.dims)
+        if plain_dims(loops) is None:
+            return False
+        if any(n != 1 for form, n in zip(index_map, shape, strict=True) if not form.dims):
+            return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,27 @@ class _Role:
     lhs: bool
     rhs: bool
     result: bool
+
+
+def _oriented(op: Structured) -> Structured:
+    """Swap the factors where the result has the second one's rows first: ``x * w = (w' * x')'``."""
+    if not is_exact_contraction(op.body) or op.body.arguments[0] != op.body.arguments[1]:
+        return op
+    read = [{d for form in m for d in form.dims} for m in op.source_maps]
+    own = [
+        d
+        for form in op.result_maps[0]
+        for d in form.dims
+        if op.domain[d] != 1 and not (d in read[0] and d in read[1])
+    ]
+    if not own or own[0] in read[0] or not any(d in read[0] for d in own):
+        return op
+    lhs, rhs, result = op.maps
+    return replace(op, sources=op.sources[::-1], maps=(rhs, lhs, result))
+
+
+_NEEDED = (_Role(True, False, True), _Role(False, True, True), _Role(True, True, False))
+"""m, n and k: a matmul keeps one loop of each, though it be of size one."""
 
 
 def _collapse(op: Structured, graph: Graph, builder: GraphBuilder) -> None:
@@ -74,11 +105,9 @@ def _merged(op: Structured) -> list[tuple[int, ...]]:
         for d in range(len(op.domain))
     }
     kept = [d for d in range(len(op.domain)) if op.domain[d] != 1]
-    for wanted in dict.fromkeys(role.values()):
-        if wanted.lhs and wanted.rhs and wanted.result:
-            continue  # a unit batch loop is no loop
+    for wanted in _NEEDED:
         members = [d for d in role if role[d] == wanted]
-        if not any(d in kept for d in members):
+        if members and not any(d in kept for d in members):
             kept.append(members[-1])
     live = [[d for d in order if d in kept] for order in orders]
     follower = {d: _followers(d, live) for d in kept}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-CASTS = ("arith.extf", "arith.truncf", "arith.extsi", "arith.extui", "arith.trunci",
-         "arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.fptoui", "arith.index_cast",
-         "arith.bitcast")
 _WIDENING = ("arith.extf", "arith.extsi")
+_COMMUTATIVE = (
+    "arith.addf", "arith.addi", "arith.mulf", "arith.muli", "arith.andi", "arith.ori",
+    "arith.xori", "arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf",
+    "arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui",
+)
+"""Associative and commutative, floats up to rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,13 @@ def contraction_body(lhs: str, rhs: str, out: str) -> Body:
     return Body((lhs, rhs, out), tuple(ops), (2 + len(ops),))
 
 
+def fill_value(body: Body) -> str | None:
+    """The constant that the body yields without looking at anything, as MLIR text."""
+    if len(body.ops) != 1 or body.ops[0].name != "arith.constant":
+        return None
+    return body.ops[0].attribute("value") if body.yields == (len(body.arguments),) else None
+
+
 def is_copy(body: Body) -> bool:
     """Whether the body yields its only input unchanged."""
     return len(body.arguments) == 2 and body.yields == (0,)
@@ -115,6 +125,27 @@ def is_exact_contraction(body: Body) -> bool:
     return all(op.type == out for op in body.ops) and all(
         not op.attributes or op.name in _WIDENING or dict(op.attributes).keys() <= {
             "fastmath", "overflowFlags"} for op in body.ops)
+
+
+def is_reassociable(body: Body, results: int) -> bool:
+    """Whether each accumulator is folded into by one commutative op and read nowhere else.
+
+    Only then does a reduction not depend on the order in which it visits its points.
+    """
+    first = len(body.arguments) - results
+    for position, value in enumerate(body.yields):
+        accumulator = first + position
+        op = body.op_of(value)
+        reads = [v for o in body.ops for v in o.operands if v == accumulator]
+        if op is None or op.name not in _COMMUTATIVE or len(op.operands) != 2:
+            return False
+        if accumulator not in op.operands or len(reads) != 1:
+            return False
+        if sum(value in o.operands for o in body.ops) or body.yields.count(value) != 1:
+            return False
+        if accumulator in body.yields:
+            return False
+    return True
 
 
 def combiner(body: Body) -> str | None:

@@ -10,7 +10,7 @@ from layoutopt.graph import Graph, GraphBuilder, Op
 from layoutopt.layout import Layout
 from layoutopt.types import TensorType
 
-OpT = TypeVar("OpT", bound=Op)
+OpT_contra = TypeVar("OpT_contra", bound=Op, contravariant=True)
 MatchT = TypeVar("MatchT")
 
 
@@ -42,26 +42,20 @@ class Physical:
             self._tensors[key] = self.builder.tensor(physical.shape, physical.element)
         return self._tensors[key]
 
-    def bind(self, tensor: int, layout: Layout, physical: int) -> None:
-        """Say that an existing physical tensor already holds this one."""
-        self._tensors[tensor, layout] = physical
 
-    def has(self, tensor: int, layout: Layout) -> bool:
-        """Whether something already stands for this tensor in this layout."""
-        return (tensor, layout) in self._tensors
-
-
-class PropagationRule(Protocol[OpT]):
+class PropagationRule(Protocol[OpT_contra]):
     """How layouts pass through one kind of op."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The file's name with hyphens, then ``layouts``."""
 
     def propagate(
-        self, op: OpT, types: tuple[TensorType, ...], tensor: int, layout: Layout
+        self, op: OpT_contra, types: tuple[TensorType, ...], tensor: int, layout: Layout
     ) -> Assignment | Refusal:
         """Given a layout of one operand or result, the layouts that the others get."""
 
-    def relayout(self, op: OpT, layouts: Assignment, physical: Physical) -> Refusal | None:
+    def relayout(self, op: OpT_contra, layouts: Assignment, physical: Physical) -> Refusal | None:
         """Add the op over tensors in these layouts to ``physical``, or say why it has no form."""
 
 
@@ -96,13 +90,28 @@ class Expression:
 class RewriteRule(Protocol[MatchT]):
     """Two equal ways to compute a tensor: match, guard, rewrite."""
 
-    name: str
-    summary: str
-    proof: str | Unproven
-    normal_form: bool
-    """The new form is the same computation with fewer loops: where it exists, no other layout of
-    the old form is worth a price."""
-    examples: tuple[Example, ...]
+    @property
+    def name(self) -> str:
+        """The file's name with hyphens."""
+
+    @property
+    def summary(self) -> str:
+        """Before -> after, in one line."""
+
+    @property
+    def proof(self) -> str | Unproven:
+        """Why both sides are equal."""
+
+    @property
+    def normal_form(self) -> bool:
+        """Whether the new form is the same computation with fewer loops.
+
+        Where it exists, no other layout of the old form is worth a price.
+        """
+
+    @property
+    def examples(self) -> tuple[Example, ...]:
+        """Graphs that the rule fires on and graphs that it refuses."""
 
     def match(self, graph: Graph, op: int) -> MatchT | None:
         """The facts where the structure fits, else None."""

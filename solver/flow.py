@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from layoutopt.solver.problem import Pair, Problem
 from layoutopt.solver.program import Program, Term
-from layoutopt.solver.recompute import circular_tensors, used_once
+from layoutopt.solver.recompute import circular_tensors, required_ops, used_once
 from layoutopt.solver.supply import Supply
 
 
@@ -28,13 +28,16 @@ from layoutopt.solver.supply import Supply
 class Flow:
     """The program, and the variables of each candidate and of each conversion that is not free.
 
-    `whole` are those of these conversions that are declared integer.
+    `whole` are those of these conversions that are declared integer. `implied` names, for a
+    variable, groups of variables; if it is 1, one of each group is 1 in some cheapest answer. A
+    variable is in one group at most of those that one variable leads to, directly or by a second step.
     """
 
     program: Program
     candidates: tuple[int, ...]
     conversions: dict[int, int]
     whole: tuple[int, ...]
+    implied: dict[int, list[list[int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,9 @@ class _Builder:
         self.by_op: dict[int, list[int]] = {}
         for i, candidate in enumerate(problem.candidates):
             self.by_op.setdefault(candidate.op, []).append(i)
+        self.implied: dict[int, list[list[int]]] = {}
+        self.leaving: dict[Pair, list[int]] = {}  # pair -> flows that take it from its makers
+        self.required = required_ops(problem)
         self.activity: dict[int, list[Term]] = {}
         self.extra: dict[int, list[Term]] = {}
         self.producers: dict[int, list[int]] = {}  # tensor -> ops that make it
@@ -102,8 +108,11 @@ class _Builder:
         if budget is not None:
             sizes = [(z, self.problem.conversions[i].size_bytes) for i, z in self.z.items()]
             self.program.at_most([(z, size / budget) for z, size in sizes], 1)
+        for i, candidate in enumerate(self.problem.candidates):
+            takers = [v for pair in candidate.outputs for v in self.leaving.get(pair, ())]
+            self.implied.setdefault(self.y[i], []).append(takers)
         whole = tuple(i for i in sorted(self.z) if i in self.whole)
-        return Flow(self.program, tuple(self.y), self.z, whole)
+        return Flow(self.program, tuple(self.y), self.z, whole, self.implied)
 
     def _operation(self, op: int, indices: list[int]) -> None:
         uses = [(self.y[i], 1) for i in indices]
@@ -111,10 +120,14 @@ class _Builder:
             self.producers.setdefault(tensor, []).append(op)
         if op in self.once:
             self.activity[op], self.extra[op] = uses, []
-            if len(uses) > 1:
+            if op in self.required:
+                self.program.row(1, uses, 1)
+            elif len(uses) > 1:
                 self.program.at_most(uses, 1)
             return
         active = self.program.variable()
+        if op in self.required:
+            self.program.row(1, [(active, 1)], 1)
         self.program.at_most([(active, 1), *((y, -1) for y, _ in uses)], 0)
         self.activity[op], self.extra[op] = [(active, 1)], [*uses, (active, -1)]
 
@@ -137,12 +150,16 @@ class _Builder:
 
     def _ship(self, consumer: _Consumer, *, alone: bool) -> None:
         w = self._flows(consumer, alone=alone)
+        for (source, _), v in w.items():
+            self.leaving.setdefault((consumer.tensor, source), []).append(v)
         extra = [] if consumer.op is None else self.extra[consumer.op]
         if consumer.op is None:
             self.program.row(1, [(v, 1) for v in w.values()], math.inf)
         for layout, needing in consumer.needs.items():
             arriving = [(v, 1) for (_, target), v in w.items() if target == layout]
             needed = [(self.y[i], -1) for i in needing]
+            for i in needing:
+                self.implied.setdefault(self.y[i], []).append([v for v, _ in arriving])
             if not extra and needing:
                 self.program.row(0, [*arriving, *needed], 0)
             elif needing:
@@ -185,7 +202,9 @@ class _Builder:
                     w[source, target] = self._conversion(way)
                 else:
                     w[source, target] = self.program.variable()
-                    self.program.at_most([(w[source, target], 1), (self._conversion(way), -1)], 0)
+                    z = self._conversion(way)
+                    self.program.at_most([(w[source, target], 1), (z, -1)], 0)
+                    self.implied[w[source, target]] = [[z]]
         return w
 
     def _conversion(self, way: int) -> int:
@@ -198,7 +217,8 @@ class _Builder:
         """Where a maker may be used twice, a demand needs an active op, not only enough flow."""
         makers = self.producers.get(consumer.tensor, [])
         given = any((consumer.tensor, x) in self.problem.given for x in self.sources[consumer.tensor])
-        if given or not any(self.extra[op] for op in makers):
+        loose = [*makers, *([] if consumer.op is None else [consumer.op])]
+        if given or not any(self.extra[op] for op in loose):
             return
         active = [term for op in makers for term in self.activity[op]]
         if consumer.op is None:

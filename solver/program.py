@@ -7,7 +7,7 @@ MathOpt passes the dual bound on and takes a gap of 0.
 
 import datetime
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ortools.math_opt import model_pb2
@@ -16,7 +16,17 @@ from ortools.math_opt.python import mathopt
 Term = tuple[int, float]  # (variable, coefficient)
 
 _LEAST_SECONDS = 0.01  # a limit of 0 would mean no limit
-_ROUNDING_NS = 1e-3  # costs are whole nanoseconds: a bound of 41.0001 proves 42, 41.0000001 does not
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxed:
+    """The optimum with fractions: no answer costs less than `bound`.
+
+    An answer with a variable at 1 costs at least `bound` plus its reduced cost.
+    """
+
+    bound: float
+    reduced_costs: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +34,7 @@ class Outcome:
     """What the solver found. `values` is None without an answer; `bound` holds for every answer."""
 
     values: Sequence[float] | None
-    bound: int
+    bound: float
     infeasible: bool
     timed_out: bool
 
@@ -65,12 +75,39 @@ class Program:
         """Demand that the sum of the terms is at most `high`."""
         self.row(-math.inf, terms, high)
 
-    def solve(self, time_limit_s: float) -> Outcome:
-        """Minimize. Deterministic, unless the time limit strikes."""
-        model = mathopt.Model.from_model_proto(self._proto())
+    def relax(self, time_limit_s: float) -> Relaxed | None:
+        """Minimize with fractions; None if there was no time for it, or no answer."""
+        result = self._run([False] * len(self.costs), [1.0] * len(self.costs), time_limit_s)
+        if result.termination.reason != mathopt.TerminationReason.OPTIMAL:
+            return None
+        by_variable = result.reduced_costs()
+        return Relaxed(
+            result.termination.objective_bounds.dual_bound,
+            _by_id(by_variable, len(self.costs)),
+        )
+
+    def solve(self, time_limit_s: float, keep: Sequence[bool]) -> Outcome:
+        """Minimize, with the variables not to keep held at 0.
+
+        Deterministic, unless the time limit strikes.
+        """
+        result = self._run(self.integer, [float(kept) for kept in keep], time_limit_s)
+        values = None
+        if result.has_primal_feasible_solution():
+            values = _by_id(result.variable_values(), len(self.costs))
+        return Outcome(
+            values=values,
+            bound=result.termination.objective_bounds.dual_bound,
+            infeasible=result.termination.reason == mathopt.TerminationReason.INFEASIBLE,
+            timed_out=result.termination.limit == mathopt.Limit.TIME,
+        )
+
+    def _run(
+        self, integer: Sequence[bool], upper: Sequence[float], time_limit_s: float
+    ) -> mathopt.SolveResult:
         limit = datetime.timedelta(seconds=max(time_limit_s, _LEAST_SECONDS))
-        result = mathopt.solve(
-            model,
+        return mathopt.solve(
+            mathopt.Model.from_model_proto(self._proto(integer, upper)),
             mathopt.SolverType.HIGHS,
             params=mathopt.SolveParameters(
                 time_limit=limit,
@@ -79,29 +116,14 @@ class Program:
                 random_seed=1,
             ),
         )
-        termination = result.termination
-        reason = termination.reason
-        values = None
-        if result.has_primal_feasible_solution():
-            by_variable = result.variable_values()
-            values = [0.0] * len(self.costs)
-            for variable, value in by_variable.items():
-                values[variable.id] = value
-        dual = termination.objective_bounds.dual_bound
-        return Outcome(
-            values=values,
-            bound=max(0, math.ceil(dual - _ROUNDING_NS)) if math.isfinite(dual) else 0,
-            infeasible=reason == mathopt.TerminationReason.INFEASIBLE,
-            timed_out=termination.limit == mathopt.Limit.TIME,
-        )
 
-    def _proto(self) -> model_pb2.ModelProto:
+    def _proto(self, integer: Sequence[bool], upper: Sequence[float]) -> model_pb2.ModelProto:
         model = model_pb2.ModelProto()
         count = len(self.costs)
         model.variables.ids.extend(range(count))
         model.variables.lower_bounds.extend([0.0] * count)
-        model.variables.upper_bounds.extend([1.0] * count)
-        model.variables.integers.extend(self.integer)
+        model.variables.upper_bounds.extend(upper)
+        model.variables.integers.extend(integer)
         priced = [v for v in range(count) if self.costs[v]]
         model.objective.linear_coefficients.ids.extend(priced)
         model.objective.linear_coefficients.values.extend(float(self.costs[v]) for v in priced)
@@ -112,3 +134,10 @@ class Program:
         model.linear_constraint_matrix.column_ids.extend(self.column_ids)
         model.linear_constraint_matrix.coefficients.extend(self.coefficients)
         return model
+
+
+def _by_id(values: Mapping[mathopt.Variable, float], count: int) -> list[float]:
+    listed = [0.0] * count
+    for variable, value in values.items():
+        listed[variable.id] = value
+    return listed

@@ -53,7 +53,41 @@ def used_once(problem: Problem, circular: frozenset[int]) -> frozenset[int]:
             return len(indices) == 1
         return all(spares(a, b) or spares(b, a) for a, b in combinations(indices, 2))
 
-    return frozenset(op for op, indices in by_op.items() if once(indices))
+    settled = {op for op, indices in by_op.items() if once(indices)}
+    return _with_single_readers(problem, by_op, settled)
+
+
+def _with_single_readers(
+    problem: Problem, by_op: dict[int, list[int]], once: set[int]
+) -> frozenset[int]:
+    """Add the ops that make one tensor, for one demand or for one op that takes it one way once."""
+    readers: dict[int, set[int | None]] = {}
+    several: set[int] = set()  # tensors read by two demands, or in two layouts by one candidate
+    for demand in problem.demanded:
+        if None in readers.setdefault(demand.tensor, set()):
+            several.add(demand.tensor)
+        readers[demand.tensor].add(None)
+    for candidate in problem.candidates:
+        tensors = [tensor for tensor, _ in candidate.inputs]
+        several.update(t for t in tensors if tensors.count(t) > 1)
+        for tensor in tensors:
+            readers.setdefault(tensor, set()).add(candidate.op)
+    makers: dict[int, list[int]] = {}
+    for op, indices in by_op.items():
+        made = {t for i in indices for t, _ in problem.candidates[i].outputs}
+        if len(made) == 1 and made.isdisjoint(several) and len(readers.get(min(made), ())) == 1:
+            makers.setdefault(min(made), []).append(op)
+
+    settled = set(once)
+    stack = [op for t, ops in makers.items() if None in readers[t] for op in ops]
+    needs = {op: {t for i in ix for t, _ in problem.candidates[i].inputs} for op, ix in by_op.items()}
+    stack += [op for reader in sorted(once) for t in sorted(needs[reader]) for op in makers.get(t, ())]
+    while stack:
+        op = stack.pop()
+        if op not in settled:
+            settled.add(op)
+            stack += [maker for t in sorted(needs[op]) for maker in makers.get(t, ())]
+    return frozenset(settled)
 
 
 def _replacement(problem: Problem) -> Callable[[int, int, int], float]:
@@ -80,3 +114,24 @@ def _replacement(problem: Problem) -> Callable[[int, int, int], float]:
 
     demanded = {(d.tensor, layout) for d in problem.demanded for layout in d.layouts}
     return added_ns
+
+
+def required_ops(problem: Problem) -> frozenset[int]:
+    """Return ops that every answer uses: sole makers of what is demanded, and so on from there."""
+    makers: dict[int, set[int]] = {}
+    by_op: dict[int, list[frozenset[int]]] = {}
+    for candidate in problem.candidates:
+        by_op.setdefault(candidate.op, []).append(frozenset(t for t, _ in candidate.inputs))
+        for tensor, _ in candidate.outputs:
+            makers.setdefault(tensor, set()).add(candidate.op)
+    given = {tensor for tensor, _ in problem.given}
+    stack = [d.tensor for d in problem.demanded]
+    required: set[int] = set()
+    while stack:
+        tensor = stack.pop()
+        ops = makers.get(tensor, set())
+        if tensor in given or len(ops) != 1 or ops <= required:
+            continue
+        required |= ops
+        stack.extend(frozenset.intersection(*by_op[min(ops)]))
+    return frozenset(required)

@@ -6,31 +6,17 @@ Every tensor t becomes the value ``%t<number>``; helper values are numbered afte
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from layoutopt.affine import map_text, plain_dims
 from layoutopt.graph import (
-    Concat, Fill, FromTensor, Graph, Init, Insert, Op, Opaque, Pad, Reshape, Slice, Structured,
+    Concat, Fence, Fill, FromTensor, Graph, Init, Insert, Op, Opaque, Pad, Reshape, Slice, Structured,
 )
-from layoutopt.layout import row_major_strides
 from layoutopt.mlir.named import NamedOp, named_op
-from layoutopt.scalar import Body
+from layoutopt.mlir.reshape import reshape_lines
+from layoutopt.scalar import Body, fill_value
 from layoutopt.types import TensorType
 
 HINT = "iree.opt.data_tiling"
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """An SSA value and its type, as MLIR text."""
-
-    name: str
-    type: str
-
-
-def value_of(graph: Graph, tensor: int) -> Value:
-    """The SSA value of a tensor."""
-    return Value(f"%t{tensor}", str(graph.types[tensor]))
 
 
 def body_text(graph: Graph) -> str:
@@ -71,6 +57,8 @@ class _Emitter:
                 self._concat(op)
             case Reshape():
                 self._reshape(op)
+            case Fence():
+                self._fence(op)
             case Opaque():
                 raise AssertionError(f"an opaque op is never emitted: {op.name}")
         return self.lines
@@ -88,22 +76,29 @@ class _Emitter:
         return name
 
     def _init(self, init: Init, result: int) -> str:
-        kind = self._type(result)
         if isinstance(init, FromTensor):
             return f"%t{init.tensor}"
-        self.lines.append(f"  %t{result}_empty = tensor.empty() : {kind}")
-        if not isinstance(init, Fill):
-            return f"%t{result}_empty"
-        scalar = self._scalar(f"%t{result}_zero", init.value)
-        self.lines.append(f"  %t{result}_init = linalg.fill ins({scalar} : {kind.element}) "
-                          f"outs(%t{result}_empty : {kind}) -> {kind}")
-        return f"%t{result}_init"
+        if isinstance(init, Fill):
+            return self._fill(f"%t{result}_init", init.value, result)
+        return self._empty(result)
+
+    def _empty(self, result: int) -> str:
+        self.lines.append(f"  %t{result}_empty = tensor.empty() : {self._type(result)}")
+        return f"%t{result}_empty"
+
+    def _fill(self, name: str, value: str, result: int) -> str:
+        kind = self._type(result)
+        scalar, empty = self._scalar(f"%t{result}_scalar", value), self._empty(result)
+        self.lines.append(
+            f"  {name} = linalg.fill ins({scalar} : {kind.element}) "
+            f"outs({empty} : {kind}) -> {kind}"
+        )
+        return name
 
     def _structured(self, op: Structured) -> None:
-        if not op.sources and not op.reduction_dims and len(op.body.ops) == 1:
-            value = Fill(op.body.ops[0].attribute("value"))
-            name = self._init(value, op.results[0])
-            self.lines[-1] = self.lines[-1].replace(name, f"%t{op.results[0]}", 1)
+        filled = fill_value(op.body)
+        if not op.sources and not op.reduction_dims and filled is not None:
+            self._fill(f"%t{op.results[0]}", filled, op.results[0])
             return
         inits = [self._init(i, r) for i, r in zip(op.inits, op.results, strict=True)]
         types = ", ".join(str(self._type(r)) for r in op.results)
@@ -118,14 +113,12 @@ class _Emitter:
         if named is not None:
             self._named(op, named, outs)
             return
-        results = f"%t{op.results[0]}" + (f":{len(op.results)}" if len(op.results) > 1 else "")
         ins = f"ins({self._operands(op.sources)}) " if op.sources else ""
         maps = ", ".join(map_text(m, len(op.domain)) for m in op.maps)
         iterators = ", ".join(f'"{kind.value}"' for kind in op.iterators)
         hint = f"attrs = {{{HINT}}} " if op.hint else ""
         arrow = types if len(op.results) == 1 else f"({types})"
-        if len(op.results) > 1:
-            results = ", ".join(f"%t{r}" for r in op.results)
+        results = ", ".join(f"%t{r}" for r in op.results)
         self.lines.append(f"  {results} = linalg.generic {{indexing_maps = [{maps}], "
                           f"iterator_types = [{iterators}]}} {ins}{outs} {hint}{{")
         self.lines += _region(op.body)
@@ -189,74 +182,17 @@ class _Emitter:
         self.lines.append(f"  %t{op.result} = tensor.concat dim({op.axis}) {names} : "
                           f"({types}) -> {self._type(op.result)}")
 
+    def _fence(self, op: Fence) -> None:
+        kind = self._type(op.result)
+        self.lines.append(
+            f"  %t{op.result} = iree_tensor_ext.compute_barrier.start %t{op.source} : "
+            f"{kind} -> {kind}"
+        )
+
     def _reshape(self, op: Reshape) -> None:
-        name, source = f"%t{op.source}", self._type(op.source)
-        shapes = reshape_steps(source.shape, self._type(op.result).shape)
-        for step, shape in enumerate(shapes):
-            target = TensorType(shape, source.element)
-            last = step == len(shapes) - 1
-            result = f"%t{op.result}" if last else f"%t{op.result}_step{step}"
-            if shape == source.shape:
-                self.lines.append(f"  {result} = tensor.cast {name} : {source} to {target}")
-            elif len(shape) < len(source.shape):
-                groups = reassociation(shape, source.shape)
-                self.lines.append(f"  {result} = tensor.collapse_shape {name} {groups} : "
-                                  f"{source} into {target}")
-            else:
-                groups = reassociation(source.shape, shape)
-                self.lines.append(f"  {result} = tensor.expand_shape {name} {groups} "
-                                  f"output_shape {list(shape)} : {source} into {target}")
-            name, source = result, target
-
-
-def reshape_steps(source: tuple[int, ...], result: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Shapes on the way from ``source`` to ``result``, each one collapse or expand apart."""
-    if source == result or reassociation(source, result) or reassociation(result, source):
-        return [result]
-    cuts = {
-        s
-        for shape in (source, result)
-        for s, n in zip(row_major_strides(shape), shape, strict=True)
-        if n != 1
-    }
-    ordered = sorted({*cuts, TensorType(source, "i8").elements}, reverse=True)
-    middle = tuple(high // low for high, low in zip(ordered, ordered[1:], strict=False))
-    steps: list[tuple[int, ...]] = []
-    at = source
-    for shape in (without_units(source), middle, without_units(result), result):
-        if shape != at:
-            steps.append(shape)
-            at = shape
-    return steps
-
-
-def without_units(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape without its dims of size one."""
-    return tuple(n for n in shape if n != 1)
-
-
-def reassociation(coarse: tuple[int, ...], fine: tuple[int, ...]) -> list[list[int]] | None:
-    """Which dims of ``fine`` make each dim of ``coarse``; None where it is no collapse of it."""
-    if len(coarse) >= len(fine):
-        return None
-    groups: list[list[int]] = []
-    at = 0
-    for n in coarse:
-        group: list[int] = []
-        size = 1
-        while at < len(fine) and (not group or size < n):
-            group.append(at)
-            size *= fine[at]
-            at += 1
-        if size != n or not group:
-            return None
-        groups.append(group)
-    rest = list(range(at, len(fine)))
-    if any(fine[d] != 1 for d in rest):
-        return None
-    if rest and groups:
-        groups[-1] += rest
-    return groups
+        self.lines += reshape_lines(
+            f"%t{op.source}", self._type(op.source), f"%t{op.result}", self._type(op.result)
+        )
 
 
 def _transpose(op: Structured) -> tuple[int, ...] | None:

@@ -133,10 +133,7 @@ def _template(name: str) -> tuple[str, str, str]:
     image, window = parts[-2], parts[-1]
     if name.startswith("depthwise"):
         return image, window, image + ("m" if "m" in window else "")
-    result = image.replace("c", "f")
-    if image[1] != "c":
-        return image, window, image[:-1] + "f"
-    return image, window, result
+    return image, window, image.replace("c", "f")
 
 
 def _bind_windowed(op: Structured, name: str) -> NamedOp | None:

@@ -2,44 +2,108 @@
 
 The new ops are written as text and parsed into the module's own context; weights stay the very
 attributes they were. Each new op goes behind the last kept op that it depends on, so that ops
-with side effects keep their order.
+with side effects keep their order. A weight in another layout becomes a global with an
+initializer: IREE runs it at compile time for constants, at load time for parameters, and no pass
+folds the conversion back into the op that reads the weight.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
-import iree.compiler.ir as ir  # noqa: TID251 -- layoutopt.mlir is where MLIR comes in
+import iree.compiler.ir as ir
 
 from layoutopt.errors import LoweringError
-from layoutopt.graph import Graph
-from layoutopt.mlir.emit import function_text
+from layoutopt.graph import Constant
+from layoutopt.lowering import Lowered, Prepared
+from layoutopt.mlir.emit import body_text, function_text
 from layoutopt.mlir.lift import Lifted
 
+_LEAF = "builtin.unrealized_conversion_cast"
 
-def splice(lifted: Lifted, planned: Graph, given: Mapping[int, int], made: Mapping[int, int]) -> None:
-    """Replace the lifted ops by ``planned``, in the module that ``lifted`` came from.
 
-    ``given`` maps the lifted graph's outside tensors to the planned graph's, ``made`` its outputs
-    to the planned graph's. Raises LoweringError where MLIR refuses the new ops.
+def splice(lifted: Lifted, lowered: Lowered, symbols: set[str]) -> None:
+    """Replace the lifted ops by the lowered plan, in the module that ``lifted`` came from.
+
+    ``symbols``: names taken in the module; new globals are added to it. Raises LoweringError where
+    MLIR refuses the new ops.
     """
-    with lifted.block.owner.context:
-        leaves = list(given)
-        outputs = list(made)
-        text = function_text(planned, (given[t] for t in leaves), (made[t] for t in outputs),
-                             "planned")
+    names = _new_names(len(lowered.prepared), symbols)
+    function = lifted.block.owner
+    with function.context:
+        leaves = list(lowered.given)
+        outputs = list(lowered.made)
+        text = _snippet(lowered, leaves, outputs, names)
         try:
             module = ir.Module.parse(text)
         except ir.MLIRError as error:
             first = str(error).splitlines()[:2]
             raise LoweringError(f"function '{lifted.name}'", "a plan that is valid MLIR",
                                 " ".join(first), "report this as a bug of layoutopt") from error
-        _move(module, lifted, leaves, outputs)
+        operations = list(module.body.operations)
+        _move(operations[-1], lifted, leaves, outputs)
+        for operation, prepared in zip(operations[1:-1:2], lowered.prepared, strict=True):
+            _fill_leaves(operation, lifted, list(prepared.given))
+        for operation in operations[:-1]:
+            operation.operation.move_before(function)
+        _erase_dead(lifted)
 
 
-def _move(module: Any, lifted: Lifted, leaves: list[int], outputs: list[int]) -> None:
-    block = module.body.operations[0].regions[0].blocks[0]
+def _new_names(count: int, symbols: set[str]) -> list[str]:
+    names: list[str] = []
+    number = 0
+    while len(names) < count:
+        name = f"layoutopt_weight_{number}"
+        if name not in symbols:
+            names.append(name)
+            symbols.add(name)
+        number += 1
+    return names
+
+
+def _snippet(
+    lowered: Lowered, leaves: Sequence[int], outputs: Sequence[int], names: Sequence[str]
+) -> str:
+    """Globals, each with its initializer, then the planned ops as one function."""
+    parts: list[str] = []
+    loads: list[str] = []
+    for prepared, name in zip(lowered.prepared, names, strict=True):
+        kind = prepared.graph.types[prepared.result]
+        parts.append(f"util.global private @{name} : {kind}")
+        parts.append(_initializer(prepared, name))
+        loads.append(f"  %t{prepared.planned} = util.global.load immutable @{name} : {kind}")
+    function = function_text(
+        lowered.graph, (lowered.given[t] for t in leaves), (lowered.made[t] for t in outputs),
+        "planned",
+    )
+    head, _, rest = function.partition("\n")
+    return "\n".join([*parts, head, *loads, rest])
+
+
+def _initializer(prepared: Prepared, name: str) -> str:
+    graph = prepared.graph
+    lines = [
+        f'  %t{t} = "{_LEAF}"() : () -> {graph.types[t]}' for t in prepared.given
+    ]
+    store = f"  util.global.store %t{prepared.result}, @{name} : {graph.types[prepared.result]}"
+    return "\n".join(
+        ["util.initializer {", *lines, body_text(graph), store, "  util.return", "}"]
+    )
+
+
+def _fill_leaves(initializer: Any, lifted: Lifted, leaves: list[int]) -> None:
+    """Let the initializer read copies of the ops that hold the constants (not of their values)."""
+    block = initializer.operation.regions[0].blocks[0]
+    places = [op for op in block.operations if op.operation.name == _LEAF]
+    for place, tensor in zip(places, leaves, strict=True):
+        clone = lifted.values[tensor].owner.clone(ir.InsertionPoint(place))
+        place.operation.results[0].replace_all_uses_with(clone.results[0])
+        place.operation.erase()
+
+
+def _move(planned: Any, lifted: Lifted, leaves: list[int], outputs: list[int]) -> None:
+    block = planned.operation.regions[0].blocks[0]
     stage: dict[Any, int] = {}
     for argument, tensor in zip(list(block.arguments), leaves, strict=True):
         value = lifted.values[tensor]
@@ -56,11 +120,14 @@ def _move(module: Any, lifted: Lifted, leaves: list[int], outputs: list[int]) ->
     for tensor, value in zip(outputs, results, strict=True):
         if tensor not in leaves:
             lifted.values[tensor].replace_all_uses_with(value)
-    _erase_planned(lifted)
+    planned.operation.erase()
 
 
-def _erase_planned(lifted: Lifted) -> None:
-    for operation in reversed(lifted.planned):
+def _erase_dead(lifted: Lifted) -> None:
+    """Erase the ops that the plan wrote anew, and constants that nobody reads any more."""
+    constants = [lifted.values[op.result].owner for op in lifted.graph.ops
+                 if isinstance(op, Constant)]
+    for operation in (*reversed(lifted.planned), *constants):
         op = operation.operation
         if all(not list(value.uses) for value in op.results):
             op.erase()

@@ -10,11 +10,11 @@ import numpy as np
 
 from layoutopt.affine import IndexMap
 from layoutopt.graph import (
-    Concat, Fill, FromTensor, Graph, Init, Insert, Op, Opaque, Pad, Reshape, Slice,
+    Concat, Fence, Fill, FromTensor, Graph, Init, Insert, Op, Opaque, Pad, Reshape, Slice,
     Structured, Uninitialized,
 )
 from layoutopt.oracle.scalar import apply, constant
-from layoutopt.types import Array, TensorType, numpy_dtype
+from layoutopt.types import Array, TensorType, is_float, numpy_dtype
 
 
 class OracleError(Exception):
@@ -51,6 +51,8 @@ def evaluate_op(
         return (into,)
     if isinstance(op, Concat):
         return (np.concatenate([values[t] for t in op.sources], axis=op.axis),)
+    if isinstance(op, Fence):
+        return (values[op.source],)
     if isinstance(op, Reshape):
         return (values[op.source].reshape(types[op.result].shape),)
     name = op.name if isinstance(op, Opaque) else "constant"
@@ -89,9 +91,10 @@ def _structured(
     ]
     order = (*parallel, *reduced)
     at = len(parallel)
+    first = (slice(None),) * at + (0,) * len(reduced)
     moved = [view.transpose(order) for view in views]
     results = [
-        _view(acc, m, op.domain, writeable=True).transpose(order)[(..., *([0] * len(reduced)))]
+        _view(acc, m, op.domain, writeable=True).transpose(order)[first]
         for acc, m in zip(accumulators, op.result_maps, strict=True)
     ]
     sizes = [op.domain[d] for d in reduced]
@@ -165,10 +168,7 @@ def _position(
 
 def _contract(op: Structured, operands: list[Array], accumulator: Array) -> Array:
     """Through batched matmul: loops sorted into batch, m, n, k; wide accumulation."""
-    wide = np.float64 if np.issubdtype(accumulator.dtype, np.floating) or (
-        accumulator.dtype.kind == "V") else accumulator.dtype
-    if op.body.arguments[2] in ("f16", "bf16"):
-        wide = np.float64
+    wide = np.float64 if is_float(op.body.arguments[2]) else accumulator.dtype
     views = [_view(a, m, op.domain) for a, m in zip(operands, op.source_maps, strict=True)]
     has = [{d for form in m for d in form.dims} for m in op.maps]
     loops = range(len(op.domain))

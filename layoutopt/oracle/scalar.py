@@ -6,7 +6,6 @@ import math
 import re
 import struct
 from collections.abc import Callable
-from typing import cast
 
 import numpy as np
 
@@ -16,11 +15,25 @@ from layoutopt.types import Array, numpy_dtype
 Binary = Callable[[Array, Array], Array]
 Unary = Callable[[Array], Array]
 
+_UNSIGNED_CASTS = ("arith.extui", "arith.uitofp")
+
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def _divide_int(a: Array, b: Array) -> Array:
-    return cast(Array, np.trunc(np.true_divide(a, b)).astype(a.dtype))
+    """Rounds towards zero; NumPy rounds down."""
+    down: Array = np.floor_divide(a, b)
+    down += (np.remainder(a, b) != 0) & ((a < 0) != (b < 0))
+    return down
+
+
+def _unsigned(a: Array) -> Array:
+    return a if a.dtype == np.bool_ else a.view(np.dtype(f"u{a.dtype.str[1:]}"))
+
+
+def _signed(a: Array) -> Array:
+    """An i1 that is true is -1 where it counts as a number."""
+    return -a.astype(np.int8) if a.dtype == np.bool_ else a
 
 
 BINARY: dict[str, Binary] = {
@@ -41,17 +54,20 @@ UNARY: dict[str, Unary] = {
     "math.exp": np.exp, "math.exp2": np.exp2, "math.expm1": np.expm1,
     "math.log": np.log, "math.log2": np.log2, "math.log10": np.log10, "math.log1p": np.log1p,
     "math.sqrt": np.sqrt, "math.cbrt": np.cbrt,
-    "math.rsqrt": lambda a: cast(Array, 1 / np.sqrt(a)),
+    "math.rsqrt": lambda a: 1 / np.sqrt(a),
     "math.sin": np.sin, "math.cos": np.cos, "math.tan": np.tan,
     "math.sinh": np.sinh, "math.cosh": np.cosh, "math.tanh": np.tanh,
     "math.asin": np.arcsin, "math.acos": np.arccos, "math.atan": np.arctan,
     "math.ceil": np.ceil, "math.floor": np.floor, "math.trunc": np.trunc,
     "math.roundeven": np.rint,
-    "math.round": lambda a: cast(Array, np.sign(a) * np.floor(np.abs(a) + 0.5)),
-    "math.erf": lambda a: cast(Array, _erf(a)),
+    "math.round": lambda a: np.sign(a) * np.floor(np.abs(a) + 0.5),
+    "math.erf": lambda a: _erf(a),
 }
-_PLAIN_CASTS = ("arith.extf", "arith.truncf", "arith.extsi", "arith.trunci", "arith.sitofp",
-                "arith.index_cast")
+_CASTS: dict[str, Unary] = {
+    "arith.extf": lambda a: a, "arith.truncf": lambda a: a, "arith.extsi": lambda a: a,
+    "arith.trunci": lambda a: a, "arith.sitofp": lambda a: a, "arith.index_cast": lambda a: a,
+    "arith.fptosi": np.trunc, "arith.extui": _unsigned, "arith.uitofp": _unsigned,
+}
 # arith.cmpf predicates by number: false, then ordered, ord, then unordered, uno, true
 _CMPF: tuple[Callable[[Array, Array, Array], Array], ...] = (
     lambda a, b, nan: np.zeros_like(nan),
@@ -74,8 +90,13 @@ def apply(op: ScalarOp, operands: list[Array]) -> Array | None:
     dtype = numpy_dtype(op.type)
     if dtype is None:
         return None
-    result = _apply(op, operands)
-    return None if result is None else cast(Array, np.asarray(result).astype(dtype, copy=False))
+    keep = op.name == "arith.select" or op.name in _UNSIGNED_CASTS
+    result = _apply(op, operands if keep else [_signed(a) for a in operands])
+    if result is None:
+        return None
+    if dtype == np.bool_ and result.dtype != np.bool_:
+        return (result & 1).astype(np.bool_)
+    return np.asarray(result).astype(dtype, copy=False)
 
 
 def _apply(op: ScalarOp, operands: list[Array]) -> Array | None:
@@ -85,22 +106,22 @@ def _apply(op: ScalarOp, operands: list[Array]) -> Array | None:
         return BINARY[op.name](operands[0], operands[1])
     if op.name in UNARY:
         return UNARY[op.name](operands[0])
-    if op.name in _PLAIN_CASTS:
-        return operands[0]
-    if op.name == "arith.fptosi":
-        return cast(Array, np.trunc(operands[0]))
-    if op.name == "arith.extui" and operands[0].dtype == np.bool_:
-        return operands[0]
+    if op.name in _CASTS:
+        return _CASTS[op.name](operands[0])
     if op.name == "arith.select":
         return np.where(operands[0].astype(np.bool_), operands[1], operands[2])
     if op.name == "arith.cmpf":
         predicate = _number(op.attribute("predicate"))
         nan = np.isnan(operands[0]) | np.isnan(operands[1])
         return _CMPF[predicate](operands[0], operands[1], nan)
-    if op.name == "arith.cmpi" and _number(op.attribute("predicate")) < len(_CMPI):
-        return _CMPI[_number(op.attribute("predicate"))](operands[0], operands[1])
+    if op.name == "arith.cmpi":
+        predicate = _number(op.attribute("predicate"))
+        if predicate < len(_CMPI):
+            return _CMPI[predicate](operands[0], operands[1])
+        lhs, rhs = map(_unsigned, operands)
+        return _CMPI[predicate - len(_CMPI) + 2](lhs, rhs)  # ult, ule, ugt, uge
     if op.name == "math.fma":
-        return cast(Array, operands[0] * operands[1] + operands[2])
+        return operands[0] * operands[1] + operands[2]
     return None
 
 
@@ -115,7 +136,7 @@ def constant(text: str, element: str) -> Array | None:
     if number.startswith("0x") and element.startswith(("f", "bf")):
         bits = int(number, 16)
         raw = struct.pack(f"<{ {2: 'H', 4: 'I', 8: 'Q'}[dtype.itemsize] }", bits)
-        return np.frombuffer(raw, dtype)[0]  # type: ignore[no-any-return]
+        return np.frombuffer(raw, dtype).reshape(())
     value = float(number) if element.startswith(("f", "bf")) else int(number, 0)
     return np.asarray(value).astype(dtype)
 

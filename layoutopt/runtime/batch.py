@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from layoutopt.runtime.benchmark import Benchmark
 
-CALIBRATION = (
-    """\
+CALIBRATION = """\
 func.func @one_dispatch(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = arith.addf %x, %x : tensor<4xf32>
   return %0 : tensor<4xf32>
@@ -22,7 +21,6 @@ func.func @two_dispatches(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %2 : tensor<4xf32>
 }
 """
-)
 
 
 @dataclass(frozen=True)
@@ -102,9 +100,7 @@ def make_batches(
         count = -(-len(indices) // size)
         for part in range(count):
             cut = indices[len(indices) * part // count : len(indices) * (part + 1) // count]
-            batches.append(
-                Batch(tuple(benchmarks[i] for i in cut), tuple(order[i] for i in cut))
-            )
+            batches.append(Batch(tuple(benchmarks[i] for i in cut), tuple(order[i] for i in cut)))
     return tuple(batches)
 
 

@@ -1,4 +1,4 @@
-"""One candidate, ready to be compiled and timed: its MLIR, its flags, its real inputs and outputs."""
+"""One candidate, ready to be compiled and timed: MLIR, flags, real inputs and outputs."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Benchmark:
     """A candidate in the form that is compiled.
 
     `weights` become parameters that are loaded, and packed where the compiler wants that, once
-    before timing; `arguments` are passed on each call. `body` is MLIR op lines that use the names of
-    both and define those of `results`. `flags` are all flags of `iree-compile`. `case` makes the
+    before timing; `arguments` are passed on each call. `body` is MLIR op lines that use the names
+    of both and define those of `results`. `flags` are all flags of `iree-compile`. `case` makes the
     arrays; it is called only where the candidate is really measured.
     """
 

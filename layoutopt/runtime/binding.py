@@ -119,7 +119,7 @@ def read_declarations(module: Path) -> tuple[tuple[str, str], ...]:
     """Return (name, declaration) of each function that `module` exports, in file order.
 
     The declaration is the line that the compiler left, such as
-    `sync func @main(%input0: tensor<4xf32>) -> (%output0: tensor<4xf32>)`; empty where it left none.
+    `sync func @main(%input0: tensor<4xf32>) -> (%output0: tensor<4xf32>)`, or empty.
     """
     loaded: Any = iree.VmModule.mmap(iree.VmInstance(), str(module))
     found = []

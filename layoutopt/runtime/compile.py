@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from layoutopt.runtime.outcome import Outcome
-from layoutopt.runtime.process import Ended, ToolRun, find_tool, run_tool
+from layoutopt.runtime.process import Ended, find_tool, run_tool
+from layoutopt.runtime.reason import error_lines, failure_reason
 
 __all__ = ["CompileOutcome", "compile_file", "compile_to", "find_tool", "run_tool"]
 
-REASON_LENGTH = 300
-_LOCATION = re.compile(r"^(?:.*?:)?(\d+):\d+: error: ")
 _OUTCOMES = {
     Ended.OK: Outcome.OK,
     Ended.ERROR: Outcome.COMPILE_ERROR,
@@ -52,9 +50,7 @@ def compile_to(
     return _compile(source, output, (*flags, f"--compile-to={phase}"), timeout_s)
 
 
-def _compile(
-    source: Path, output: Path, flags: Sequence[str], timeout_s: float
-) -> CompileOutcome:
+def _compile(source: Path, output: Path, flags: Sequence[str], timeout_s: float) -> CompileOutcome:
     partial = output.with_name(output.name + ".partial")
     command = [find_tool("iree-compile"), str(source), *flags, "-o", str(partial)]
     try:
@@ -70,29 +66,3 @@ def _compile(
         seconds=run.seconds,
         lines=error_lines(run.stderr),
     )
-
-
-def failure_reason(tool: str, run: ToolRun, timeout_s: float) -> str:
-    """One line that says why `run` failed; empty where it did not."""
-    if run.ended is Ended.OK:
-        return ""
-    if run.ended is Ended.TIMEOUT:
-        return f"{tool} did not finish within {timeout_s:g} s"
-    if run.ended is Ended.CRASH:
-        return f"{tool} crashed ({run.signal_name})"
-    return first_error(run.stderr) or f"{tool} failed without an error message"
-
-
-def first_error(text: str) -> str:
-    """Return the first `error:` line without its location, else the last line that says something."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    for line in lines:
-        if "error: " in line:
-            return line.partition("error: ")[2][:REASON_LENGTH]
-    return lines[-1][:REASON_LENGTH] if lines else ""
-
-
-def error_lines(text: str) -> tuple[int, ...]:
-    """Line numbers that the errors in `text` point at, sorted, without repeats."""
-    found = (_LOCATION.match(line) for line in text.splitlines())
-    return tuple(sorted({int(match[1]) for match in found if match}))

@@ -1,4 +1,4 @@
-"""MLIR tensor types as NumPy shapes and dtypes, and arrays as files that keep every element type."""
+"""MLIR tensor types as NumPy shapes and dtypes; array files that keep every element type."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def run_tool(
 def how_ended(returncode: int) -> tuple[Ended, str]:
     """Tell an error from a crash, and name the signal of a crash.
 
-    A tool behind a Python or shell wrapper reports a signal n as the exit status 256 - n or 128 + n.
+    A tool behind a Python or shell wrapper reports signal n as exit status 256 - n or 128 + n.
     """
     if returncode == 0:
         return Ended.OK, ""

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 class Protocol:
     """How a candidate is timed.
 
-    One sample is the mean of enough calls to fill `sample_ns`. Samples of all candidates of a module
-    alternate in random order, so that a slow moment of the machine hits all alike. Sampling ends
-    when the 95 % confidence interval of the median is narrower than `precision` of it, when the
-    candidate used `budget_ns`, after `most_samples`, or, for a cliff, as soon as its fastest sample
-    is `cliff` times the best median of its group. Before each sample `evict_bytes` of other memory
-    are read, so that weights come from where they are inside a large model; 0 leaves caches warm.
+    One sample is the mean of enough calls to fill `sample_ns`. Samples of all candidates of a
+    module alternate in random order, so that a slow moment of the machine hits all alike. Sampling
+    ends when the 95 % confidence interval of the median is narrower than `precision` of it, when
+    the candidate used `budget_ns`, after `most_samples`, or, for a cliff, as soon as its fastest
+    sample is `cliff` times the best median of its group. Before each sample `evict_bytes` of other
+    memory are read, so that weights come from where they are inside a large model; 0 leaves caches
+    warm.
     """
 
     precision: float = 0.02
@@ -46,10 +47,10 @@ def empty_call_ns(one_dispatch_ns: float, two_dispatches_ns: float) -> float:
 
 
 def median_interval(samples: Sequence[float]) -> tuple[float, float]:
-    """95 % confidence interval of the median from order statistics (binomial, normal approximation).
+    """95 % confidence interval of the median, from order statistics.
 
-    Hahn and Meeker, Statistical Intervals (1991), section 5.2. Fewer than six samples give no
-    interval of that confidence: their range is returned.
+    Hahn and Meeker, Statistical Intervals (1991), section 5.2, in normal approximation. Fewer than
+    six samples give no interval of that confidence: their range is returned.
     """
     ordered = sorted(samples)
     count = len(ordered)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from layoutopt.graph import Op
-from layoutopt.layout import Layout
+from layoutopt.layout import Layout, row_major
 from layoutopt.rules.rule import Assignment, Physical, Refusal
 from layoutopt.types import TensorType
 
@@ -17,6 +17,8 @@ class BarrierLayouts:
         self, op: Op, types: tuple[TensorType, ...], tensor: int, layout: Layout
     ) -> Assignment | Refusal:
         """Row-major all round."""
+        if layout.is_row_major:
+            return {t: row_major(len(types[t].shape)) for t in (*op.inputs, *op.outputs)}
         return Refusal("expected row-major at an op that the graph cannot see through, "
                        f"but got {layout}")
 

@@ -17,8 +17,7 @@ class ConcatLayouts:
         self, op: Concat, types: tuple[TensorType, ...], tensor: int, layout: Layout
     ) -> Assignment | Refusal:
         """All operands share one layout."""
-        shared = {t: layout for t in (*op.sources, op.result)}
-        return _refusal(op, layout, types) or shared
+        return _refusal(op, layout, types) or dict.fromkeys((*op.sources, op.result), layout)
 
     def relayout(self, op: Concat, layouts: Assignment, physical: Physical) -> Refusal | None:
         """Concatenate the memory forms."""

@@ -6,7 +6,8 @@ Every permutation of an operand's dims is a permutation of its map's results, so
 untiled layouts has a form. A tile of an operand's dim is a tile of the iteration dim that
 stands there alone: ``d -> tile * outer + inner``; operands that read ``d`` in a sum, or do not
 tile it, read ``tile * outer + inner``. Sound because only the order of visiting points changes,
-and reductions here are of associative, commutative operations (reassociation of floats).
+and a reduction that depends on that order (argmax takes the first of equals) keeps its own.
+Sums of floats are reassociated.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from layoutopt.affine import Affine, IndexMap, affine, plain_map
 from layoutopt.graph import FromTensor, Init, IteratorType, Structured
 from layoutopt.layout import Layout
 from layoutopt.rules.rule import Assignment, Physical, Refusal
+from layoutopt.scalar import is_reassociable
 from layoutopt.types import TensorType
 
 
@@ -30,7 +32,9 @@ class StructuredLayouts:
     ) -> Assignment | Refusal:
         """Order every operand as ``layout`` orders the iteration dims; tiles go along."""
         tensors = (*op.sources, *op.results)
-        given = op.maps[tensors.index(tensor)]
+        at = {i.tensor: r for i, r in zip(op.inits, op.results, strict=True)
+              if isinstance(i, FromTensor)}
+        given = op.maps[tensors.index(tensor if tensor in tensors else at[tensor])]
         rank: dict[int, int] = {}
         for d in layout.outer_dims_perm:
             for loop in given[d].dims:
@@ -47,10 +51,8 @@ class StructuredLayouts:
             if other in found:
                 continue
             found[other] = _ordered(index_map, rank, tiles, types[other].shape)
-        for init in op.inits:
-            if isinstance(init, FromTensor):
-                result = op.results[op.inits.index(init)]
-                found.setdefault(init.tensor, found[result])
+        for start, result in at.items():
+            found.setdefault(start, found[result])
         return found
 
     def relayout(self, op: Structured, layouts: Assignment, physical: Physical) -> Refusal | None:
@@ -160,15 +162,20 @@ def _relaid_map(
 def _loop_order(
     op: Structured, maps: tuple[IndexMap, ...], outer: dict[int, int], inner: dict[int, int]
 ) -> list[int]:
-    """Parallel loops as the result lies in memory, then the rest as the first input does."""
+    """Parallel loops as the result lies in memory, then the rest as the first input does.
+
+    Reductions that depend on the order of their points keep it.
+    """
     order: list[int] = []
     for index_map in (*maps[len(op.sources) :], *maps):
         for form in index_map:
             order += [d for d in form.dims if d not in order]
-    order += [d for d in (*outer.values(), *inner.values()) if d not in order]
+    every = [number[d] for d in outer for number in (outer, inner) if d in number]
+    order += [d for d in every if d not in order]
     kind = {outer[d]: op.iterators[d] for d in outer} | {inner[d]: op.iterators[d] for d in inner}
+    folded = order if is_reassociable(op.body, len(op.results)) else every
     return [d for d in order if kind[d] is IteratorType.PARALLEL] + [
-        d for d in order if kind[d] is IteratorType.REDUCTION
+        d for d in folded if kind[d] is IteratorType.REDUCTION
     ]
 
 

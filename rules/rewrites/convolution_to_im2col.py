@@ -43,7 +43,7 @@ class ConvolutionToIm2col:
     def match(self, graph: Graph, op: int) -> Unfolding | None:
         """Any convolution with a filter of more than one element."""
         found = convolution(graph, op)
-        if found is None or all(found.filter_size(w) == 1 for w in found.windows):
+        if found is None or found.has_unit_filter:
             return None
         filters = {w.filter for w in found.windows}
         read = {d for form in found.op.source_maps[0] for d in form.dims}

@@ -11,10 +11,13 @@ _P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION
 
 def convolution_example(
     filter_size: int, stride: int, dilation: int = 1, batch: int = 2, channels: int = 3,
-    filters: int = 4, image: int = 4,
+    filters: int = 4, image: int = 4, margin: int = 0,
 ) -> Graph:
-    """``conv_2d_nchw_fchw`` of x (tensor 0) and w (tensor 1) into y (tensor 2)."""
-    reach = (image - 1) * stride + (filter_size - 1) * dilation + 1
+    """``conv_2d_nchw_fchw`` of x (tensor 0) and w (tensor 1) into y (tensor 2).
+
+    ``margin``: rows and columns of x that no window reaches.
+    """
+    reach = (image - 1) * stride + (filter_size - 1) * dilation + 1 + margin
     builder = GraphBuilder()
     x = builder.tensor((batch, channels, reach, reach), "f32")
     w = builder.tensor((filters, channels, filter_size, filter_size), "f32")

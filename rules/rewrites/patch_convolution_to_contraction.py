@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from layoutopt.affine import plain_map
 from layoutopt.graph import Graph, Op, Reshape, Slice
 from layoutopt.rules.rewrites.examples import convolution_example
-from layoutopt.rules.rewrites.window import Convolution, convolution, loop, plain_dim_map
+from layoutopt.rules.rewrites.window import Convolution, convolution, read_instead
 from layoutopt.rules.rule import Example, Expression, Refusal
 from layoutopt.types import TensorType
 
@@ -33,9 +34,7 @@ class PatchConvolutionToContraction:
     def match(self, graph: Graph, op: int) -> Convolution | None:
         """Any convolution with a filter of more than one element."""
         found = convolution(graph, op)
-        if found is None or all(found.filter_size(w) == 1 for w in found.windows):
-            return None
-        return found
+        return found if found is not None and not found.has_unit_filter else None
 
     def guard(self, match: Convolution) -> Refusal | None:
         """Windows must tile the image."""
@@ -70,7 +69,7 @@ class PatchConvolutionToContraction:
         patches = len(graph.types) + len(types)
         types.append(TensorType(tuple(split), element))
         ops.append(Reshape(image, patches))
-        forms = {w.axis: (loop(w.image), loop(w.filter)) for w in match.windows}
+        forms = {w.axis: plain_map((w.image, w.filter)) for w in match.windows}
         ops.append(replace(match.op, sources=(patches, match.op.sources[1]),
-                           maps=(plain_dim_map(match, forms), *match.op.maps[1:])))
+                           maps=(read_instead(match, forms), *match.op.maps[1:])))
         return Expression(tuple(types), tuple(ops))

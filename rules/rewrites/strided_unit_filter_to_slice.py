@@ -1,18 +1,18 @@
-"""A strided convolution with a 1x1 filter reads every s-th element: slice first.
+"""A convolution with a 1x1 filter that skips elements reads every s-th one: slice first.
 
     conv(x, w[.., 1, 1], stride s)   ->   conv(x[:, ::s, ::s, :], w, stride 1)
 
-Sound because the elements between the strides are never read.
+Sound because the elements between the strides, and behind the last window, are never read.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from layoutopt.affine import affine
+from layoutopt.affine import IndexMap, affine
 from layoutopt.graph import Graph, Slice
 from layoutopt.rules.rewrites.examples import convolution_example
-from layoutopt.rules.rewrites.window import Convolution, convolution, plain_dim_map
+from layoutopt.rules.rewrites.window import Convolution, convolution, read_instead
 from layoutopt.rules.rule import Example, Expression, Refusal
 from layoutopt.types import TensorType
 
@@ -26,35 +26,40 @@ class StridedUnitFilterToSlice:
     normal_form = False
     examples = (
         Example(convolution_example(filter_size=1, stride=2), 0),
-        Example(convolution_example(filter_size=1, stride=1), 0,
-                refusal="expected a stride above 1, but got 1"),
+        Example(convolution_example(filter_size=1, stride=1, margin=1), 0),
+        Example(
+            convolution_example(filter_size=1, stride=1),
+            0,
+            refusal="expected elements that no window reads, but all are read",
+        ),
     )
 
     def match(self, graph: Graph, op: int) -> Convolution | None:
         """Every window has a filter of one element."""
         found = convolution(graph, op)
-        if found is None or any(found.filter_size(w) != 1 for w in found.windows):
-            return None
-        return found
+        return found if found is not None and found.has_unit_filter else None
 
     def guard(self, match: Convolution) -> Refusal | None:
         """There must be something to skip."""
-        if all(w.stride == 1 or match.image_size(w) == 1 for w in match.windows):
-            return Refusal("expected a stride above 1, but got 1")
+        if all(match.image_size(w) == w.axis_size for w in match.windows):
+            return Refusal("expected elements that no window reads, but all are read")
         return None
 
     def rewrite(self, graph: Graph, match: Convolution) -> Expression:
         """Slice the image, then convolve with stride 1."""
-        shape = list(graph.types[match.image].shape)
+        image = graph.types[match.image]
+        shape = list(image.shape)
         strides = [1] * len(shape)
-        forms = {}
+        forms: dict[int, IndexMap] = {}
         for w in match.windows:
             shape[w.axis] = match.image_size(w)
-            strides[w.axis] = w.stride
+            strides[w.axis] = w.stride if match.image_size(w) != 1 else 1
             forms[w.axis] = (affine([(w.image, 1), (w.filter, 1)]),)
         sliced = len(graph.types)
-        element = graph.types[match.image].element
         cut = Slice(match.image, sliced, (0,) * len(shape), tuple(strides))
-        op = replace(match.op, sources=(sliced, match.op.sources[1]),
-                     maps=(plain_dim_map(match, forms), *match.op.maps[1:]))
-        return Expression((TensorType(tuple(shape), element),), (cut, op))
+        op = replace(
+            match.op,
+            sources=(sliced, match.op.sources[1]),
+            maps=(read_instead(match, forms), *match.op.maps[1:]),
+        )
+        return Expression((TensorType(tuple(shape), image.element),), (cut, op))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from layoutopt.affine import Affine, dim
+from layoutopt.affine import Affine, IndexMap
 from layoutopt.graph import Graph, Structured
 
 
@@ -14,6 +15,8 @@ class Window:
 
     axis: int
     """Dim of the image tensor."""
+    axis_size: int
+    """Elements of the image along it; windows may leave some at the end."""
     image: int
     """Parallel loop over the output image."""
     filter: int
@@ -34,6 +37,11 @@ class Convolution:
         """The tensor that is read through windows."""
         return self.op.sources[0]
 
+    @property
+    def has_unit_filter(self) -> bool:
+        """Whether every window reads one element."""
+        return all(self.filter_size(w) == 1 for w in self.windows)
+
     def filter_size(self, window: Window) -> int:
         """Filter elements along one window."""
         return self.op.domain[window.filter]
@@ -52,7 +60,7 @@ def convolution(graph: Graph, index: int) -> Convolution | None:
     for axis, form in enumerate(op.source_maps[0]):
         if form.plain_dim is not None:
             continue
-        found = _window(op, axis, form)
+        found = _window(op, axis, graph.types[op.sources[0]].shape[axis], form)
         if found is None:
             return None
         windows.append(found)
@@ -62,23 +70,20 @@ def convolution(graph: Graph, index: int) -> Convolution | None:
     return Convolution(op, tuple(windows))
 
 
-def _window(op: Structured, axis: int, form: Affine) -> Window | None:
+def _window(op: Structured, axis: int, size: int, form: Affine) -> Window | None:
     reduced = [d for d in form.dims if d in op.reduction_dims]
     moving = [d for d in form.dims if d not in op.reduction_dims]
     if form.offset or len(reduced) != 1 or len(moving) != 1:
         return None
-    return Window(axis, moving[0], reduced[0], form.coefficient(moving[0]),
-                  form.coefficient(reduced[0]))
+    stride, dilation = form.coefficient(moving[0]), form.coefficient(reduced[0])
+    if stride < 1 or dilation < 1:
+        return None
+    return Window(axis, size, moving[0], reduced[0], stride, dilation)
 
 
-def plain_dim_map(found: Convolution, replaced: dict[int, tuple[Affine, ...]]) -> tuple[Affine, ...]:
+def read_instead(found: Convolution, replaced: Mapping[int, IndexMap]) -> IndexMap:
     """The image's map with each window axis replaced by other forms."""
     forms: list[Affine] = []
     for axis, form in enumerate(found.op.source_maps[0]):
         forms += replaced.get(axis, (form,))
     return tuple(forms)
-
-
-def loop(index: int) -> Affine:
-    """The form of one plain loop."""
-    return dim(index)

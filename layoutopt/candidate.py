@@ -1,0 +1,223 @@
+"""Candidates: a cluster in one form, with one layout for each tensor it touches."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from layoutopt.cluster import Cluster, is_root, is_windowed
+from layoutopt.egraph import EGraph
+from layoutopt.graph import FromTensor, Graph, Op, Reshape, Structured
+from layoutopt.layout import Layout, row_major
+from layoutopt.mlir.named import named_op
+from layoutopt.normal_form import with_matmuls
+from layoutopt.preference import canonical, lhs_layouts, result_layouts, rhs_layouts, weight_layout
+from layoutopt.rules.propagation import propagate, relayout
+from layoutopt.rules.rule import Physical, Refusal
+from layoutopt.simplify import simplified
+from layoutopt.space import LayoutSets
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way to run a cluster."""
+
+    cluster: int
+    layouts: tuple[tuple[int, Layout], ...]
+    """(tensor, layout) for every tensor of the cluster, weights and inner ones included."""
+    collapsed: bool = False
+    """Contractions are written as the matmul that hides in them."""
+    hint: bool = False
+    """IREE is asked to data-tile the contraction."""
+
+    def layout_of(self, tensor: int) -> Layout:
+        """The layout of one tensor of the cluster."""
+        return dict(self.layouts)[tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalForm:
+    """A candidate as it is emitted: a graph over row-major tensors."""
+
+    graph: Graph
+    inputs: tuple[int, ...]
+    weights: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing runs: reshapes and renamings only."""
+        return all(isinstance(op, Reshape) for op in self.graph.ops)
+
+
+def enumerate_candidates(
+    egraph: EGraph, clusters: tuple[Cluster, ...], sets: LayoutSets, hints: bool
+) -> tuple[tuple[Candidate, ...], tuple[tuple[int, str], ...]]:
+    """All candidates of all clusters, and (op, reason) for forms that do not exist.
+
+    ``hints``: whether the target knows per-op data tiling. The first candidate of a cluster of
+    the model's own ops is its identity: row-major throughout, written as it came.
+    """
+    found: dict[Candidate, None] = {}
+    refusals: dict[tuple[int, str], None] = {}
+    for index, cluster in enumerate(clusters):
+        root = egraph.graph.ops[cluster.root]
+        ways = (
+            _contraction_ways(egraph, index, cluster, root, sets, hints)
+            if isinstance(root, Structured) and root.is_contraction
+            else _plain_ways(egraph, index, cluster, sets)
+        )
+        for way in ways:
+            if isinstance(way, Refusal):
+                refusals[cluster.root, way.reason] = None
+            else:
+                found[way] = None
+    return tuple(found), tuple(refusals)
+
+
+def identity_candidate(graph: Graph, index: int, cluster: Cluster) -> Candidate:
+    """The cluster as the model has it."""
+    tensors = _tensors(graph, cluster)
+    return Candidate(index, tuple((t, row_major(len(graph.types[t].shape))) for t in tensors))
+
+
+def physical_form(graph: Graph, cluster: Cluster, candidate: Candidate) -> PhysicalForm | Refusal:
+    """What is emitted for a candidate, or why it has no such form."""
+    physical = Physical(graph.types)
+    layouts = dict(candidate.layouts)
+    for op in cluster.ops:
+        refusal = relayout(graph.ops[op], layouts, physical)
+        if refusal is not None:
+            return refusal
+    inputs, weights, outputs = (
+        tuple(physical.tensor(t, layouts[t]) for t in group)
+        for group in (cluster.inputs, cluster.weights, cluster.outputs)
+    )
+    built = physical.builder.build((*inputs, *weights), outputs)
+    if candidate.collapsed:
+        built = with_matmuls(built)
+    if candidate.hint:
+        built = replace(built, ops=tuple(map(_hinted, built.ops)))
+    return PhysicalForm(simplified(built), inputs, weights, outputs)
+
+
+def _hinted(op: Op) -> Op:
+    return replace(op, hint=True) if isinstance(op, Structured) and op.is_contraction else op
+
+
+def _tensors(graph: Graph, cluster: Cluster) -> tuple[int, ...]:
+    found: dict[int, None] = {}
+    for index in cluster.ops:
+        op = graph.ops[index]
+        found.update(dict.fromkeys((*op.inputs, *op.outputs)))
+    return tuple(found)
+
+
+def _plain_ways(
+    egraph: EGraph, index: int, cluster: Cluster, sets: LayoutSets
+) -> Iterator[Candidate | Refusal]:
+    """A cluster without contraction: every layout of each side, and what follows from it."""
+    graph = egraph.graph
+    root = graph.ops[cluster.root]
+    yield identity_candidate(graph, index, cluster)
+    if isinstance(root, Structured) and root.is_copy and is_root(root):
+        source, result = root.sources[0], root.results[0]
+        for pair in itertools.product(sets.of[source], sets.of[result]):
+            yield Candidate(index, tuple(zip((source, result), pair, strict=True)))
+        return
+    for tensor in (*cluster.inputs, *cluster.outputs):
+        for layout in sets.of[tensor]:
+            yield _follow(graph, index, cluster, {tensor: layout}, cluster.ops)
+
+
+def _contraction_ways(
+    egraph: EGraph, index: int, cluster: Cluster, root: Structured, sets: LayoutSets, hints: bool
+) -> Iterator[Candidate | Refusal]:
+    graph = egraph.graph
+    lhs, rhs = root.sources
+    result = root.results[0]
+    original = cluster.root < egraph.original_ops
+    if original:
+        yield identity_candidate(graph, index, cluster)
+        if cluster.root in egraph.superseded:
+            return
+    windowed = is_windowed(root)
+    own = lhs_layouts(root, graph.types[lhs])
+    lefts = [x for x in own if x in sets.of[lhs]]
+    rights = rhs_layouts(root, graph.types[rhs]) if rhs not in graph.constants else ()
+    results = [x for x in result_layouts(root, graph.types[result]) if x in sets.of[result]]
+    for left, made in itertools.product(lefts, results):
+        if windowed and (left.is_row_major != made.is_row_major):
+            continue
+        weights = [r for r in rights if r in sets.of[rhs]] or [
+            weight_layout(root, graph.types[rhs], left, made, graph.types)
+        ]
+        for right in weights:
+            start = {lhs: left, rhs: right, result: made}
+            start = {t: canonical(graph.types[t].shape, x) for t, x in start.items()}
+            for init in root.inits:
+                if isinstance(init, FromTensor):
+                    start[init.tensor] = made
+            way = _follow(graph, index, cluster, start, cluster.ops[1:])
+            if isinstance(way, Refusal):
+                yield way
+                continue
+            yield from _forms(graph, cluster, way, windowed, hints)
+
+
+def _forms(
+    graph: Graph, cluster: Cluster, way: Candidate, windowed: bool, hints: bool
+) -> Iterator[Candidate | Refusal]:
+    """The same layouts as they stand or collapsed to a matmul, plain or data-tiled."""
+    if windowed:
+        yield way
+        return
+    collapsed = replace(way, collapsed=True)
+    form = physical_form(graph, cluster, collapsed)
+    if isinstance(form, Refusal):
+        yield form
+        return
+    yield collapsed
+    if hints and any(_tileable(op) for op in form.graph.ops):
+        yield replace(collapsed, hint=True)
+
+
+def _tileable(op: Op) -> bool:
+    """Whether IREE data-tiles the op: matmul and its kin."""
+    if not isinstance(op, Structured) or not op.is_contraction or is_windowed(op):
+        return False
+    named = named_op(op)
+    return named is not None and named.name in ("matmul", "batch_matmul", "matvec", "vecmat")
+
+
+def _follow(
+    graph: Graph, index: int, cluster: Cluster, start: dict[int, Layout], ops: tuple[int, ...]
+) -> Candidate | Refusal:
+    """Let known layouts pass through the cluster until every tensor has one."""
+    known = dict(start)
+    pending = list(ops)
+    while pending:
+        ready = [i for i in pending if any(
+            t in known for t in (*graph.ops[i].inputs, *graph.ops[i].outputs)
+        )]
+        if not ready:
+            break
+        op = graph.ops[ready[0]]
+        pending.remove(ready[0])
+        through = next(t for t in (*op.outputs, *op.inputs) if t in known) if not any(
+            t in known for t in op.inputs
+        ) else _widest(graph, op, known)
+        layouts = propagate(op, graph.types, through, known[through])
+        if isinstance(layouts, Refusal):
+            return layouts
+        for tensor, layout in layouts.items():
+            known.setdefault(tensor, canonical(graph.types[tensor].shape, layout))
+    for tensor in _tensors(graph, cluster):
+        known.setdefault(tensor, row_major(len(graph.types[tensor].shape)))
+    return Candidate(index, tuple((t, known[t]) for t in _tensors(graph, cluster)))
+
+
+def _widest(graph: Graph, op: Op, known: dict[int, Layout]) -> int:
+    """The largest known input: it says most about the order of the loops."""
+    return max((t for t in op.inputs if t in known), key=lambda t: graph.types[t].elements)

@@ -1,0 +1,169 @@
+"""Clusters: the sets of ops that we expect IREE to put into one dispatch.
+
+A contraction, convolution or pooling takes along the elementwise ops behind it; elementwise ops
+and reductions without one stay together. Everything else stands alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from layoutopt.affine import plain_dims
+from layoutopt.egraph import EGraph
+from layoutopt.graph import Constant, Graph, Op, Opaque, Reshape, Structured
+
+_LARGEST = 32
+"""Ops in one cluster at most: beyond that a benchmark no longer resembles one dispatch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Ops (indices into the graph, in order) that are priced and emitted together."""
+
+    ops: tuple[int, ...]
+    root: int
+    """The op whose loops shape the dispatch: the first one."""
+    inputs: tuple[int, ...]
+    """Tensors from other clusters or outside, in order of first use."""
+    weights: tuple[int, ...]
+    """Constants, in order of first use."""
+    outputs: tuple[int, ...]
+    """Tensors that others read."""
+
+
+def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
+    """Clusters of the model's own ops, then one for each alternative root with what follows it."""
+    graph = egraph.graph
+    partition = _partition(graph, egraph.original_ops)
+    clusters = [_cluster(graph, ops) for ops in partition]
+    of_result = {t: ops for ops in partition for t in graph.ops[ops[0]].outputs}
+    split: set[tuple[int, ...]] = set()
+    for index in range(egraph.original_ops, len(graph.ops)):
+        op = graph.ops[index]
+        behind = of_result.get(op.outputs[0], ())[1:]
+        if isinstance(op, Structured) and op.is_contraction:
+            clusters.append(_cluster(graph, (index, *behind)))
+            continue
+        clusters.append(_cluster(graph, (index,)))
+        if behind and behind not in split:
+            split.add(behind)
+            clusters.append(_cluster(graph, behind))
+    return tuple(clusters)
+
+
+def is_root(op: Op) -> bool:
+    """Whether an op's loops shape its dispatch: contraction, convolution, pooling."""
+    if not isinstance(op, Structured):
+        return False
+    return op.is_contraction or is_windowed(op)
+
+
+def is_windowed(op: Structured) -> bool:
+    """Whether some input is read through a sliding window."""
+    return any(len(form.terms) > 1 for m in op.source_maps for form in m)
+
+
+def is_transpose(op: Op) -> bool:
+    """Whether an op only reorders the dims of its input."""
+    if not isinstance(op, Structured) or not op.is_copy or len(op.maps) != 2:
+        return False
+    source, result = plain_dims(op.maps[0]), plain_dims(op.maps[1])
+    return source is not None and result is not None and sorted(source) == sorted(result)
+
+
+def _is_light(op: Op) -> bool:
+    return isinstance(op, Reshape) or (
+        isinstance(op, Structured) and not is_root(op) and not is_transpose(op)
+    )
+
+
+def _partition(graph: Graph, original_ops: int) -> list[tuple[int, ...]]:
+    members: dict[int, list[int]] = {}
+    owner: dict[int, int] = {}
+    for index, op in enumerate(graph.ops[:original_ops]):
+        if isinstance(op, Constant) or all(t in graph.constants for t in op.outputs):
+            continue
+        home = _home(graph, index, owner, members)
+        members.setdefault(home, []).append(index)
+        for tensor in op.outputs:
+            owner[tensor] = home
+    return [
+        tuple(ops) for home, ops in members.items() if not isinstance(graph.ops[home], Opaque)
+    ]
+
+
+def _home(
+    graph: Graph, index: int, owner: dict[int, int], members: dict[int, list[int]]
+) -> int:
+    """The cluster that op ``index`` joins, or its own."""
+    op = graph.ops[index]
+    if not _is_light(op):
+        return index
+    homes = sorted({owner[t] for t in op.inputs if t in owner}, reverse=True)
+    for home in homes:
+        shared = [t for t in op.inputs if owner.get(t) == home]
+        if len(members[home]) >= _LARGEST or not all(
+            _joins(graph, op, home, t) for t in shared
+        ):
+            continue
+        others = [owner[t] for t in op.inputs if t in owner and owner[t] != home]
+        if not any(_reaches(graph, owner, members, home, other) for other in others):
+            return home
+    return index
+
+
+def _joins(graph: Graph, op: Op, home: int, tensor: int) -> bool:
+    first = graph.ops[home]
+    if not (_is_light(first) or is_root(first)) or isinstance(first, Reshape):
+        return False
+    if _is_light(first):
+        return True
+    if not isinstance(op, Structured) or not op.is_elementwise or tensor in graph.outputs:
+        return False
+    dims = plain_dims(op.source_maps[op.sources.index(tensor)]) if tensor in op.sources else None
+    if dims is None or len(dims) != len(op.domain):
+        return False
+    return all(_is_elementwise(graph.ops[c]) for c in graph.consumers[tensor])
+
+
+def _is_elementwise(op: Op) -> bool:
+    return isinstance(op, Structured) and op.is_elementwise and not is_transpose(op) and (
+        not is_root(op)
+    )
+
+
+def _reaches(
+    graph: Graph, owner: dict[int, int], members: dict[int, list[int]], start: int, goal: int
+) -> bool:
+    """Whether cluster ``goal`` depends on cluster ``start``."""
+    pending, seen = [goal], {goal}
+    while pending:
+        at = pending.pop()
+        if at == start:
+            return True
+        for index in members[at]:
+            for tensor in graph.ops[index].inputs:
+                home = owner.get(tensor)
+                if home is not None and home not in seen:
+                    seen.add(home)
+                    pending.append(home)
+    return False
+
+
+def _cluster(graph: Graph, ops: tuple[int, ...]) -> Cluster:
+    made = {t for i in ops for t in graph.ops[i].outputs}
+    read = list(dict.fromkeys(
+        t for i in ops for t in graph.ops[i].inputs if t not in made
+    ))
+    inside = set(ops)
+    outputs = tuple(
+        t for i in ops for t in graph.ops[i].outputs
+        if t in graph.outputs or any(c not in inside for c in graph.consumers[t])
+    )
+    return Cluster(
+        ops, ops[0],
+        tuple(t for t in read if t not in graph.constants),
+        tuple(t for t in read if t in graph.constants),
+        outputs,
+    )
+

@@ -1,0 +1,244 @@
+"""From a choice to one graph over row-major tensors: what will be written as MLIR."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import networkx as nx
+
+from layoutopt.candidate import Candidate, PhysicalForm, physical_form
+from layoutopt.cluster import Cluster
+from layoutopt.errors import LoweringError
+from layoutopt.graph import (
+    Concat, Constant, Fence, Graph, GraphBuilder, Insert, Op, Opaque, Pad, Reshape, Slice,
+    Structured,
+)
+from layoutopt.layout import Layout, row_major, same_memory
+from layoutopt.pricing import conversion_form
+from layoutopt.rules.rule import Refusal
+from layoutopt.selection import Choice, Conversion, is_free
+from layoutopt.simplify import renamed
+
+Pair = tuple[int, Layout]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A weight in another layout: computed once, ahead of time, from the model's constants."""
+
+    graph: Graph
+    given: dict[int, int]
+    """The model's constants that it reads, as tensors of ``graph``."""
+    result: int
+    """The tensor of ``graph`` that holds the weight."""
+    planned: int
+    """The tensor of the planned graph that stands for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """The planned graph and how its outside tensors are those of the model."""
+
+    graph: Graph
+    given: dict[int, int]
+    made: dict[int, int]
+    prepared: tuple[Prepared, ...]
+
+
+def lower(graph: Graph, clusters: Sequence[Cluster], choice: Choice) -> Lowered:
+    """Write the chosen candidates and conversions in an order that works."""
+    return _Lowering(graph, clusters).run(choice)
+
+
+class _Lowering:
+    def __init__(self, graph: Graph, clusters: Sequence[Cluster]) -> None:
+        self.graph = graph
+        self.clusters = clusters
+        self.builder = GraphBuilder()
+        self.where: dict[Pair, int] = {}
+        self.prepared: list[Prepared] = []
+
+    def run(self, choice: Choice) -> Lowered:
+        given: dict[int, int] = {}
+        leaves = [op.result for op in self.graph.ops if isinstance(op, Constant)]
+        for tensor in (*self.graph.inputs, *leaves):
+            given[tensor] = self._place(tensor, self._plain(tensor))
+        for op in self.graph.ops:
+            if not isinstance(op, Constant | Opaque) and all(
+                t in self.graph.constants for t in op.outputs
+            ):
+                self._constant_op(op)
+        for step in _in_order(self.clusters, choice, self.where):
+            if isinstance(step, Candidate):
+                self._candidate(step)
+            else:
+                self._conversion(step)
+        made = {t: self._converted((t, self._plain(t))) for t in self.graph.outputs}
+        built = self.builder.build(given.values(), made.values())
+        return _live(Lowered(built, given, made, tuple(self.prepared)))
+
+    def _plain(self, tensor: int) -> Layout:
+        return row_major(len(self.graph.types[tensor].shape))
+
+    def _place(self, tensor: int, layout: Layout) -> int:
+        key = (tensor, layout)
+        if key not in self.where:
+            kind = layout.physical_type(self.graph.types[tensor])
+            self.where[key] = self.builder.tensor(kind.shape, kind.element)
+        return self.where[key]
+
+    def _constant_op(self, op: Op) -> None:
+        """What constants compute is written as it came; IREE evaluates it ahead of time."""
+        for tensor in op.outputs:
+            self._place(tensor, self._plain(tensor))
+        self.builder.add(_renumbered(op, {
+            t: self.where[t, self._plain(t)] for t in (*op.inputs, *op.outputs)
+        }))
+
+    def _converted(self, pair: Pair) -> int:
+        """A tensor in a layout; free conversions and those of constants are made on the spot."""
+        if pair in self.where:
+            return self.where[pair]
+        tensor, goal = pair
+        sources = [layout for t, layout in self.where if t == tensor]
+        free = [s for s in sources if same_memory(self.graph.types[tensor].shape, s, goal)]
+        if not free and tensor not in self.graph.constants:
+            raise LoweringError(f"tensor {tensor}", f"the plan to make it in {goal}",
+                                "no producer", "report this as a bug of layoutopt")
+        if not free:
+            self._prepare(pair)
+            return self.where[pair]
+        source = free[0]
+        self._inline(conversion_form(self.graph, tensor, source, goal), [(tensor, source)], [pair])
+        return self.where[pair]
+
+    def _prepare(self, pair: Pair) -> None:
+        """Have a constant converted ahead of time; the plan reads the converted one."""
+        tensor, goal = pair
+        graph = self.graph
+        needed = {tensor}
+        ops: list[Op] = []
+        for op in reversed(graph.ops):
+            if needed.intersection(op.outputs) and not isinstance(op, Constant):
+                ops.append(op)
+                needed.update(op.inputs)
+        leaves = [op.result for op in graph.ops if isinstance(op, Constant) and (
+            op.result in needed)]
+        form = conversion_form(graph, tensor, self._plain(tensor), goal)
+        first = len(graph.types)
+        number = {t: first + t for t in range(len(form.graph.types))} | {form.inputs[0]: tensor}
+        types = (*graph.types, *form.graph.types)
+        whole = Graph(types, (*reversed(ops), *(_renumbered(op, number) for op in form.graph.ops)),
+                      tuple(leaves), (number[form.outputs[0]],))
+        self.prepared.append(Prepared(
+            whole, {t: t for t in leaves}, number[form.outputs[0]], self._place(*pair)
+        ))
+
+    def _candidate(self, candidate: Candidate) -> None:
+        cluster = self.clusters[candidate.cluster]
+        layouts = dict(candidate.layouts)
+        form = physical_form(self.graph, cluster, candidate)
+        if isinstance(form, Refusal):
+            raise LoweringError(f"cluster {candidate.cluster}", "a form that can be written",
+                                form.reason, "report this as a bug of layoutopt")
+        self._inline(form, [(t, layouts[t]) for t in (*cluster.inputs, *cluster.weights)],
+                     [(t, layouts[t]) for t in cluster.outputs])
+
+    def _conversion(self, conversion: Conversion) -> None:
+        tensor, source, goal = conversion
+        if (tensor, goal) not in self.where:
+            form = conversion_form(self.graph, tensor, source, goal)
+            if is_free(self.graph, conversion):
+                self._inline(form, [(tensor, source)], [(tensor, goal)])
+                return
+            kind = goal.physical_type(self.graph.types[tensor])
+            open_end = self.builder.tensor(kind.shape, kind.element)
+            self.where[tensor, goal] = open_end
+            self._inline_as(form, [(tensor, source)], {form.outputs[0]: open_end})
+            fenced = self.builder.tensor(kind.shape, kind.element)
+            self.builder.add(Fence(open_end, fenced))
+            self.where[tensor, goal] = fenced
+
+    def _inline(self, form: PhysicalForm, inputs: list[Pair], outputs: list[Pair]) -> None:
+        number: dict[int, int] = {}
+        for local, pair in zip((*form.inputs, *form.weights), inputs, strict=True):
+            number[local] = self._converted(pair)
+        made = {t for op in form.graph.ops for t in op.outputs}
+        for local, pair in zip(form.outputs, outputs, strict=True):
+            if pair in self.where:
+                continue  # two candidates make the same pair: the first one serves
+            if local not in made:
+                self.where[pair] = number[local]
+            else:
+                number[local] = self._place(*pair)
+        self._inline_as(form, inputs, number)
+
+    def _inline_as(self, form: PhysicalForm, inputs: list[Pair], number: dict[int, int]) -> None:
+        """Add the form's ops; ``number`` gives the tensors that are already known."""
+        for local, pair in zip((*form.inputs, *form.weights), inputs, strict=True):
+            number[local] = self._converted(pair)
+        for op in form.graph.ops:
+            for tensor in op.outputs:
+                if tensor not in number:
+                    kind = form.graph.types[tensor]
+                    number[tensor] = self.builder.tensor(kind.shape, kind.element)
+            self.builder.add(_renumbered(op, number))
+
+
+def _in_order(
+    clusters: Sequence[Cluster], choice: Choice, known: dict[Pair, int]
+) -> list[Candidate | Conversion]:
+    """Steps such that every input is there before it is read. Deterministic."""
+    steps: list[Candidate | Conversion] = [*choice.candidates, *choice.conversions]
+    order: nx.DiGraph = nx.DiGraph()
+    order.add_nodes_from(range(len(steps)))
+    makers: dict[Pair, list[int]] = {}
+    for i, step in enumerate(steps):
+        for pair in _outputs(clusters, step):
+            makers.setdefault(pair, []).append(i)
+    for i, step in enumerate(steps):
+        for pair in _inputs(clusters, step):
+            if pair not in known:
+                order.add_edges_from((maker, i) for maker in makers.get(pair, ())[:1])
+    return [steps[i] for i in nx.lexicographical_topological_sort(order)]
+
+
+def _inputs(clusters: Sequence[Cluster], step: Candidate | Conversion) -> list[Pair]:
+    if isinstance(step, Candidate):
+        layouts = dict(step.layouts)
+        return [(t, layouts[t]) for t in clusters[step.cluster].inputs]
+    return [(step[0], step[1])]
+
+
+def _outputs(clusters: Sequence[Cluster], step: Candidate | Conversion) -> list[Pair]:
+    if isinstance(step, Candidate):
+        layouts = dict(step.layouts)
+        return [(t, layouts[t]) for t in clusters[step.cluster].outputs]
+    return [(step[0], step[2])]
+
+
+def _renumbered(op: Op, number: dict[int, int]) -> Op:
+    moved = renamed(op, number.__getitem__)
+    match moved:
+        case Structured():
+            return replace(moved, results=tuple(number[t] for t in moved.results))
+        case Pad() | Slice() | Insert() | Concat() | Reshape() | Fence() | Constant():
+            return replace(moved, result=number[moved.result])
+        case Opaque():
+            raise AssertionError("an opaque op is never written")
+
+
+def _live(lowered: Lowered) -> Lowered:
+    """Drop ops that nobody reads."""
+    needed = set(lowered.made.values())
+    kept: list[Op] = []
+    for op in reversed(lowered.graph.ops):
+        if any(t in needed for t in op.outputs):
+            kept.append(op)
+            needed.update(op.inputs)
+    graph = replace(lowered.graph, ops=tuple(reversed(kept)), names=())
+    prepared = tuple(p for p in lowered.prepared if p.planned in needed)
+    return replace(lowered, graph=graph, prepared=prepared)
+
+

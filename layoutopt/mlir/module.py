@@ -1,0 +1,164 @@
+"""MLIR modules as values that the rest of layoutopt can hold without knowing MLIR."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import iree.compiler.ir as ir
+
+from layoutopt.errors import InputError, LoweringError
+from layoutopt.graph import Graph, Opaque
+from layoutopt.lowering import Lowered
+from layoutopt.mlir.lift import Lifted, lift
+from layoutopt.mlir.splice import splice
+
+FLAGS_ATTRIBUTE = "layoutopt.compile_flags"
+_FUNCTIONS = ("func.func", "util.func")
+_HIGH_LEVEL = ("torch", "torch_c", "onnx", "stablehlo", "tosa", "chlo", "vhlo")
+
+
+@dataclass(frozen=True)
+class Module:
+    """A parsed module and the functions in it that have something to plan."""
+
+    operation: Any
+    functions: tuple[Lifted, ...]
+
+    @property
+    def graphs(self) -> tuple[Graph, ...]:
+        """One graph per function, in module order."""
+        return tuple(f.graph for f in self.functions)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The symbol names of the functions."""
+        return tuple(f.name for f in self.functions)
+
+    def replace(self, function: int, lowered: Lowered) -> None:
+        """Put a lowered plan in place of a function's ops. Raises LoweringError."""
+        body = self.operation.regions[0].blocks[0].operations
+        symbols = {
+            ir.StringAttr(op.operation.attributes["sym_name"]).value
+            for op in body if "sym_name" in op.operation.attributes
+        }
+        splice(self.functions[function], lowered, symbols)
+
+    def write(self, path: Path, compile_flags: Sequence[str]) -> None:
+        """Write the module with the flags it is to be compiled with; whole or not at all."""
+        with self.operation.context:
+            self.operation.attributes[FLAGS_ATTRIBUTE] = ir.ArrayAttr.get(
+                [ir.StringAttr.get(flag) for flag in compile_flags]
+            )
+        if not self.operation.verify():
+            raise LoweringError(str(path), "a module that verifies", "one that does not",
+                                "report this as a bug of layoutopt")
+        partial = path.with_name(f".{path.name}.partial")
+        try:
+            with partial.open("wb") as file:
+                if path.suffix == ".mlirbc":
+                    self.operation.write_bytecode(file)
+                else:
+                    self.operation.print(file=file, binary=True)
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def parse_module(path: Path) -> Module:
+    """Read a module of linalg on tensors, textual or bytecode.
+
+    Raises InputError with line and column where it does not parse, and where it holds no function.
+    """
+    context = ir.Context()
+    try:
+        operation = ir.Module.parse(path.read_bytes(), context).operation
+    except ir.MLIRError as error:
+        raise InputError(_place(path, error), "MLIR that parses", _first_message(error),
+                         "correct the module, or convert it with a matching IREE version"
+                         ) from error
+    bodies = [op for op in operation.regions[0].blocks[0].operations]
+    functions = [op for op in bodies if op.operation.name in _FUNCTIONS]
+    if not functions:
+        raise InputError(str(path), "a module with at least one function", "none",
+                         "give the module that holds the model's functions")
+    immutable = frozenset(_immutable_globals(bodies))
+    lifted = (lift(function, immutable) for function in functions)
+    return Module(operation, tuple(f for f in lifted if f is not None))
+
+
+def has_work(graph: Graph) -> bool:
+    """Whether a graph holds anything that a plan could change."""
+    return any(
+        not isinstance(op, Opaque) and not all(t in graph.constants for t in op.outputs)
+        for op in graph.ops
+    )
+
+
+def needs_input_conversion(path: Path) -> bool:
+    """Whether a module holds dialects that IREE has to bring to linalg first.
+
+    Raises InputError where it does not parse.
+    """
+    context = ir.Context()
+    context.allow_unregistered_dialects = True
+    try:
+        operation = ir.Module.parse(path.read_bytes(), context).operation
+    except ir.MLIRError as error:
+        raise InputError(_place(path, error), "MLIR that parses", _first_message(error),
+                         "correct the module, or convert it with a matching IREE version"
+                         ) from error
+    found = False
+
+    def visit(op: Any) -> Any:
+        nonlocal found
+        if op.name.split(".")[0] in _HIGH_LEVEL:
+            found = True
+            return ir.WalkResult.INTERRUPT
+        return ir.WalkResult.ADVANCE
+
+    operation.walk(visit)
+    return found
+
+
+def recorded_flags(path: Path) -> tuple[str, ...]:
+    """The compile flags that a planned module carries. Raises InputError where it has none."""
+    context = ir.Context()
+    context.allow_unregistered_dialects = True
+    try:
+        operation = ir.Module.parse(path.read_bytes(), context).operation
+    except ir.MLIRError as error:
+        raise InputError(_place(path, error), "MLIR that parses", _first_message(error),
+                         "give a module that `layoutopt optimize` wrote") from error
+    if FLAGS_ATTRIBUTE not in operation.attributes:
+        raise InputError(str(path), f"a module with '{FLAGS_ATTRIBUTE}'", "none",
+                         "give a module that `layoutopt optimize` wrote")
+    return tuple(ir.StringAttr(a).value for a in ir.ArrayAttr(operation.attributes[FLAGS_ATTRIBUTE]))
+
+
+def _immutable_globals(ops: Sequence[Any]) -> list[str]:
+    found = []
+    for op in ops:
+        attributes = op.operation.attributes
+        if op.operation.name in ("util.global", "ml_program.global") and (
+            "is_mutable" not in attributes
+        ):
+            found.append(ir.StringAttr(attributes["sym_name"]).value)
+    return found
+
+
+def _place(path: Path, error: Any) -> str:
+    for diagnostic in error.error_diagnostics:
+        text = str(diagnostic.location)
+        if ":" in text:
+            line, column = text.strip('loc()').rsplit(":", 2)[-2:]
+            return f"{path}:{line}:{column}"
+    return str(path)
+
+
+def _first_message(error: Any) -> str:
+    for diagnostic in error.error_diagnostics:
+        return str(diagnostic.message).splitlines()[0]
+    return str(error).splitlines()[0]

@@ -1,0 +1,130 @@
+"""The layouts that contractions and convolutions would like, read off the roles of their loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+
+from layoutopt.affine import IndexMap
+from layoutopt.cluster import is_windowed
+from layoutopt.graph import Structured
+from layoutopt.layout import Layout, layout_of_runs, memory_runs, row_major
+from layoutopt.types import TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The loops of a contraction, in the field's names; ``window`` loops are part of k."""
+
+    batch: tuple[int, ...]
+    m: tuple[int, ...]
+    n: tuple[int, ...]
+    k: tuple[int, ...]
+    window: tuple[int, ...]
+
+
+def roles(op: Structured) -> Roles:
+    """Sort the loops of a contraction by which operands read them."""
+    read = [{d for form in m for d in form.dims} for m in op.maps]
+    reduced = op.reduction_dims
+    loops = [d for d in range(len(op.domain)) if d not in reduced]
+    window = tuple(
+        d for form in op.source_maps[0] if len(form.terms) > 1 for d in form.dims if d in reduced
+    )
+    return Roles(
+        tuple(d for d in loops if d in read[0] and d in read[1]),
+        tuple(d for d in loops if d in read[0] and d not in read[1]),
+        tuple(d for d in loops if d not in read[0]),
+        tuple(d for d in reduced if d not in window),
+        window,
+    )
+
+
+def canonical(shape: tuple[int, ...], layout: Layout) -> Layout:
+    """One layout for all that put every element at the same address (unit dims move freely)."""
+    if layout.pads(shape):
+        return layout
+    return layout_of_runs(shape, memory_runs(shape, layout)) or layout
+
+
+def lhs_layouts(op: Structured, kind: TensorType) -> tuple[Layout, ...]:
+    """Layouts worth having for the first input, the model's own first."""
+    r = roles(op)
+    orders = [(*r.m, *r.batch, *r.window, *r.k)]
+    if not is_windowed(op):
+        orders = [(*r.batch, *r.m, *r.k), *orders, (*r.batch, *r.k, *r.m)]
+    return _layouts(op.source_maps[0], kind, orders)
+
+
+def result_layouts(op: Structured, kind: TensorType) -> tuple[Layout, ...]:
+    """Layouts worth having for the result, the model's own first."""
+    r = roles(op)
+    orders = [(*r.m, *r.batch, *r.n)]
+    if not is_windowed(op):
+        orders = [(*r.batch, *r.m, *r.n), *orders, (*r.batch, *r.n, *r.m)]
+    return _layouts(op.result_maps[0], kind, orders)
+
+
+def rhs_layouts(op: Structured, kind: TensorType) -> tuple[Layout, ...]:
+    """Layouts worth having for a second input that is computed, the model's own first."""
+    r = roles(op)
+    k = (*r.window, *r.k)
+    orders = [(*r.batch, *k, *r.n), (*r.batch, *r.n, *k), (*r.n, *r.batch, *k)]
+    return _layouts(op.source_maps[1], kind, orders)
+
+
+def weight_layout(
+    op: Structured, kind: TensorType, lhs: Layout, result: Layout, types: tuple[TensorType, ...]
+) -> Layout:
+    """The layout of constant weights that fits the layouts of input and result.
+
+    Loops that the weights share with another operand keep that operand's order, so that they
+    merge; filter loops come first where the image has its channels last.
+    """
+    r = roles(op)
+    k = _in_order(op.source_maps[0], lhs, (*r.window, *r.k))
+    n = _in_order(op.result_maps[0], result, r.n)
+    batch = _in_order(op.source_maps[0], lhs, r.batch)
+    if not is_windowed(op):
+        last = _innermost(op.result_maps[0], result, op.domain)
+        order = (*batch, *n, *k) if last in r.m else (*batch, *k, *n)
+        return _layouts(op.source_maps[1], kind, [order])[-1]
+    if lhs.is_row_major:
+        return row_major(len(kind.shape))
+    if not r.batch:
+        order = (*r.window, *r.k, *n)
+    elif r.n or r.k:
+        order = (*batch, *n, *r.window, *r.k)
+    else:
+        order = (*r.window, *batch)
+    return _layouts(op.source_maps[1], kind, [order])[-1]
+
+
+def _layouts(
+    index_map: IndexMap, kind: TensorType, orders: list[tuple[int, ...]]
+) -> tuple[Layout, ...]:
+    found = [row_major(len(kind.shape))]
+    for order in orders:
+        place = {loop: i for i, loop in enumerate(order)}
+        keys = [
+            (min((place[d] for d in form.dims if d in place), default=len(order)), axis)
+            for axis, form in enumerate(index_map)
+        ]
+        layout = canonical(kind.shape, Layout(tuple(axis for _, axis in sorted(keys))))
+        if layout not in found:
+            found.append(layout)
+    return tuple(found)
+
+
+def _in_order(index_map: IndexMap, layout: Layout, loops: tuple[int, ...]) -> tuple[int, ...]:
+    read = chain.from_iterable(index_map[d].dims for d in layout.outer_dims_perm)
+    ordered = tuple(dict.fromkeys(d for d in read if d in loops))
+    return (*ordered, *(d for d in loops if d not in ordered))
+
+
+def _innermost(index_map: IndexMap, layout: Layout, domain: tuple[int, ...]) -> int | None:
+    for axis in reversed(layout.outer_dims_perm):
+        dims = index_map[axis].dims
+        if dims and domain[dims[0]] != 1:
+            return dims[0]
+    return None

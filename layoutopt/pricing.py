@@ -1,0 +1,163 @@
+"""From candidates to benchmarks: the text that is compiled and the arrays that it runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from layoutopt.affine import identity_map
+from layoutopt.candidate import Candidate, PhysicalForm
+from layoutopt.cluster import Cluster
+from layoutopt.graph import Constant, Graph, IteratorType, Structured, Uninitialized
+from layoutopt.layout import Layout
+from layoutopt.mlir.emit import body_text
+from layoutopt.oracle import OracleError, evaluate
+from layoutopt.oracle.scalar import constant
+from layoutopt.rules.propagation import relayout
+from layoutopt.rules.rule import Physical, Refusal
+from layoutopt.runtime.benchmark import Benchmark, Case, Operand, Result
+from layoutopt.scalar import copy_body
+from layoutopt.simplify import simplified
+from layoutopt.profiles.target import Target
+from layoutopt.types import Array, TensorType, is_float, numpy_dtype
+
+Values = dict[int, Array]
+
+_TOLERANCE = {"f64": 1e-9, "f32": 1e-3, "f16": 2e-2, "bf16": 5e-2}
+
+
+def candidate_benchmark(
+    graph: Graph, cluster: Cluster, candidate: Candidate, form: PhysicalForm, target: Target
+) -> Benchmark:
+    """The candidate as it is compiled and timed alone."""
+    layouts = dict(candidate.layouts)
+    splats = splat_constants(graph)
+
+    def case() -> Case:
+        values = _reference(graph, cluster)
+        loaded = [t for t in cluster.weights if t not in splats]
+        return Case(
+            tuple(layouts[t].apply(values[t]) for t in cluster.inputs),
+            tuple(layouts[t].apply(values[t]) for t in loaded),
+            tuple(layouts[t].apply(values[t]) for t in cluster.outputs),
+            max(_tolerance(graph.types[t]) for t in cluster.outputs),
+        )
+
+    flags = target.flags
+    if candidate.hint:
+        flags = (*flags, target.data_tiling_flag)
+    inline = {
+        p: splats[t]
+        for t, p in zip(cluster.weights, form.weights, strict=True) if t in splats
+    }
+    return _benchmark(form, inline, flags, case)
+
+
+def conversion_form(graph: Graph, tensor: int, source: Layout, target: Layout) -> PhysicalForm:
+    """A conversion of one tensor as a graph over row-major tensors."""
+    kind = graph.types[tensor]
+    rank = len(kind.shape)
+    types = (kind, kind)
+    copy = Structured(
+        (0,), (Uninitialized(),), (1,), kind.shape, (IteratorType.PARALLEL,) * rank,
+        (identity_map(rank), identity_map(rank)), copy_body(kind.element),
+    )
+    physical = Physical(types)
+    refusal = relayout(copy, {0: source, 1: target}, physical)
+    assert not isinstance(refusal, Refusal), refusal
+    start, end = physical.tensor(0, source), physical.tensor(1, target)
+    return PhysicalForm(simplified(physical.builder.build((start,), (end,))), (start,), (), (end,))
+
+
+def conversion_benchmark(
+    graph: Graph, tensor: int, source: Layout, goal: Layout, target: Target
+) -> Benchmark:
+    """A conversion as it is compiled and timed alone."""
+    kind = graph.types[tensor]
+
+    def case() -> Case:
+        values = _random(kind, np.random.default_rng(0), positive=False)
+        return Case((source.apply(values),), (), (goal.apply(values),), 0.0)
+
+    return _benchmark(conversion_form(graph, tensor, source, goal), {}, target.flags, case)
+
+
+def splat_constants(graph: Graph) -> dict[int, str]:
+    """Constants with one value everywhere: they stand inline, for codegen may use the value."""
+    return {
+        op.result: op.splat
+        for op in graph.ops if isinstance(op, Constant) and op.splat is not None
+    }
+
+
+def splat_line(name: str, value: str, kind: TensorType) -> str:
+    """A splat constant as a line of MLIR."""
+    return f"  {name} = arith.constant dense<{value.split(':')[0].strip()}> : {kind}"
+
+
+def _benchmark(
+    form: PhysicalForm, inline: dict[int, str], flags: tuple[str, ...], case: Callable[[], Case]
+) -> Benchmark:
+    graph = form.graph
+
+    def operand(tensor: int) -> Operand:
+        return Operand(f"%t{tensor}", str(graph.types[tensor]))
+
+    lines = [splat_line(f"%t{t}", value, graph.types[t]) for t, value in inline.items()]
+    return Benchmark(
+        tuple(map(operand, dict.fromkeys(form.inputs))),
+        tuple(operand(t) for t in form.weights if t not in inline),
+        "\n".join([*lines, body_text(graph)]),
+        tuple(Result(f"%t{t}", str(graph.types[t])) for t in form.outputs),
+        flags, case,
+    )
+
+
+@lru_cache(maxsize=4)
+def _reference(graph: Graph, cluster: Cluster) -> Values:
+    """Random inputs of a cluster and what it computes from them, by the oracle.
+
+    Falls back to positive inputs where random signs give no finite result (logarithms, roots).
+    """
+    splats = splat_constants(graph)
+    sub = Graph(graph.types, tuple(graph.ops[i] for i in cluster.ops), (), cluster.outputs)
+    values: Values = {}
+    for positive in (False, True):
+        rng = np.random.default_rng(0)
+        values = {
+            t: _random(graph.types[t], rng, positive)
+            for t in (*cluster.inputs, *cluster.weights)
+        }
+        for t in cluster.weights:
+            if t in splats:
+                kind = graph.types[t]
+                value = constant(splats[t], kind.element)
+                if value is None:
+                    raise OracleError(f"oracle: unknown element type {kind.element}")
+                values[t] = np.full(kind.shape, value, numpy_dtype(kind.element))
+        values = evaluate(sub, values)
+        if all(_finite(values[t]) for t in cluster.outputs):
+            break
+    return values
+
+
+def _finite(array: Array) -> bool:
+    return array.dtype.kind in "iub" or bool(np.isfinite(array.astype(np.float64)).all())
+
+
+def _random(kind: TensorType, rng: np.random.Generator, positive: bool) -> Array:
+    dtype = numpy_dtype(kind.element)
+    if dtype is None:
+        raise OracleError(f"oracle: unknown element type {kind.element}")
+    if not is_float(kind.element):
+        low, high = (0, 2) if kind.element == "i1" else (0 if positive else -4, 5)
+        return rng.integers(low, high, kind.shape).astype(dtype)
+    if positive:
+        return rng.uniform(0.5, 1.5, kind.shape).astype(dtype)
+    return rng.standard_normal(kind.shape, dtype=np.float32).astype(dtype)
+
+
+def _tolerance(kind: TensorType) -> float:
+    return _TOLERANCE.get(kind.element, 0.0)

@@ -1,0 +1,95 @@
+"""Compile batches side by side; where one fails, find the candidates that are to blame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from layoutopt.runtime.batch import Batch, Module, split, write_module
+from layoutopt.runtime.compile import CompileOutcome
+from layoutopt.runtime.outcome import Measurement, Outcome
+from layoutopt.runtime.process import kill_running
+
+Compile = Callable[[Path, Path, tuple[str, ...], float], CompileOutcome]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A batch and the module that came out of it."""
+
+    batch: Batch
+    module: Path
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A candidate, alone in its batch, that the compiler does not take."""
+
+    batch: Batch
+    measurement: Measurement
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    batch: Batch
+    module: Path
+    outcome: CompileOutcome
+    text: Module
+
+
+class BatchCompiler:
+    """Compiles into `folder`, `jobs` at a time; a candidate alone gets about `timeout_s`."""
+
+    def __init__(self, compile_one: Compile, folder: Path, jobs: int, timeout_s: float) -> None:
+        self._compile_one = compile_one
+        self._folder = folder
+        self._jobs = jobs
+        self._timeout_s = timeout_s
+        self._numbers = count()
+
+    def run(self, batches: Sequence[Batch]) -> Iterator[Compiled | Refused]:
+        """Yield modules and refusals as they come; together they cover every candidate once."""
+        pool = ThreadPoolExecutor(self._jobs)
+        try:
+            pending = {self._submit(pool, batch) for batch in batches}
+            while pending:
+                done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                for future in done:
+                    attempt = future.result()
+                    if attempt.outcome.ok:
+                        yield Compiled(attempt.batch, attempt.module)
+                    elif len(attempt.batch.benchmarks) == 1:
+                        outcome = attempt.outcome
+                        measurement = Measurement(outcome.outcome, (), outcome.reason)
+                        yield Refused(attempt.batch, measurement)
+                    else:
+                        pending |= {self._submit(pool, part) for part in _parts(attempt)}
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            kill_running()
+            pool.shutdown(wait=True)
+
+    def _submit(self, pool: ThreadPoolExecutor, batch: Batch) -> Future[_Attempt]:
+        return pool.submit(self._attempt, batch, next(self._numbers))
+
+    def _attempt(self, batch: Batch, number: int) -> _Attempt:
+        module = write_module(batch)
+        source = self._folder / f"batch{number}.mlir"
+        output = source.with_suffix(".vmfb")
+        source.write_text(module.text)
+        try:
+            limit_s = self._timeout_s * (1 + len(batch.benchmarks) / 8)
+            outcome = self._compile_one(source, output, batch.flags, limit_s)
+        finally:
+            source.unlink(missing_ok=True)
+        return _Attempt(batch, output, outcome, module)
+
+
+def _parts(attempt: _Attempt) -> tuple[Batch, ...]:
+    suspects: tuple[int, ...] = ()
+    if attempt.outcome.outcome is Outcome.COMPILE_ERROR:
+        suspects = attempt.text.functions_at(attempt.outcome.lines)
+    return split(attempt.batch, suspects)

@@ -1,0 +1,130 @@
+"""What parent and worker say to each other: one JSON object a line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+
+from layoutopt.runtime.outcome import Outcome
+from layoutopt.runtime.sampling import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayFile:
+    """An array on disk (.npy) and its MLIR element type."""
+
+    path: str
+    element: str
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One function to run: with `results` it is checked, with `outputs` its results are kept.
+
+    `place` is its name in every event. `outputs` is a folder, empty where no results are wanted.
+    """
+
+    place: int
+    module: str
+    function: str
+    arguments: tuple[ArrayFile, ...]
+    results: tuple[ArrayFile, ...] = ()
+    tolerance: float = 0.0
+    group: int = 0
+    outputs: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Functions that are checked one after another, then timed in turns.
+
+    `weights` are the parameters of scope "weights", `archives` are (scope, file) beside them.
+    `best_ns` holds the best median known per group. Without `timed` the functions only run.
+    """
+
+    tasks: tuple[Task, ...]
+    protocol: Protocol
+    weights: tuple[tuple[str, ArrayFile], ...] = ()
+    archives: tuple[tuple[str, str], ...] = ()
+    best_ns: tuple[tuple[int, float], ...] = ()
+    calibrated: bool = True
+    timed: bool = True
+    together: bool = False
+
+
+class Kind(Enum):
+    """What an event tells."""
+
+    READY = "ready"
+    LOADING = "loading"
+    CHECKING = "checking"
+    RUNNING = "running"
+    RESULT = "result"
+    REFUSED = "refused"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line from the worker. `place` is -1 where it is about the whole job."""
+
+    kind: Kind
+    place: int = -1
+    outcome: Outcome = Outcome.OK
+    samples_ns: tuple[int, ...] = ()
+    reason: str = ""
+    outputs: tuple[ArrayFile, ...] = field(default=())
+
+
+def encode_job(job: Job) -> str:
+    """Write a job as one line."""
+    return json.dumps(asdict(job))
+
+
+def decode_job(line: str) -> Job:
+    """Read a job that `encode_job` wrote."""
+    read = json.loads(line)
+    tasks = tuple(
+        Task(
+            **{
+                **task,
+                "arguments": _files(task["arguments"]),
+                "results": _files(task["results"]),
+            }
+        )
+        for task in read["tasks"]
+    )
+    return Job(
+        tasks=tasks,
+        protocol=Protocol(**read["protocol"]),
+        weights=tuple((name, ArrayFile(**file)) for name, file in read["weights"]),
+        archives=tuple((scope, path) for scope, path in read["archives"]),
+        best_ns=tuple((group, best) for group, best in read["best_ns"]),
+        calibrated=read["calibrated"],
+        timed=read["timed"],
+        together=read["together"],
+    )
+
+
+def encode_event(event: Event) -> str:
+    """Write an event as one line."""
+    fields = {**asdict(event), "kind": event.kind.value, "outcome": event.outcome.value}
+    return json.dumps(fields)
+
+
+def decode_event(line: str) -> Event:
+    """Read an event that `encode_event` wrote."""
+    read = json.loads(line)
+    return Event(
+        kind=Kind(read["kind"]),
+        place=read["place"],
+        outcome=Outcome(read["outcome"]),
+        samples_ns=tuple(read["samples_ns"]),
+        reason=read["reason"],
+        outputs=_files(read["outputs"]),
+    )
+
+
+def _files(read: list[dict[str, str]]) -> tuple[ArrayFile, ...]:
+    return tuple(ArrayFile(**file) for file in read)

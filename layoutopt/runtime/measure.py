@@ -1,0 +1,105 @@
+"""Price candidates on a device: look them up, compile what is missing in batches, time it alone."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+
+from layoutopt.profiles.store import Store
+from layoutopt.runtime.batch_compile import Compile
+from layoutopt.runtime.benchmark import Benchmark
+from layoutopt.runtime.compile import compile_file
+from layoutopt.runtime.measurement_run import MeasurementRun, Plan, Timer
+from layoutopt.runtime.outcome import Measurement, Outcome
+from layoutopt.runtime.progress import Progress, Silent
+from layoutopt.runtime.sampling import Protocol
+from layoutopt.runtime.supervisor import Supervisor
+
+__all__ = ["Measurement", "Measurer", "Outcome", "Progress", "Protocol", "iree_version"]
+
+
+def iree_version() -> str:
+    """Version of compiler and runtime, as it stands in keys and reports."""
+    return f"{version('iree-base-compiler')}/{version('iree-base-runtime')}"
+
+
+class Measurer:
+    """Measures candidates for one target. Use it as a context manager, or call `close`."""
+
+    def __init__(
+        self,
+        store: Store,
+        target_fingerprint: str,
+        device: str = "local-sync",
+        threads: int = 1,
+        compile_jobs: int | None = None,
+        *,
+        protocol: Protocol | None = None,
+        batch_size: int = 16,
+        compile_timeout_s: float = 20.0,
+        run_timeout_s: float = 10.0,
+        compile_one: Compile = compile_file,
+        timer: Timer | None = None,
+        command: str = "",
+    ) -> None:
+        protocol = protocol or Protocol()
+        self.fingerprint = f"{target_fingerprint} {device} threads={threads}"
+        if protocol.evict_bytes:
+            self.fingerprint += f" evict={protocol.evict_bytes}"
+        self.iree_version = iree_version()
+        self._plan = Plan(
+            store=store,
+            timer=timer or Supervisor(device, threads, run_timeout_s),
+            compile_one=compile_one,
+            protocol=protocol,
+            fingerprint=self.fingerprint,
+            iree_version=self.iree_version,
+            jobs=compile_jobs or os.cpu_count() or 1,
+            batch_size=batch_size,
+            compile_timeout_s=compile_timeout_s,
+            command=command or shlex.join((Path(sys.argv[0]).name, *sys.argv[1:])),
+        )
+
+    def key(self, benchmark: Benchmark) -> str:
+        """Key of a candidate in the store; device and threads are part of the target."""
+        return benchmark.key(self.fingerprint, self.iree_version)
+
+    def measure(
+        self,
+        benchmarks: Sequence[Benchmark],
+        progress: Progress | None = None,
+        group: Sequence[int] | None = None,
+    ) -> list[Measurement]:
+        """Return a measurement per candidate, in order. Equal `group` ids compete with each other.
+
+        Each result is in the store before anything else happens, so a run that is interrupted goes
+        on where it stopped. KeyboardInterrupt ends the children and leaves no files.
+        """
+        keys = [self.key(benchmark) for benchmark in benchmarks]
+        groups = list(group) if group is not None else list(range(len(benchmarks)))
+        run = MeasurementRun(self._plan, progress or Silent(), keys, groups)
+        try:
+            return run.results(benchmarks)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the worker process."""
+        self._plan.timer.close()
+
+    def __enter__(self) -> Measurer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

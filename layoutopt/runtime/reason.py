@@ -1,0 +1,43 @@
+"""One line that says why a tool or the runtime failed, out of the many that it printed."""
+
+from __future__ import annotations
+
+import re
+
+from layoutopt.runtime.process import Ended, ToolRun
+
+REASON_LENGTH = 300
+_LOCATION = re.compile(r"^(?:.*?:)?(\d+):\d+: error: ")
+_SOURCE = re.compile(r"\S+\.(?:c|cc|cpp|h):\d+: ")
+
+
+def failure_reason(tool: str, run: ToolRun, timeout_s: float) -> str:
+    """Say why `run` of `tool` failed; empty where it did not."""
+    if run.ended is Ended.OK:
+        return ""
+    if run.ended is Ended.TIMEOUT:
+        return f"{tool} did not finish within {timeout_s:g} s"
+    if run.ended is Ended.CRASH:
+        return f"{tool} crashed ({run.signal_name})"
+    return first_error(run.stderr) or f"{tool} failed without an error message"
+
+
+def first_error(text: str) -> str:
+    """Return the first `error:` line without its location, else the last line there is."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    for line in lines:
+        if "error: " in line:
+            return line.partition("error: ")[2][:REASON_LENGTH]
+    return lines[-1][:REASON_LENGTH] if lines else ""
+
+
+def error_lines(text: str) -> tuple[int, ...]:
+    """Line numbers that the errors in `text` point at, sorted, without repeats."""
+    found = (_LOCATION.match(line) for line in text.splitlines())
+    return tuple(sorted({int(match[1]) for match in found if match}))
+
+
+def runtime_reason(error: Exception) -> str:
+    """Return the first line of an exception of IREE's runtime, without places in its C sources."""
+    text = str(error).strip() or type(error).__name__
+    return _SOURCE.sub("", text.splitlines()[0])[:REASON_LENGTH]

@@ -1,0 +1,155 @@
+"""The child that touches the device: `python -m layoutopt.runtime.worker --device URI`.
+
+It reads jobs from stdin and answers with events on stdout, one JSON object a line. Before each step
+that could hang or crash it says which function it is about, so that the parent knows whom to blame.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from layoutopt.runtime.binding import Call, Device, Program
+from layoutopt.runtime.comparison import difference
+from layoutopt.runtime.element import Array, load_array, save_array
+from layoutopt.runtime.job import (
+    ArrayFile,
+    Event,
+    Job,
+    Kind,
+    Task,
+    decode_job,
+    encode_event,
+)
+from layoutopt.runtime.outcome import Outcome
+from layoutopt.runtime.reason import runtime_reason
+from layoutopt.runtime.rounds import Runner, time_in_turns
+from layoutopt.runtime.sampling import empty_call_ns
+
+Emit = Callable[[Event], None]
+CALIBRATION_CALLS = 200
+
+
+def work(job: Job, device: Device, emit: Emit) -> None:
+    """Do one job. Events: per task CHECKING and RUNNING, then its RESULT; DONE at the end."""
+    programs: dict[str, Program] = {}
+    refused: dict[str, str] = {}
+    runners = []
+    for task in job.tasks:
+        try:
+            if task.module not in programs | refused:
+                emit(Event(Kind.LOADING, task.place))
+                programs[task.module] = _load(job, task.module, device)
+        except (RuntimeError, ValueError, OSError) as error:
+            refused[task.module] = runtime_reason(error)
+        program = programs.get(task.module)
+        if program is None:
+            reason = refused[task.module]
+            emit(Event(Kind.REFUSED, task.place, Outcome.RUN_ERROR, reason=reason))
+            continue
+        runner = check(task, program, job.timed, emit)
+        if runner is not None:
+            runners.append(runner)
+    if runners:
+        base_ns = _empty_call_ns(programs[runners[0].module]) if job.calibrated else 0.0
+        time_in_turns(job, runners, base_ns, random.Random(job.protocol.seed), emit)
+    emit(Event(Kind.DONE))
+
+
+def check(task: Task, program: Program, timed: bool, emit: Emit) -> Runner | None:
+    """Run once and compare; return what is to be timed, None where the task is over."""
+    emit(Event(Kind.CHECKING, task.place))
+    try:
+        arguments = [load_array(Path(file.path), file.element) for file in task.arguments]
+        call = program.prepare(task.function, arguments)
+        emit(Event(Kind.RUNNING, task.place))
+        started = time.perf_counter_ns()
+        got = call.run()
+        first_ns = float(time.perf_counter_ns() - started)
+    except (RuntimeError, ValueError, LookupError, OSError) as error:
+        emit(Event(Kind.RESULT, task.place, Outcome.RUN_ERROR, reason=runtime_reason(error)))
+        return None
+    emit(Event(Kind.CHECKING, task.place))
+    if task.results:
+        expected = [load_array(Path(file.path), file.element) for file in task.results]
+        if reason := difference(got, expected, task.tolerance):
+            emit(Event(Kind.RESULT, task.place, Outcome.MISMATCH, reason=reason))
+            return None
+    if not timed:
+        emit(Event(Kind.RESULT, task.place, outputs=_keep(task, got)))
+        return None
+    return Runner(task.place, task.group, task.module, call, first_ns)
+
+
+def _load(job: Job, module: str, device: Device) -> Program:
+    weights = {name: load_array(Path(file.path), file.element) for name, file in job.weights}
+    archives = [(scope, Path(path)) for scope, path in job.archives]
+    return device.load(Path(module), weights, archives)
+
+
+def _keep(task: Task, arrays: tuple[Array, ...]) -> tuple[ArrayFile, ...]:
+    files = []
+    for index, array in enumerate(arrays):
+        path = Path(task.outputs) / f"{task.place}_{index}.npy"
+        files.append(ArrayFile(str(path), save_array(path, array)))
+    return tuple(files)
+
+
+def _empty_call_ns(program: Program) -> float:
+    four = [np.ones(4, np.float32)]
+    one, two = (program.prepare(name, four) for name in ("one_dispatch", "two_dispatches"))
+    return empty_call_ns(_fastest_ns(one), _fastest_ns(two))
+
+
+def _fastest_ns(call: Call) -> float:
+    call.run()
+    return min(call.time_ns(CALIBRATION_CALLS // 10) for _ in range(10))
+
+
+def _follow_parent() -> None:
+    """End this process when its parent is gone, even in the middle of a hanging call."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def main() -> None:
+    """Serve jobs until stdin ends."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", required=True)
+    parser.add_argument("--threads", type=int, default=1)
+    arguments = parser.parse_args()
+    _follow_parent()
+    # Native code may print to stdout: keep the real one for events only.
+    events = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+
+    def emit(event: Event) -> None:
+        events.write(encode_event(event) + "\n")
+
+    try:
+        device = Device(arguments.device, arguments.threads)
+    except (RuntimeError, ValueError) as error:
+        emit(Event(Kind.REFUSED, outcome=Outcome.RUN_ERROR, reason=runtime_reason(error)))
+        os._exit(1)
+    emit(Event(Kind.READY))
+    for line in sys.stdin:
+        work(decode_job(line), device, emit)
+    os._exit(0)  # skips nanobind's leak report, which takes longer than the exit
+
+
+if __name__ == "__main__":
+    main()

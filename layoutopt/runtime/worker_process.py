@@ -1,0 +1,144 @@
+"""The parent's end of a worker: start it, listen with a time limit, end it."""
+
+from __future__ import annotations
+
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+import layoutopt
+from layoutopt.errors import InputError
+from layoutopt.runtime.job import Event, Job, Kind, decode_event, encode_job
+from layoutopt.runtime.process import Ended, how_ended, kill_group
+
+START_TIMEOUT_S = 120.0
+
+
+class WorkerDiedError(Exception):
+    """The worker is gone; `reason` says how."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+class WorkerSilentError(Exception):
+    """The worker said nothing within the time limit; it has been killed."""
+
+
+class WorkerProcess:
+    """A running worker, pinned to as many cores as it has threads where the platform can pin."""
+
+    def __init__(self, device: str, threads: int) -> None:
+        root = str(Path(layoutopt.__file__).resolve().parent.parent)
+        path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  (closed in close)
+        self._process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "layoutopt.runtime.worker"),
+                *("--device", device, "--threads", str(threads)),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            env={**os.environ, "PYTHONPATH": path},
+            start_new_session=True,
+        )
+        pin(self._process.pid, threads)
+        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._reader = threading.Thread(
+            target=self._read, args=(self._process.stdout,), daemon=True
+        )
+        self._reader.start()
+        try:
+            event = self.next_event(START_TIMEOUT_S)
+        except BaseException as error:
+            self.close()
+            if isinstance(error, WorkerDiedError):
+                raise InputError(
+                    device, "a worker that starts", error.reason, "check the installation"
+                ) from None
+            raise
+        if event.kind is not Kind.READY:
+            self.close()
+            raise InputError(device, "a device that opens", event.reason, "choose another --device")
+
+    def send(self, job: Job) -> None:
+        """Give it a job; the answers come from `next_event`, the last one is DONE."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(encode_job(job).encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise WorkerDiedError(self._how_it_died()) from None
+
+    def next_event(self, timeout_s: float) -> Event:
+        """Wait for the next event; a worker that is silent for longer is killed."""
+        try:
+            line = self._lines.get(timeout=timeout_s)
+        except queue.Empty:
+            self.close()
+            raise WorkerSilentError from None
+        if not line:
+            reason = self._how_it_died()
+            self.close()
+            raise WorkerDiedError(reason)
+        return decode_event(line.decode())
+
+    def close(self) -> None:
+        """Kill it and everything it started. Can be called twice."""
+        if self._process.returncode is None:
+            kill_group(self._process)
+        self._reader.join()
+        for stream in (self._process.stdin, self._process.stdout, self._stderr):
+            if stream is not None and not stream.closed:
+                _close(stream)
+
+    def __enter__(self) -> WorkerProcess:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _read(self, stream: IO[bytes]) -> None:
+        for line in stream:
+            self._lines.put(line)
+        self._lines.put(b"")
+
+    def _how_it_died(self) -> str:
+        try:
+            ended, name = how_ended(self._process.wait(5.0))
+        except subprocess.TimeoutExpired:
+            return "the worker closed its output"
+        if ended is Ended.CRASH:
+            return f"crashed ({name})"
+        self._stderr.seek(0)
+        lines = self._stderr.read().decode(errors="replace").strip().splitlines()
+        return lines[-1][:300] if lines else f"exit status {self._process.returncode}"
+
+
+def pin(pid: int, threads: int) -> None:
+    """Bind a process to the last `threads` cores it may use; the first ones serve interrupts."""
+    if not hasattr(os, "sched_setaffinity"):
+        return
+    cores = sorted(os.sched_getaffinity(0))
+    if threads < len(cores):
+        os.sched_setaffinity(pid, cores[-threads:])
+
+
+def _close(stream: IO[bytes]) -> None:
+    try:
+        stream.close()
+    except BrokenPipeError:  # unsent bytes for a worker that is gone
+        return

@@ -1,0 +1,75 @@
+"""Which layouts each tensor may have: a small set, found by a fixed point over the graph."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from layoutopt.cluster import is_root
+from layoutopt.egraph import EGraph
+from layoutopt.graph import Constant, FromTensor, Opaque, Structured
+from layoutopt.layout import Layout, row_major
+from layoutopt.preference import canonical, lhs_layouts, result_layouts, rhs_layouts
+from layoutopt.rules.propagation import propagate
+from layoutopt.rules.rule import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutSets:
+    """``of[t]``: the layouts of tensor t, row-major first, then in order of discovery."""
+
+    of: tuple[tuple[Layout, ...], ...]
+    refusals: tuple[tuple[int, str], ...]
+    """(op, reason) for each layout that could not pass through an op."""
+
+
+def layout_sets(egraph: EGraph, most: int = 4) -> LayoutSets:
+    """Seed with what contractions like, then let layouts pass through every other op.
+
+    ``most`` bounds the set of each tensor; what comes later is left out.
+    """
+    graph = egraph.graph
+    found: list[list[Layout]] = [[row_major(len(t.shape))] for t in graph.types]
+    pending: deque[tuple[int, Layout]] = deque()
+    refusals: dict[tuple[int, str], None] = {}
+
+    def offer(tensor: int, layout: Layout) -> None:
+        layout = canonical(graph.types[tensor].shape, layout)
+        if layout in found[tensor] or len(found[tensor]) >= most or tensor in graph.constants:
+            return
+        found[tensor].append(layout)
+        pending.append((tensor, layout))
+
+    for op in graph.ops:
+        if not isinstance(op, Structured) or not op.is_contraction or op.results[0] in (
+            graph.constants
+        ):
+            continue
+        lhs, rhs = op.sources
+        for layout in lhs_layouts(op, graph.types[lhs]):
+            offer(lhs, layout)
+        for layout in rhs_layouts(op, graph.types[rhs]):
+            offer(rhs, layout)
+        for layout in result_layouts(op, graph.types[op.results[0]]):
+            offer(op.results[0], layout)
+    while pending:
+        tensor, layout = pending.popleft()
+        for index in dict.fromkeys((*graph.producers[tensor], *graph.consumers[tensor])):
+            op = graph.ops[index]
+            if isinstance(op, Constant | Opaque) or (
+                isinstance(op, Structured) and op.is_contraction
+            ):
+                continue
+            if isinstance(op, Structured) and op.is_copy and is_root(op):
+                continue  # an unfolding: its two sides are chosen apart
+            if isinstance(op, Structured) and any(
+                isinstance(i, FromTensor) and i.tensor == tensor for i in op.inits
+            ):
+                continue
+            layouts = propagate(op, graph.types, tensor, layout)
+            if isinstance(layouts, Refusal):
+                refusals[index, layouts.reason] = None
+                continue
+            for other, there in layouts.items():
+                offer(other, there)
+    return LayoutSets(tuple(map(tuple, found)), tuple(refusals))

@@ -1,0 +1,155 @@
+"""Targets: what a machine can do and how IREE compiles for it, one TOML file each."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import tomllib
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from layoutopt.errors import InputError, MissingProfileError
+
+
+@dataclass(frozen=True, slots=True)
+class FlagSet:
+    """A set of compiler flags that IREE's users would try, by name."""
+
+    name: str
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What the roofline needs; sources stand beside the numbers in the TOML file."""
+
+    gflops: dict[str, float]
+    """Peak rate of a contraction by element type of its inputs, in GFLOP/s."""
+    bandwidth_gb_s: float
+    launch_ns: float
+    efficiency: dict[str, float]
+    """Share of the peak by form: matmul, conv_nhwc, conv_nchw, conv_other, generic, copy, ..."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A place to run models."""
+
+    name: str
+    description: str
+    flags: tuple[str, ...]
+    data_tiling_flag: str
+    """The flag that makes per-op hints count; empty where the target has none."""
+    flag_sets: tuple[FlagSet, ...]
+    device: str
+    measurable: bool
+    """Whether prices are measured on this machine; else they are estimates."""
+    rates: Rates
+    fingerprint: str
+
+
+def known_targets() -> tuple[str, ...]:
+    """Names of the targets that come with layoutopt, sorted."""
+    found = (p.name for p in resources.files("layoutopt.profiles").iterdir())
+    return tuple(sorted(n.removesuffix(".toml") for n in found if n.endswith(".toml")))
+
+
+def load_target(name: str) -> Target:
+    """A target by name, or from a TOML file of the user's own.
+
+    Raises MissingProfileError for an unknown name and InputError for a file that is no target.
+    """
+    path = Path(name)
+    if path.suffix == ".toml":
+        if not path.is_file():
+            raise InputError(f"profile '{name}'", "a TOML file", "no such file", "check the path")
+        return _parse(path.read_text(encoding="utf-8"), name)
+    if name not in known_targets():
+        raise MissingProfileError(
+            f"profile '{name}'",
+            f"one of {', '.join(known_targets())}",
+            f"'{name}'",
+            "choose one of these or give a TOML file of your own",
+        )
+    text = (resources.files("layoutopt.profiles") / f"{name}.toml").read_text(encoding="utf-8")
+    return _parse(text, f"{name}.toml")
+
+
+def _parse(text: str, where: str) -> Target:
+    try:
+        table = tomllib.loads(text)
+        return _target(table)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(
+            f"profile '{where}'", "valid TOML", str(error), "correct the file"
+        ) from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(
+            f"profile '{where}'",
+            "the fields of a target",
+            f"{error!r}",
+            "compare with `layoutopt targets --show mi355x`",
+        ) from error
+
+
+def _target(table: dict[str, object]) -> Target:
+    compiling, running, rates = (_table(table, k) for k in ("compile", "run", "rates"))
+    sets = _table(compiling, "flag_sets")
+    measurable = bool(running["measurable"])
+    name = str(table["name"])
+    flags = _strings(compiling["flags"])
+    return Target(
+        name=name,
+        description=str(table["description"]),
+        flags=flags,
+        data_tiling_flag=str(compiling.get("data_tiling_flag", "")),
+        flag_sets=tuple(FlagSet(str(k), _strings(v)) for k, v in sets.items()),
+        device=str(running["device"]),
+        measurable=measurable,
+        rates=Rates(
+            {k: float(str(v)) for k, v in _table(rates, "gflops").items()},
+            float(str(rates["bandwidth_gb_s"])),
+            float(str(rates["launch_ns"])),
+            {k: float(str(v)) for k, v in _table(rates, "efficiency").items()},
+        ),
+        fingerprint=f"{name}:{_machine() if measurable else 'estimate'}",
+    )
+
+
+def _table(table: dict[str, object], key: str) -> dict[str, object]:
+    found = table[key]
+    if not isinstance(found, dict):
+        raise TypeError(f"{key} is no table")
+    return found
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r} is no list of strings")
+    return tuple(map(str, value))
+
+
+def _machine() -> str:
+    """What tells one host from another as far as speed goes: its processor and its features."""
+    text = platform.machine() + platform.processor()
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        wanted = (
+            "vendor_id",
+            "cpu family",
+            "model",
+            "model name",
+            "stepping",
+            "flags",
+            "cpu MHz",
+            "CPU implementer",
+            "CPU part",
+            "Features",
+        )
+        lines = dict(
+            (k.strip(), v.strip())
+            for k, _, v in (line.partition(":") for line in info.read_text().splitlines())
+        )
+        text += "".join(lines.get(k, "") for k in wanted if k != "cpu MHz")
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

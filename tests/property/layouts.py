@@ -1,0 +1,38 @@
+"""Random shapes, layouts and small-integer arrays."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import strategies as st
+
+from layoutopt.layout import Layout
+from layoutopt.types import Array, TensorType, numpy_dtype
+
+
+@st.composite
+def shapes(draw: st.DrawFn, most: int = 4) -> tuple[int, ...]:
+    return tuple(draw(st.lists(st.sampled_from([1, 2, 3, 4, 6, 8]), min_size=0, max_size=most)))
+
+
+def divisors(n: int) -> list[int]:
+    return [d for d in range(1, n + 1) if n % d == 0]
+
+
+@st.composite
+def layouts(draw: st.DrawFn, shape: Sequence[int], dividing: bool = True) -> Layout:
+    """Any layout of a tensor of ``shape``; ``dividing``: without padding."""
+    perm = tuple(draw(st.permutations(range(len(shape)))))
+    tiled = [d for d in draw(st.permutations(range(len(shape)))) if draw(st.booleans())]
+    sizes = [
+        draw(st.sampled_from(divisors(shape[d])) if dividing else st.integers(1, shape[d] + 2))
+        for d in tiled
+    ]
+    return Layout(perm, tuple(tiled), tuple(sizes))
+
+
+def small_integers(kind: TensorType, seed: int) -> Array:
+    """Integers that every type holds and sums of which stay exact."""
+    dtype = numpy_dtype(kind.element)
+    assert dtype is not None
+    low, high = (0, 2) if kind.element == "i1" else (-3, 4)
+    return np.random.default_rng(seed).integers(low, high, kind.shape).astype(dtype)

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from layoutopt.errors import InputError
+from layoutopt.runtime.process import Ended, find_tool, how_ended, kill_running, run_tool
+
+
+def test_a_tool_that_ends_well() -> None:
+    run = run_tool(
+        [sys.executable, "-c", "import sys; print('out'); print('e', file=sys.stderr)"], 20
+    )
+    assert (run.ended, run.stdout, run.stderr) == (Ended.OK, "out\n", "e\n")
+    assert 0 < run.seconds < 20
+
+
+def test_a_tool_that_fails() -> None:
+    assert run_tool(["sh", "-c", "exit 3"], 20).ended is Ended.ERROR
+
+
+def test_a_tool_that_crashes() -> None:
+    run = run_tool(["sh", "-c", "kill -SEGV $$"], 20)
+    assert (run.ended, run.signal_name) == (Ended.CRASH, "SIGSEGV")
+
+
+@pytest.mark.parametrize(
+    ("status", "ended"),
+    [
+        (0, (Ended.OK, "")),
+        (1, (Ended.ERROR, "")),
+        (-11, (Ended.CRASH, "SIGSEGV")),
+        (139, (Ended.CRASH, "SIGSEGV")),  # a shell between
+        (245, (Ended.CRASH, "SIGSEGV")),  # sys.exit(-11) between
+        (250, (Ended.CRASH, "SIGABRT")),
+        (191, (Ended.CRASH, "SIGRTMAX-1")),
+    ],
+)
+def test_how_a_process_ended(status: int, ended: tuple[Ended, str]) -> None:
+    if status == 191:
+        assert how_ended(status)[0] in {Ended.CRASH, Ended.ERROR}
+    else:
+        assert how_ended(status) == ended
+
+
+def test_a_timeout_kills_the_whole_group() -> None:
+    script = "sleep 61.25 & sleep 61.25; wait"
+    run = run_tool(["sh", "-c", script], 0.3)
+    assert run.ended is Ended.TIMEOUT
+    assert run.seconds < 5
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline and _sleepers():
+        time.sleep(0.02)
+    assert _sleepers() == []
+
+
+def test_tools_of_other_threads_can_be_killed() -> None:
+    ended = []
+    thread = threading.Thread(target=lambda: ended.append(run_tool(["sleep", "62.5"], 100).ended))
+    thread.start()
+    time.sleep(0.3)
+    kill_running()
+    thread.join(5)
+    assert ended == [Ended.CRASH]
+
+
+def test_a_tool_that_is_missing() -> None:
+    with pytest.raises(InputError) as caught:
+        find_tool("iree-frobnicate")
+    assert str(caught.value) == (
+        "iree-frobnicate: expected the tool beside this Python or on PATH, but got nothing; "
+        "pip install layoutopt"
+    )
+
+
+def test_tools_are_found_on_the_path() -> None:
+    assert subprocess.run([find_tool("sh"), "-c", "exit 0"], check=False).returncode == 0
+
+
+def _sleepers() -> list[str]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if path.read_bytes() == b"sleep\x0061.25\x00":
+                found.append(str(path))
+    return found

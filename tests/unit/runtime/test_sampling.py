@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+
+from layoutopt.runtime.sampling import (
+    Protocol,
+    calls_per_sample,
+    empty_call_ns,
+    is_finished,
+    is_precise,
+    median_interval,
+)
+
+PROTOCOL = Protocol(sample_ns=1_000_000, budget_ns=1000, most_samples=20)
+
+
+@pytest.mark.parametrize(("call_ns", "calls"), [(10_000, 100), (3e6, 1), (999_999, 2), (0, 10_000)])
+def test_calls_fill_a_sample(call_ns: float, calls: int) -> None:
+    assert calls_per_sample(call_ns, PROTOCOL) == calls
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "empty"), [(3.0, 4.5, 1.5), (3.0, 2.0, 3.0), (3.0, 9.0, 0.0)]
+)
+def test_an_empty_call_is_what_dispatches_do_not_explain(
+    one: float, two: float, empty: float
+) -> None:
+    assert empty_call_ns(one, two) == empty
+
+
+def test_the_interval_of_few_samples_is_their_range() -> None:
+    assert median_interval([3.0, 1.0, 2.0]) == (1.0, 3.0)
+
+
+def test_the_interval_of_the_median_narrows() -> None:
+    # 95 % intervals from the binomial distribution: ranks 2..9 of 10 and 6..15 of 20
+    assert median_interval([float(rank) for rank in range(1, 11)]) == (2.0, 9.0)
+    assert median_interval([float(rank) for rank in range(1, 21)]) == (6.0, 15.0)
+    assert is_precise([100.0] * 6, 0.02)
+    assert not is_precise([100.0] * 5, 0.02)
+    assert not is_precise([90.0, 110.0] * 5, 0.02)
+
+
+def test_sampling_ends() -> None:
+    noisy = [90.0, 110.0] * 4
+    assert not is_finished([], 0, None, PROTOCOL)
+    assert not is_finished([100.0], 5000, None, PROTOCOL)
+    assert is_finished([100.0] * 3, 5000, None, PROTOCOL)
+    assert not is_finished(noisy, 500, None, PROTOCOL)
+    assert is_finished(noisy * 3, 500, None, PROTOCOL)
+    assert is_finished([100.0, 100.1] * 4, 500, None, PROTOCOL)
+
+
+def test_a_cliff_is_left_early() -> None:
+    assert is_finished([500.0, 480.0], 0, 100.0, PROTOCOL)
+    assert not is_finished([500.0, 390.0], 0, 100.0, PROTOCOL)
+    assert not is_finished([500.0], 0, 100.0, PROTOCOL)
