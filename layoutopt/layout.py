@@ -91,7 +91,7 @@ class Layout:
         order = [2 * d for d in self.outer_dims_perm] + [2 * d + 1 for d in self.inner_dims_pos]
         rest = [2 * d + 1 for d in range(self.rank) if d not in self.inner_dims_pos]
         moved = array.reshape(split).transpose(*order, *rest)
-        return np.ascontiguousarray(moved.reshape(moved.shape[: len(order)]))
+        return np.asarray(moved.reshape(moved.shape[: len(order)]), order="C")
 
     def undo(self, array: Array, shape: Sequence[int]) -> Array:
         """The logical tensor of ``shape`` from its memory form; padding is dropped."""
@@ -104,7 +104,7 @@ class Layout:
                 order.append(self.rank + self.inner_dims_pos.index(d))
             full.append(array.shape[position[d]] * self.tile_of(d))
         whole = array.transpose(order).reshape(full)
-        return np.ascontiguousarray(whole[tuple(slice(n) for n in shape)])
+        return np.asarray(whole[tuple(slice(n) for n in shape)], order="C")
 
     def __str__(self) -> str:
         perm = ",".join(map(str, self.outer_dims_perm))

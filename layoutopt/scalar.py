@@ -148,15 +148,6 @@ def is_reassociable(body: Body, results: int) -> bool:
     return True
 
 
-def combiner(body: Body) -> str | None:
-    """The op that folds one input into the accumulator, for ``out = op(in, out)`` alone."""
-    if len(body.ops) != 1 or len(body.yields) != 1 or body.yields[0] != len(body.arguments):
-        return None
-    operands = body.ops[0].operands
-    accumulator = len(body.arguments) - 1
-    return body.ops[0].name if len(operands) == 2 and set(operands) == {0, accumulator} else None
-
-
 def _uncast(body: Body, value: int) -> int:
     op = body.op_of(value)
     return op.operands[0] if op is not None and op.name in _WIDENING else value

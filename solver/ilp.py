@@ -12,8 +12,8 @@ from layoutopt.solver.reduce import Reduced, reduce, restore
 from layoutopt.solver.solution import Solution, Status, StopReason, answer, no_answer
 from layoutopt.solver.supply import Supply
 
-_FIRST_REACH = 1e-3  # of the relaxation's bound; the gap is mostly below 4e-4
-_LEAST_REACH_NS = 100_000.0  # about one conversion
+_FIRST_REACH = 1e-5  # of the relaxation's bound: enough for a good answer early
+_LEAST_REACH_NS = 1_000.0
 _WIDER = 10.0
 _ROUNDING_NS = 1e-3
 
@@ -62,16 +62,19 @@ def _search(reduced: Reduced, deadline: float) -> _Found:
     An answer that uses a variable costs at least the relaxation's bound plus its reduced cost. So variables beyond
     `reach_ns` are left out at first; an answer within the reach is proved against all of them.
     """
+    if not reduced.problem.demanded:
+        return _Found(([], []), 0, StopReason.PROVED)
     flow = build(reduced.problem)
     tables = Supply(reduced.problem)
     relaxed = flow.program.relax(deadline - time.perf_counter())
     best = _Found(None, 0, StopReason.TIME_LIMIT)
     costs = [0.0] * len(flow.program.costs) if relaxed is None else _least_costs(flow, relaxed)
     floor = 0.0 if relaxed is None else relaxed.bound
+    hint: dict[int, float] = {}
     reach_ns = max(_LEAST_REACH_NS, floor * _FIRST_REACH)
     while (left_s := deadline - time.perf_counter()) > 0:
         keep = [cost <= reach_ns for cost in costs]
-        outcome = flow.program.solve(left_s, keep)
+        outcome = flow.program.solve(left_s, keep, hint)
         if outcome.infeasible:
             if all(keep):
                 return replace(best, stop_reason=StopReason.PROVED, infeasible=True)
@@ -90,6 +93,8 @@ def _search(reduced: Reduced, deadline: float) -> _Found:
             continue
         cost_ns = tables.cost_ns(*chosen)
         best = replace(best, chosen=chosen)
+        if outcome.values is not None:
+            hint = dict(enumerate(outcome.values))
         if outcome.timed_out:
             break
         if cost_ns <= horizon:

@@ -77,8 +77,9 @@ class Program:
 
     def relax(self, time_limit_s: float) -> Relaxed | None:
         """Minimize with fractions; None if there was no time for it, or no answer."""
-        result = self._run([False] * len(self.costs), [1.0] * len(self.costs), time_limit_s)
-        if result.termination.reason != mathopt.TerminationReason.OPTIMAL:
+        result = self._run([False] * len(self.costs), [1.0] * len(self.costs), time_limit_s, {})
+        optimal = result.termination.reason == mathopt.TerminationReason.OPTIMAL
+        if not optimal or not result.has_dual_feasible_solution():
             return None
         by_variable = result.reduced_costs()
         return Relaxed(
@@ -86,12 +87,15 @@ class Program:
             _by_id(by_variable, len(self.costs)),
         )
 
-    def solve(self, time_limit_s: float, keep: Sequence[bool]) -> Outcome:
-        """Minimize, with the variables not to keep held at 0.
+    def solve(
+        self, time_limit_s: float, keep: Sequence[bool], start: Mapping[int, float]
+    ) -> Outcome:
+        """Minimize, with the variables not to keep held at 0, from a start given in part.
 
         Deterministic, unless the time limit strikes.
         """
-        result = self._run(self.integer, [float(kept) for kept in keep], time_limit_s)
+        upper = [float(kept) for kept in keep]
+        result = self._run(self.integer, upper, time_limit_s, start)
         values = None
         if result.has_primal_feasible_solution():
             values = _by_id(result.variable_values(), len(self.costs))
@@ -103,11 +107,18 @@ class Program:
         )
 
     def _run(
-        self, integer: Sequence[bool], upper: Sequence[float], time_limit_s: float
+        self,
+        integer: Sequence[bool],
+        upper: Sequence[float],
+        time_limit_s: float,
+        start: Mapping[int, float],
     ) -> mathopt.SolveResult:
         limit = datetime.timedelta(seconds=max(time_limit_s, _LEAST_SECONDS))
+        model = mathopt.Model.from_model_proto(self._proto(integer, upper))
+        hint = {model.get_variable(v): value for v, value in start.items() if upper[v] >= value}
+        hints = [mathopt.SolutionHint(variable_values=hint)] if hint else []
         return mathopt.solve(
-            mathopt.Model.from_model_proto(self._proto(integer, upper)),
+            model,
             mathopt.SolverType.HIGHS,
             params=mathopt.SolveParameters(
                 time_limit=limit,
@@ -115,6 +126,7 @@ class Program:
                 absolute_gap_tolerance=0.0,
                 random_seed=1,
             ),
+            model_params=mathopt.ModelSolveParameters(solution_hints=hints),
         )
 
     def _proto(self, integer: Sequence[bool], upper: Sequence[float]) -> model_pb2.ModelProto:

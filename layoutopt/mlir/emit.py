@@ -126,7 +126,6 @@ class _Emitter:
 
     def _named(self, op: Structured, named: NamedOp, outs: str) -> None:
         result = op.results[0]
-        sources = list(op.sources)
         attributes = [HINT] if op.hint else []
         maps = ""
         if named.windows is not None:
@@ -139,21 +138,8 @@ class _Emitter:
             texts = (map_text(tuple(f.renamed(number) for f in m), len(number)) for m in op.maps)
             maps = f" indexing_maps = [{', '.join(texts)}]"
         dictionary = f" {{{', '.join(attributes)}}}" if attributes else ""
-        operands = self._operands(sources)
-        if named.name.startswith("pooling") and len(sources) == 1:
-            operands = self._pooling_window(op, named, operands)
         self.lines.append(f"  %t{result} = linalg.{named.name}{maps}{dictionary} "
-                          f"ins({operands}) {outs} -> {self._type(result)}")
-
-    def _pooling_window(self, op: Structured, named: NamedOp, operands: str) -> str:
-        """Named poolings read their window's size off an operand that holds nothing."""
-        inside = [op.domain[d] for f in op.source_maps[0] if len(f.terms) > 1
-                  for d in f.dims if d in op.reduction_dims]
-        window = TensorType(tuple(inside), self._type(op.sources[0]).element)
-        name = f"%t{op.results[0]}_window"
-        self.lines.append(f"  {name} = tensor.empty() : {window}")
-        values, kinds = operands.split(" : ", 1)
-        return f"{values}, {name} : {kinds}, {window}"
+                          f"ins({self._operands(op.sources)}) {outs} -> {self._type(result)}")
 
     def _pad(self, op: Pad) -> None:
         source, result = self._type(op.source), self._type(op.result)

@@ -18,6 +18,7 @@ from layoutopt.mlir.state import (
 from layoutopt.mlir.structured import lift_structured
 
 _DYNAMIC = -(2**63)
+_RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
 _GLOBAL_LOADS = ("util.global.load", "ml_program.global_load_const", "ml_program.global_load")
 
 
@@ -127,12 +128,16 @@ def _understood(state: State, op: Any, name: str) -> None:
         axis = ir.IntegerAttr(op.operation.attributes["dim"]).value
         sources = tuple(tensor_of(state, v) for v in op.operation.operands)
         state.builder.add(Concat(sources, new_tensor(state, op.result, kind), axis))
-    elif name in ("tensor.collapse_shape", "tensor.expand_shape"):
+    elif name in _RESHAPES or (name == "tensor.cast" and _keeps_type(op)):
         kind = static_type(op.result.type)
         source = tensor_of(state, op.operation.operands[0])
         state.builder.add(Reshape(source, new_tensor(state, op.result, kind)))
     else:
         raise Blind("expected an op of linalg or tensor, but got one that is not known here")
+
+
+def _keeps_type(op: Any) -> bool:
+    return bool(op.operation.operands[0].type == op.result.type)
 
 
 def _fill(state: State, op: Any) -> None:

@@ -13,11 +13,21 @@ from layoutopt.errors import InputError, LoweringError
 from layoutopt.graph import Graph, Opaque
 from layoutopt.lowering import Lowered
 from layoutopt.mlir.lift import Lifted, lift
+from layoutopt.mlir.state import tensor_type
 from layoutopt.mlir.splice import splice
+from layoutopt.types import TensorType
 
 FLAGS_ATTRIBUTE = "layoutopt.compile_flags"
 _FUNCTIONS = ("func.func", "util.func")
 _HIGH_LEVEL = ("torch", "torch_c", "onnx", "stablehlo", "tosa", "chlo", "vhlo")
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """How a function is called from outside: its exported name and its tensor arguments."""
+
+    name: str
+    arguments: tuple[TensorType, ...]
 
 
 @dataclass(frozen=True)
@@ -36,6 +46,10 @@ class Module:
     def names(self) -> tuple[str, ...]:
         """The symbol names of the functions."""
         return tuple(f.name for f in self.functions)
+
+    def signature(self, function: int) -> Signature | None:
+        """How a function is called, None where an argument is no tensor of static shape."""
+        return _signature(self.functions[function])
 
     def replace(self, function: int, lowered: Lowered) -> None:
         """Put a lowered plan in place of a function's ops. Raises LoweringError."""
@@ -136,6 +150,27 @@ def recorded_flags(path: Path) -> tuple[str, ...]:
         raise InputError(str(path), f"a module with '{FLAGS_ATTRIBUTE}'", "none",
                          "give a module that `layoutopt optimize` wrote")
     return tuple(ir.StringAttr(a).value for a in ir.ArrayAttr(operation.attributes[FLAGS_ATTRIBUTE]))
+
+
+def exported_name(name: str) -> str:
+    """The name that the user knows: IREE's import keeps the body in ``@name$async``."""
+    return name.removesuffix("$async")
+
+
+def _signature(lifted: Lifted) -> Signature | None:
+    """Block arguments, or what ``hal.tensor.import`` makes of them; fences are no arguments."""
+    kinds: list[TensorType] = []
+    for argument in lifted.block.arguments:
+        if str(argument.type) == "!hal.fence":
+            continue
+        kind = tensor_type(argument.type)
+        for use in argument.uses:
+            if use.owner.operation.name == "hal.tensor.import":
+                kind = tensor_type(use.owner.operation.results[0].type)
+        if kind is None:
+            return None
+        kinds.append(kind)
+    return Signature(exported_name(lifted.name), tuple(kinds))
 
 
 def _immutable_globals(ops: Sequence[Any]) -> list[str]:

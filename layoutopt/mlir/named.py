@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from layoutopt.affine import IndexMap
 from layoutopt.graph import Structured
-from layoutopt.scalar import combiner, is_exact_contraction
+from layoutopt.scalar import Body, is_exact_contraction
 
 _CONVOLUTIONS = (
     "conv_1d_ncw_fcw", "conv_1d_nwc_wcf",
@@ -65,20 +65,18 @@ def named_op(op: Structured) -> NamedOp | None:
     """The named op that means exactly ``op``, up to the order of loops; None where none does."""
     if len(op.results) != 1:
         return None
-    if len(op.sources) == 2 and is_exact_contraction(op.body):
-        return _contraction(op) or _windowed(op, (*_CONVOLUTIONS, *_DEPTHWISE))
-    if len(op.sources) in (1, 2) and _pooling_combiner(op) is not None:
-        return _windowed(op, _POOLINGS)
-    return None
-
-
-def _pooling_combiner(op: Structured) -> str | None:
-    if len(op.body.arguments) == 3 and not op.body.used(1):
-        folded = op.body.ops
-        if len(folded) == 1 and set(folded[0].operands) == {0, 2} and op.body.yields == (3,):
-            return folded[0].name
+    if len(op.sources) != 2:
         return None
-    return combiner(op.body)
+    if is_exact_contraction(op.body):
+        return _contraction(op) or _windowed(op, (*_CONVOLUTIONS, *_DEPTHWISE))
+    return _windowed(op, _POOLINGS) if _pooling_combiner(op.body) is not None else None
+
+
+def _pooling_combiner(body: Body) -> str | None:
+    """The op that folds an element of the image into the accumulator; the window is not read."""
+    if len(body.ops) != 1 or body.yields != (3,) or set(body.ops[0].operands) != {0, 2}:
+        return None
+    return body.ops[0].name
 
 
 def _contraction(op: Structured) -> NamedOp | None:
@@ -138,24 +136,19 @@ def _template(name: str) -> tuple[str, str, str]:
 
 def _bind_windowed(op: Structured, name: str) -> NamedOp | None:
     image, window, result = _template(name)
-    if name.startswith("pooling") and _pooling_combiner(op) not in _POOLING_BODY[
+    if name.startswith("pooling") and _pooling_combiner(op.body) not in _POOLING_BODY[
         name.rsplit("_", 1)[1]
     ]:
         return None
     out = _bind_letters(op.result_maps[0], result)
-    kernel = None
-    if len(op.sources) == 2:
-        kernel = _bind_letters(op.source_maps[1], window)
-        if kernel is None:
-            return None
-    if out is None or len(op.source_maps[0]) != len(image):
+    kernel = _bind_letters(op.source_maps[1], window)
+    if kernel is None or out is None or len(op.source_maps[0]) != len(image):
         return None
     loops = dict(out)
     windows: list[tuple[int, int]] = []
-    kernel_loops: dict[str, int] = {}
     for letter, form in zip(image, op.source_maps[0], strict=True):
         if letter not in _SPATIAL:
-            shared = loops.get(letter, None if kernel is None else kernel.get(letter))
+            shared = loops.get(letter, kernel.get(letter))
             if shared is None or form.plain_dim != shared:
                 return None
             continue
@@ -163,15 +156,13 @@ def _bind_windowed(op: Structured, name: str) -> NamedOp | None:
         inside = [d for d in form.dims if d != moving]
         if form.offset or moving not in form.dims or len(inside) != 1:
             return None
-        if kernel is not None and kernel[letter] != inside[0]:
+        if kernel[letter] != inside[0]:
             return None
-        kernel_loops[letter] = inside[0]
         windows.append((form.coefficient(moving), form.coefficient(inside[0])))
-    if kernel is not None:
-        for letter, loop in kernel.items():
-            if letter not in _SPATIAL and loops.get(letter, loop) != loop:
-                return None
-    every = {*loops.values(), *kernel_loops.values(), *(kernel or {}).values()}
+    for letter, loop in kernel.items():
+        if letter not in _SPATIAL and loops.get(letter, loop) != loop:
+            return None
+    every = {*loops.values(), *kernel.values()}
     if len(every) != len(op.domain):
         return None
     return NamedOp(name, tuple(sorted(every)), tuple(windows))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def evaluate_op(
         return (np.pad(values[op.source], widths, constant_values=fill),)
     if isinstance(op, Slice):
         index = _index(op.offsets, types[op.result].shape, op.strides)
-        return (np.ascontiguousarray(values[op.source][index]),)
+        return (np.asarray(values[op.source][index], order="C"),)
     if isinstance(op, Insert):
         into = values[op.destination].copy()
         into[_index(op.offsets, types[op.source].shape, op.strides)] = values[op.source]
@@ -91,7 +91,7 @@ def _structured(
     ]
     order = (*parallel, *reduced)
     at = len(parallel)
-    first = (slice(None),) * at + (0,) * len(reduced)
+    first: tuple[Any, ...] = (..., *(0 for _ in reduced))
     moved = [view.transpose(order) for view in views]
     results = [
         _view(acc, m, op.domain, writeable=True).transpose(order)[first]

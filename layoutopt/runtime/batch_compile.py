@@ -67,9 +67,11 @@ class BatchCompiler:
                         yield Refused(attempt.batch, measurement)
                     else:
                         pending |= {self._submit(pool, part) for part in _parts(attempt)}
-        finally:
+        except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             kill_running()
+            raise
+        finally:
             pool.shutdown(wait=True)
 
     def _submit(self, pool: ThreadPoolExecutor, batch: Batch) -> Future[_Attempt]:

@@ -25,7 +25,7 @@ class Supervisor:
     """Owns one worker at a time, started when first needed and again after each death."""
 
     def __init__(
-        self, device: str, threads: int, run_timeout_s: float = 10.0, load_timeout_s: float = 120.0
+        self, device: str, threads: int, run_timeout_s: float = 10.0, load_timeout_s: float = 30.0
     ) -> None:
         self._device = device
         self._threads = threads

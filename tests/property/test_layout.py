@@ -37,7 +37,8 @@ def test_undo_takes_back_what_apply_did(
     assert np.count_nonzero(memory == -1) == memory.size - array.size
 
 
-@given(st.data(), shapes())
+@given(st.data(), shapes(most=3))
+@settings(max_examples=50)
 def test_apply_is_the_pack_that_it_names(data: st.DataObject, shape: tuple[int, ...]) -> None:
     layout = data.draw(layouts(shape))
     array, memory = numbered(shape), layout.apply(numbered(shape))
@@ -45,13 +46,14 @@ def test_apply_is_the_pack_that_it_names(data: st.DataObject, shape: tuple[int, 
         logical = [0] * len(shape)
         for at, d in zip(place, layout.outer_dims_perm, strict=False):
             logical[d] += at * layout.tile_of(d)
-        for at, d in zip(place[len(shape) :], layout.inner_dims_pos, strict=True):
+        inner = place[len(shape) :]
+        for at, d in zip(inner, layout.inner_dims_pos, strict=True):
             logical[d] += at
         assert memory[place] == array[tuple(logical)]
 
 
 @given(st.data(), shapes())
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_same_memory_is_what_memory_says(data: st.DataObject, shape: tuple[int, ...]) -> None:
     one, other = data.draw(layouts(shape)), data.draw(layouts(shape))
     array = numbered(shape)
@@ -62,7 +64,7 @@ def test_same_memory_is_what_memory_says(data: st.DataObject, shape: tuple[int, 
 
 
 @given(st.data(), shapes())
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_canonical_names_each_memory_order_once(
     data: st.DataObject, shape: tuple[int, ...]
 ) -> None:
@@ -89,7 +91,7 @@ def test_canonical_row_major_is_row_major(shape: tuple[int, ...]) -> None:
 
 
 @given(st.data(), shapes(), st.integers(0, 10))
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_runs_carry_a_layout_through_a_reshape(
     data: st.DataObject, shape: tuple[int, ...], pick: int
 ) -> None:
@@ -105,7 +107,7 @@ def test_runs_carry_a_layout_through_a_reshape(
 
 
 @given(st.data(), shapes())
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_none_is_said_only_where_no_layout_fits(
     data: st.DataObject, shape: tuple[int, ...]
 ) -> None:
@@ -139,5 +141,5 @@ def reshapes(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[int, ...]:
 def test_a_whole_dim_inside_a_tile_is_found() -> None:
     layout = Layout((1, 0), (0, 1), (2, 3))
     assert layout_of_runs((4, 3), memory_runs((4, 3), layout)) == row_major(2)
-    nested = Layout((0, 1, 2), (0, 2, 1), (2, 5, 3))
-    assert canonical((4, 3, 5), nested) == nested
+    nested = Layout((0, 1, 2), (2, 0, 1), (5, 2, 3))
+    assert canonical((4, 3, 5), nested) == Layout((0, 1, 2), (0, 1), (2, 3))

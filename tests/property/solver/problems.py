@@ -8,34 +8,18 @@ from layoutopt.solver import Candidate, Conversion, Demand, Pair, Problem
 
 
 @st.composite
-def tiny_problems(draw: st.DrawFn, choices: int = 11) -> Problem:
-    """Anything goes: e-classes, circles, several outputs, shared tensors, budgets, no answer."""
+def loose_problems(draw: st.DrawFn) -> Problem:
+    """Anything goes, mostly without an answer: the corner cases of the definition."""
     tensors = draw(st.integers(1, 4))
     layouts = draw(st.integers(1, 3))
     pair = st.tuples(st.integers(0, tensors - 1), st.integers(0, layouts - 1))
     cost = st.one_of(st.integers(0, 12), st.just(100_003))
-    candidates = draw(
-        st.lists(
-            st.builds(
-                Candidate,
-                st.integers(0, 3),
-                cost,
-                st.lists(pair, max_size=2).map(tuple),
-                st.lists(pair, min_size=1, max_size=2).map(tuple),
-            ),
-            max_size=choices - 3,
-        )
-    )
+    some_pairs = st.lists(pair, max_size=2).map(tuple)
+    made = st.lists(pair, min_size=1, max_size=2).map(tuple)
+    candidate = st.builds(Candidate, st.integers(0, 3), cost, some_pairs, made)
     steps = [(t, p, q) for t in range(tensors) for p in range(layouts) for q in range(layouts)]
-    steps = [(t, p, q) for t, p, q in steps if p != q]
-    chosen = []
-    if steps:
-        chosen = draw(
-            st.lists(
-                st.sampled_from(steps), unique=True, max_size=min(choices - len(candidates), 7)
-            )
-        )
-    conversions = [Conversion(*c, draw(cost), draw(st.sampled_from((0, 0, 1, 2, 5)))) for c in chosen]
+    step = st.sampled_from([*((t, p, q) for t, p, q in steps if p != q), None])
+    size = st.sampled_from((0, 0, 1, 2, 5))
     demand = st.builds(
         Demand,
         st.integers(0, tensors - 1),
@@ -45,10 +29,61 @@ def tiny_problems(draw: st.DrawFn, choices: int = 11) -> Problem:
         tensors,
         draw(st.frozensets(pair, max_size=2)),
         tuple(draw(st.lists(demand, min_size=1, max_size=2))),
-        tuple(candidates),
-        tuple(conversions),
+        tuple(draw(st.lists(candidate, max_size=6))),
+        tuple(
+            Conversion(*c, draw(cost), draw(size))
+            for c in draw(st.lists(step, unique=True, max_size=6))
+            if c is not None
+        ),
         draw(st.none() | st.integers(0, 8)),
     )
+
+
+def small_graph(seed: int, choices: int = 15) -> Problem:
+    """A few operations in a row, mostly with an answer: circles, e-classes, sharing, budgets.
+
+    At most `choices` candidates and conversions together.
+    """
+    r = random.Random(seed)
+    tensors, layouts = r.randint(2, 4), r.randint(2, 3)
+    circular = r.random() < 0.5
+    most_ns = r.choice((3, 20, 200_000))
+    candidates: list[Candidate] = []
+    for op in range(r.randint(2, 5)):
+        out = min(op + 1, tensors - 1) if op < tensors else r.randrange(1, tensors)
+        sources = [t for t in range(tensors) if t != out] if circular else range(out)
+        for _ in range(r.randint(1, 3)):
+            needs = [(r.choice(sources), r.randrange(layouts)) for _ in range(r.choice((1, 1, 2)))]
+            makes = [(out, r.randrange(layouts))]
+            if r.random() < 0.2:
+                makes.append((r.randrange(1, tensors), r.randrange(layouts)))
+            candidates.append(Candidate(op, r.randint(0, most_ns), tuple(needs), tuple(makes)))
+    candidates = candidates[: choices - 5]
+    steps = [(t, p, q) for t in range(tensors) for p in range(layouts) for q in range(layouts)]
+    steps = [(t, p, q) for t, p, q in steps if p != q]
+    chosen = sorted(r.sample(steps, min(len(steps), choices - len(candidates))))
+    sized = r.random() < 0.4
+    dear = r.choice((1, 4))
+    conversions = [
+        Conversion(*c, r.choice((0, r.randint(0, dear * most_ns))), r.randint(0, 4) if sized else 0)
+        for c in chosen
+    ]
+    demanded = [Demand(tensors - 1, (r.randrange(layouts),))]
+    if r.random() < 0.4:
+        anything = tuple(r.sample(range(layouts), 2))
+        demanded.append(Demand(r.randrange(1, tensors), anything))
+    given: set[Pair] = {(0, 0)}
+    if r.random() < 0.2:
+        given.add((r.randrange(tensors), r.randrange(layouts)))
+    budget = r.randint(0, 8) if sized else None
+    return Problem(
+        tensors, frozenset(given), tuple(demanded), tuple(candidates), tuple(conversions), budget
+    )
+
+
+def small_graphs() -> st.SearchStrategy[Problem]:
+    """Return small graphs by seed."""
+    return st.integers(0, 1_000_000).map(small_graph)
 
 
 def network(ops: int, seed: int = 0, layouts: int = 6, anchor: float = 0.3) -> Problem:
@@ -83,3 +118,62 @@ def network(ops: int, seed: int = 0, layouts: int = 6, anchor: float = 0.3) -> P
     )
     demanded = (Demand(live[-1], (0,)),)
     return Problem(len(live), frozenset({(0, 0)}), demanded, tuple(candidates), conversions)
+
+
+def residual_network(blocks: int = 16, layouts: int = 6, seed: int = 0) -> Problem:
+    """Bottleneck blocks, as in ResNet-50: convolutions with constant weights, adds, activations.
+
+    Weights are given row-major and convert for free; the convolutions like layout 3 best, then 4 and 5.
+    """
+    r = random.Random(seed)
+    candidates: list[Candidate] = []
+    conversions: list[Conversion] = []
+    given: set[Pair] = {(0, 0)}
+    tensors = [0]  # the last one made; a list so that the helpers share it
+    ops = [0]
+
+    def fresh(size: int) -> int:
+        tensors[0] += 1
+        for p in range(layouts):
+            for q in range(layouts):
+                if p != q:
+                    conversions.append(Conversion(tensors[0], p, q, r.randint(size // 2, size)))
+        return tensors[0]
+
+    def convolution(x: int, size: int) -> int:
+        weight = tensors[0] = tensors[0] + 1
+        given.add((weight, 0))
+        conversions.extend(Conversion(weight, 0, q, 0, 4096) for q in range(1, layouts))
+        y = fresh(size)
+        base = r.randint(100_000, 900_000)
+        for p in range(layouts):
+            for q in dict.fromkeys((p, 0, (p + 1) % layouts)):
+                cost = int(base * (1.0 if p == 3 else 1.2 if p > 2 else 2.5) * r.uniform(1, 1.2))
+                candidates.append(Candidate(ops[0], cost, ((x, p), (weight, p)), ((y, q),)))
+        ops[0] += 1
+        return y
+
+    def elementwise(inputs: tuple[int, ...], size: int) -> int:
+        y = fresh(size)
+        for p in range(layouts):
+            needs = tuple((x, p) for x in inputs)
+            candidates.append(Candidate(ops[0], size + r.randint(0, 500), needs, ((y, p),)))
+        ops[0] += 1
+        return y
+
+    conversions.extend(Conversion(0, 0, q, 30_000) for q in range(1, layouts))
+    x = convolution(0, 60_000)
+    for block in range(blocks):
+        size = 60_000 >> (block // 4)
+        skip = convolution(x, size) if block % 4 == 0 else x
+        y = elementwise((convolution(x, size // 4),), size // 4)
+        y = elementwise((convolution(y, size // 4),), size // 4)
+        x = elementwise((elementwise((convolution(y, size), skip), size),), size)
+    return Problem(
+        tensors[0] + 1,
+        frozenset(given),
+        (Demand(x, (0,)),),
+        tuple(candidates),
+        tuple(conversions),
+        weight_budget_bytes=4096 * 4 * blocks,
+    )

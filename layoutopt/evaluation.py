@@ -1,0 +1,272 @@
+"""Hold the optimized module against the original: equal results first, then time.
+
+Both run on the same random inputs; all modules are timed in turns in one process, so that drift
+of the machine hits them alike. Results are remembered by the content of both modules.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from layoutopt.errors import InputError, LoweringError
+from layoutopt.mlir.module import Signature
+from layoutopt.profiles.target import FlagSet
+from layoutopt.runtime.compile import compile_file
+from layoutopt.runtime.measure import iree_version
+from layoutopt.runtime.model import (
+    dispatch_times,
+    run_model,
+    time_models,
+)
+from layoutopt.types import Array, is_float, numpy_dtype
+
+OPTIMIZED = "layoutopt"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A module and the flags it is compiled with."""
+
+    name: str
+    source: Path
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VariantResult:
+    """What became of a variant: milliseconds per run, or the reason why there are none."""
+
+    name: str
+    flags: tuple[str, ...]
+    milliseconds: float | None
+    spread: float
+    dispatches: int | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Largest differences between optimized and original, over all functions and results."""
+
+    max_abs_error: float
+    max_rel_error: float
+    tolerance: float
+    passed: bool
+    functions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Everything that running the modules told."""
+
+    variants: tuple[VariantResult, ...]
+    verification: Verification
+    date_utc: str
+    remembered: bool = False
+
+    def result(self, name: str) -> VariantResult:
+        """The result of one variant."""
+        return next(v for v in self.variants if v.name == name)
+
+    @property
+    def best_original(self) -> VariantResult | None:
+        """The fastest of IREE's own flag sets on the original."""
+        timed = [v for v in self.variants if v.name != OPTIMIZED and v.milliseconds is not None]
+        return min(timed, key=lambda v: v.milliseconds or 0.0) if timed else None
+
+
+def variants_of(
+    original: Path, phase_flags: tuple[str, ...], base: tuple[str, ...], sets: Sequence[FlagSet],
+    optimized: Path, optimized_flags: tuple[str, ...],
+) -> tuple[Variant, ...]:
+    """The original with each flag set, then the optimized module."""
+    return (
+        *(Variant(s.name, original, (*phase_flags, *base, *s.flags)) for s in sets),
+        Variant(OPTIMIZED, optimized, optimized_flags),
+    )
+
+
+def evaluate_variants(
+    variants: Sequence[Variant], functions: Sequence[Signature], folder: Path, memory: Path, device: str, threads: int,
+    tolerance: float, compile_timeout_s: float, fingerprint: str,
+) -> Evaluation:
+    """Compile, compare and time; ``memory`` is the folder of remembered results.
+
+    Raises LoweringError where the optimized module or every form of the original fails.
+    """
+    key = _key(variants, device, threads, tolerance, fingerprint)
+    known = _recall(memory / f"{key}.json")
+    if known is not None:
+        return known
+    compiled: dict[str, Path] = {}
+    failures: dict[str, str] = {}
+    with ThreadPoolExecutor(2) as pool:
+        outputs = [folder / f"variant{i}.vmfb" for i in range(len(variants))]
+        outcomes = pool.map(
+            lambda pair: compile_file(pair[0].source, pair[1], pair[0].flags, compile_timeout_s),
+            zip(variants, outputs, strict=True),
+        )
+        for variant, output, outcome in zip(variants, outputs, outcomes, strict=True):
+            if outcome.ok:
+                compiled[variant.name] = output
+            else:
+                failures[variant.name] = outcome.reason
+    if OPTIMIZED in failures:
+        raise LoweringError("the optimized module", "one that iree-compile takes",
+                            failures[OPTIMIZED], "report this as a bug of layoutopt")
+    if len(compiled) < 2:
+        raise InputError(str(variants[0].source), "a model that iree-compile takes",
+                         next(iter(failures.values())), "compile it by hand first")
+    reference = next(v.name for v in variants if v.name in compiled)
+    verification, working = _verify(
+        compiled, reference, functions, device, threads, tolerance, failures
+    )
+    results = _time(variants, working, functions, failures, device, threads)
+    evaluation = Evaluation(results, verification, datetime.now(UTC).isoformat(timespec="seconds"))
+    if verification.passed:
+        _remember(memory, key, evaluation)
+    return evaluation
+
+
+def random_inputs(signature: Signature, seed: int = 0) -> list[Array]:
+    """Random tensors for a function: normal for floats, zeros and ones for integers (indices)."""
+    rng = np.random.default_rng(seed)
+    arrays: list[Array] = []
+    for kind in signature.arguments:
+        dtype = numpy_dtype(kind.element)
+        if dtype is None:
+            raise InputError(f"function '{signature.name}'", "element types that NumPy knows",
+                             kind.element, "plan it with a profile that is not measured here")
+        if is_float(kind.element):
+            values = rng.standard_normal(kind.shape, dtype=np.float32)
+        else:
+            values = rng.integers(0, 2, kind.shape).astype(np.float32)
+        arrays.append(values.astype(dtype))
+    return arrays
+
+
+def difference(got: Sequence[Array], expected: Sequence[Array]) -> tuple[float, float]:
+    """Largest absolute error, and the same relative to the result's largest magnitude.
+
+    A shape that differs, or a value that is finite on one side only, is an infinite error.
+    """
+    worst_abs = worst_rel = 0.0
+    for a, b in zip(got, expected, strict=True):
+        if a.shape != b.shape:
+            return float("inf"), float("inf")
+        if not b.size:
+            continue
+        x, y = a.astype(np.float64), b.astype(np.float64)
+        same = (x == y) | (np.isnan(x) & np.isnan(y))
+        error = float(np.max(np.where(same, 0.0, np.abs(x - y))))
+        if not np.isfinite(error):
+            return float("inf"), float("inf")
+        finite = y[np.isfinite(y)]
+        scale = float(np.max(np.abs(finite))) if finite.size else 0.0
+        worst_abs = max(worst_abs, error)
+        worst_rel = max(worst_rel, error / scale if scale else error)
+    return worst_abs, worst_rel
+
+
+def _verify(
+    compiled: dict[str, Path], reference: str, functions: Sequence[Signature],
+    device: str, threads: int, tolerance: float, failures: dict[str, str],
+) -> tuple[Verification, dict[str, Path]]:
+    """Compare every variant with the reference; IREE's own flag sets that fail are set aside."""
+    working = dict(compiled)
+    worst = (0.0, 0.0)
+    for function in functions:
+        inputs = random_inputs(function)
+        expected = run_model(compiled[reference], function.name, inputs, device, threads)
+        for name, module in compiled.items():
+            if name == reference or name not in working:
+                continue
+            try:
+                got = run_model(module, function.name, inputs, device, threads)
+            except LoweringError as error:
+                if name == OPTIMIZED:
+                    raise
+                failures[name] = str(error)
+                del working[name]
+                continue
+            errors = difference(got, expected)
+            if name == OPTIMIZED:
+                worst = max(worst[0], errors[0]), max(worst[1], errors[1])
+            elif errors[1] > tolerance:
+                failures[name] = f"results differ from '{reference}' by {errors[1]:.2g}"
+                del working[name]
+    return Verification(
+        worst[0], worst[1], tolerance, worst[1] <= tolerance, tuple(f.name for f in functions)
+    ), working
+
+
+def _time(
+    variants: Sequence[Variant], working: dict[str, Path], functions: Sequence[Signature],
+    failures: dict[str, str], device: str, threads: int,
+) -> tuple[VariantResult, ...]:
+    names = [v.name for v in variants if v.name in working]
+    total = dict.fromkeys(names, 0.0)
+    spread = dict.fromkeys(names, 0.0)
+    dispatches = dict.fromkeys(names, 0)
+    for function in functions:
+        inputs = random_inputs(function)
+        models = [(working[n], function.name) for n in names]
+        for name, measured in zip(
+            names, time_models(models, inputs, device, threads), strict=True
+        ):
+            if not measured.ok:
+                failures[name] = measured.reason
+                continue
+            total[name] += measured.median_ns / 1e6
+            spread[name] = max(spread[name], measured.spread)
+        for name in names:
+            profile = dispatch_times(working[name], function.name, inputs, device, threads, runs=2)
+            dispatches[name] += sum(d.count for d in profile)
+    return tuple(
+        VariantResult(v.name, v.flags, None, 0.0, None, failures[v.name])
+        if v.name in failures
+        else VariantResult(v.name, v.flags, total[v.name], spread[v.name], dispatches[v.name])
+        for v in variants
+    )
+
+
+def _key(
+    variants: Sequence[Variant], device: str, threads: int, tolerance: float, fingerprint: str
+) -> str:
+    digest = hashlib.sha256()
+    files: dict[Path, str] = {}
+    for variant in variants:
+        if variant.source not in files:
+            with variant.source.open("rb") as file:
+                files[variant.source] = hashlib.file_digest(file, "sha256").hexdigest()
+        digest.update(repr((variant.name, files[variant.source], variant.flags)).encode())
+    digest.update(repr((device, threads, tolerance, fingerprint, iree_version())).encode())
+    return digest.hexdigest()
+
+
+def _remember(memory: Path, key: str, evaluation: Evaluation) -> None:
+    memory.mkdir(parents=True, exist_ok=True)
+    partial = memory / f".{key}.partial"
+    partial.write_text(json.dumps(asdict(evaluation)), encoding="utf-8")
+    partial.replace(memory / f"{key}.json")
+
+
+def _recall(path: Path) -> Evaluation | None:
+    if not path.is_file():
+        return None
+    table = json.loads(path.read_text(encoding="utf-8"))
+    return Evaluation(
+        tuple(VariantResult(**{**v, "flags": tuple(v["flags"])}) for v in table["variants"]),
+        Verification(**{
+            **table["verification"], "functions": tuple(table["verification"]["functions"])
+        }),
+        table["date_utc"], remembered=True,
+    )

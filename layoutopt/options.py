@@ -1,0 +1,31 @@
+"""What the user may choose; the defaults serve most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from layoutopt.solver import Search
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of one optimization."""
+
+    threads: int = 1
+    """Threads that the model runs with; prices are measured with as many."""
+    time_limit_s: float = 60.0
+    """Seconds for the solver."""
+    free_io_layout: bool = False
+    """Inputs and outputs may take any layout; the report says which."""
+    weight_budget_bytes: int | None = None
+    """Bytes that copies of weights in other layouts may take; None for no bound."""
+    search: Search = "ilp"
+    tolerance: float = 1e-3
+    """Largest absolute difference from the original, relative to its largest magnitude."""
+    device: str | None = None
+    """Device to measure on; None for the target's own."""
+    cache: Path | None = None
+    """Folder of measured prices; None for the user's cache folder."""
+    compile_timeout_s: float = 900.0
+    """Seconds for compiling a whole model once."""

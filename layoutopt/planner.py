@@ -1,0 +1,173 @@
+"""Plan one graph: enumerate, price, select."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from layoutopt.candidate import Candidate, enumerate_candidates, identity_candidate
+from layoutopt.cluster import Cluster, form_clusters
+from layoutopt.egraph import EGraph, saturate
+from layoutopt.errors import SolverError
+from layoutopt.fold import fold_broadcasts
+from layoutopt.graph import Graph
+from layoutopt.lowering import Lowered, lower
+from layoutopt.options import Options
+from layoutopt.prices import Pricer, candidate_work, conversion_work
+from layoutopt.profiles.target import Target
+from layoutopt.selection import (
+    Choice,
+    Conversion,
+    build_selection,
+    is_free,
+    needed_conversions,
+)
+from layoutopt.solver import Solution, Status, check, solve
+from layoutopt.space import layout_sets
+from layoutopt.start import start_from_zero
+from layoutopt.steps import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedForm:
+    """A candidate, rewrite or layout that was not taken into account, and why."""
+
+    op: str
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class GraphPlan:
+    """The plan of one function."""
+
+    egraph: EGraph
+    clusters: tuple[Cluster, ...]
+    choice: Choice
+    costs: dict[Candidate, int]
+    conversion_costs: dict[Conversion, int]
+    solution: Solution
+    refusals: tuple[RefusedForm, ...]
+    identity_ns: int | None
+    """Price of the model as it came; None where a part of it has no price."""
+
+    @property
+    def hinted(self) -> bool:
+        """Whether some contraction asks IREE for data tiling."""
+        return any(c.hint for c in self.choice.candidates)
+
+    def lowered(self) -> Lowered:
+        """The chosen candidates as one graph over row-major tensors."""
+        return lower(self.egraph.graph, self.clusters, self.choice)
+
+
+@dataclass(frozen=True)
+class Space:
+    """All candidates of one function, before they have prices."""
+
+    egraph: EGraph
+    clusters: tuple[Cluster, ...]
+    candidates: tuple[Candidate, ...]
+    refusals: tuple[RefusedForm, ...]
+
+
+def explore(graph: Graph, hints: bool) -> Space:
+    """Enumerate the candidates of a function. ``hints``: the target knows per-op data tiling."""
+    egraph = saturate(fold_broadcasts(start_from_zero(graph)))
+    clusters = form_clusters(egraph)
+    sets = layout_sets(egraph)
+    candidates, forms = enumerate_candidates(egraph, clusters, sets, hints)
+    name = egraph.graph.name_of
+    refusals = [RefusedForm(name(r.op), r.rule, r.reason) for r in egraph.refusals]
+    refusals += [RefusedForm(name(op), "layout", reason) for op, reason in sets.refusals]
+    refusals += [RefusedForm(name(op), "form", reason) for op, reason in forms]
+    return Space(egraph, clusters, candidates, tuple(dict.fromkeys(refusals)))
+
+
+def plan_graph(
+    graph: Graph, target: Target, pricer: Pricer, options: Options, clock: Clock
+) -> GraphPlan:
+    """The cheapest consistent plan of one function. Raises SolverError where there is none."""
+    with clock.stage("enumerate"):
+        space = explore(graph, bool(target.data_tiling_flag))
+    egraph, clusters = space.egraph, space.clusters
+    refusals = list(space.refusals)
+    with clock.stage("price") as progress:
+        work, formless = candidate_work(egraph.graph, clusters, space.candidates, target, 0)
+        refusals += [_refused(egraph, clusters, c, reason) for c, reason in formless]
+        costs: dict[Candidate, int] = {}
+        prices = pricer.price([w for _, w in work], progress)
+        for (candidate, _), price in zip(work, prices, strict=True):
+            if price.cost_ns is None:
+                refusals.append(_refused(egraph, clusters, candidate, price.reason))
+            else:
+                costs[candidate] = price.cost_ns
+        conversions = needed_conversions(
+            egraph.graph, clusters, tuple(costs), options.free_io_layout
+        )
+        changes = conversion_work(egraph.graph, conversions, target, len(clusters))
+        prices = pricer.price([w for _, w in changes], progress)
+        conversion_costs = {c: 0 for c in conversions if is_free(egraph.graph, c)}
+        for (conversion, _), price in zip(changes, prices, strict=True):
+            if price.cost_ns is None:
+                refusals.append(RefusedForm(f"tensor {conversion[0]}", "conversion", price.reason))
+            else:
+                conversion_costs[conversion] = price.cost_ns
+    with clock.stage("select"):
+        selection = build_selection(
+            egraph.graph, clusters, costs, conversion_costs, options.free_io_layout,
+            options.weight_budget_bytes,
+        )
+        solution = solve(selection.problem, options.search, options.time_limit_s)
+        if solution.status in (Status.INFEASIBLE, Status.UNKNOWN):
+            raise SolverError("selection", "a consistent plan", solution.status.value,
+                              _advice(solution, refusals))
+        faults = check(selection.problem, solution)
+        if faults:
+            raise SolverError("selection", "an answer that checks", faults[0],
+                              "report this as a bug of layoutopt")
+    return GraphPlan(
+        egraph, clusters, selection.choice(solution.candidates, solution.conversions), costs,
+        conversion_costs, solution, tuple(dict.fromkeys(refusals)),
+        _identity_ns(egraph, clusters, costs),
+    )
+
+
+def _advice(solution: Solution, refusals: list[RefusedForm]) -> str:
+    if solution.status is Status.UNKNOWN:
+        return "give the solver more time with --time-limit"
+    if refusals:
+        return f"see the refusals; the last one: {refusals[-1].op}: {refusals[-1].reason}"
+    return "raise the weight budget"
+
+
+def _refused(
+    egraph: EGraph, clusters: tuple[Cluster, ...], candidate: Candidate, reason: str
+) -> RefusedForm:
+    root = clusters[candidate.cluster].root
+    rules = " + ".join(egraph.rule[root]) or "as it came"
+    hint = ", data-tiled" if candidate.hint else ""
+    return RefusedForm(egraph.graph.name_of(root), f"{rules}{hint}", reason)
+
+
+def _identity_ns(
+    egraph: EGraph, clusters: tuple[Cluster, ...], costs: dict[Candidate, int]
+) -> int | None:
+    total = 0
+    for index, cluster in enumerate(clusters):
+        if cluster.root >= egraph.original_ops or not cluster.ops:
+            continue
+        if _is_part(clusters, cluster):
+            continue
+        cost = costs.get(identity_candidate(egraph.graph, index, cluster))
+        if cost is None:
+            return None
+        total += cost
+    return total
+
+
+def _is_part(clusters: tuple[Cluster, ...], cluster: Cluster) -> bool:
+    """Whether a cluster is what follows another one's root, standing alone for alternatives."""
+    return any(
+        other is not cluster and set(cluster.ops) < set(other.ops)
+        for other in clusters
+    )

@@ -1,0 +1,209 @@
+"""Make the report of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from layoutopt.candidate import Candidate
+from layoutopt.evaluation import OPTIMIZED, Evaluation
+from layoutopt.graph import Graph, Opaque
+from layoutopt.layout import conversion_kind
+from layoutopt.planner import GraphPlan
+from layoutopt.profiles.target import Target
+from layoutopt.report.census import Census, total
+from layoutopt.report.report import (
+    ChoiceReport,
+    ConversionReport,
+    FlagSetReport,
+    RefusalReport,
+    Report,
+    Side,
+    SolverReport,
+    VerificationReport,
+)
+from layoutopt.selection import Conversion, is_free
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that the report is made from."""
+
+    model: str
+    target: Target
+    cost_source: str
+    names: tuple[str, ...]
+    graphs: tuple[Graph, ...]
+    """The functions as they came."""
+    plans: tuple[GraphPlan, ...]
+    lowered: tuple[Graph, ...]
+    evaluation: Evaluation | None
+    dispatches: tuple[int | None, int | None]
+    """Before and after, where the modules were compiled but not run."""
+    winner: str
+    compile_flags: tuple[str, ...]
+    seconds: dict[str, float]
+
+
+def build_report(outcome: Outcome) -> Report:
+    """The report of an optimization."""
+    return Report(
+        model=outcome.model,
+        profile=outcome.target.name,
+        cost_source=outcome.cost_source,
+        winner=outcome.winner,
+        before=_before(outcome),
+        after=_after(outcome),
+        solver=_solver(outcome.plans),
+        choices=tuple(
+            c for name, plan in zip(outcome.names, outcome.plans, strict=True)
+            for c in _choices(name, plan)
+        ),
+        conversions=tuple(
+            c for name, plan in zip(outcome.names, outcome.plans, strict=True)
+            for c in _conversions(name, plan)
+        ),
+        refusals=tuple(
+            RefusalReport(name, r.op, r.rule, r.reason)
+            for name, plan in zip(outcome.names, outcome.plans, strict=True)
+            for r in plan.refusals
+        ),
+        barriers=tuple(
+            RefusalReport(name, op.name, "barrier", op.reason)
+            for name, graph in zip(outcome.names, outcome.graphs, strict=True)
+            for op in graph.ops if isinstance(op, Opaque)
+        ),
+        flag_sets=_flag_sets(outcome.evaluation),
+        verification=_verification(outcome.evaluation),
+        compile_flags=outcome.compile_flags,
+        seconds={k: round(v, 3) for k, v in outcome.seconds.items()},
+        measured_on=outcome.evaluation.date_utc if outcome.evaluation else None,
+    )
+
+
+def _side(
+    census: Census, dispatches: int | None, predicted_ns: int | None, measured: float | None
+) -> Side:
+    predicted = None if predicted_ns is None else predicted_ns / 1e6
+    return Side(census.pack, census.unpack, census.transpose, dispatches, predicted, measured)
+
+
+def _before(outcome: Outcome) -> Side:
+    identities = [plan.identity_ns for plan in outcome.plans]
+    known = [ns for ns in identities if ns is not None]
+    predicted = sum(known) if len(known) == len(identities) else None
+    dispatches, measured = outcome.dispatches[0], None
+    if outcome.evaluation is not None:
+        default = outcome.evaluation.variants[0]
+        dispatches, measured = default.dispatches, default.milliseconds
+    return _side(total(outcome.graphs), dispatches, predicted, measured)
+
+
+def _after(outcome: Outcome) -> Side:
+    predicted = sum(plan.solution.objective_ns or 0 for plan in outcome.plans)
+    if outcome.evaluation is None:
+        return _side(total(outcome.lowered), outcome.dispatches[1], predicted, None)
+    kept = outcome.evaluation.result(outcome.winner)
+    if outcome.winner == OPTIMIZED:
+        return _side(total(outcome.lowered), kept.dispatches, predicted, kept.milliseconds)
+    return _side(total(outcome.graphs), kept.dispatches, None, kept.milliseconds)
+
+
+def _solver(plans: Sequence[GraphPlan]) -> SolverReport:
+    order = ["optimal", "feasible", "unknown", "infeasible"]
+    solutions = [plan.solution for plan in plans]
+    objective = sum(s.objective_ns or 0 for s in solutions)
+    bound = sum(s.bound_ns for s in solutions)
+    worst = max((s.status.value for s in solutions), key=order.index, default="optimal")
+    return SolverReport(
+        status=worst.upper(),
+        objective_ns=objective,
+        bound_ns=bound,
+        gap=(objective - bound) / objective if objective else 0.0,
+        seconds=round(sum(s.seconds for s in solutions), 3),
+        candidates=sum(len(p.costs) for p in plans),
+        classes=sum(len({t for c in p.clusters for t in c.outputs}) for p in plans),
+        stop_reason="; ".join(dict.fromkeys(str(s.stop_reason) for s in solutions)),
+    )
+
+
+def _choices(function: str, plan: GraphPlan) -> list[ChoiceReport]:
+    rivals: dict[tuple[int, ...], list[Candidate]] = {}
+    for candidate in plan.costs:
+        made = plan.clusters[candidate.cluster].outputs
+        rivals.setdefault(made, []).append(candidate)
+    found = []
+    for chosen in plan.choice.candidates:
+        cluster = plan.clusters[chosen.cluster]
+        others = [c for c in rivals.get(cluster.outputs, []) if c != chosen]
+        second = min(others, key=plan.costs.__getitem__, default=None)
+        found.append(ChoiceReport(
+            function, plan.egraph.graph.name_of(cluster.root), form_name(plan, chosen),
+            {
+                f"t{t}": str(layout) for t, layout in chosen.layouts
+                if t in (*cluster.inputs, *cluster.outputs)
+            },
+            plan.costs[chosen],
+            None if second is None else plan.costs[second],
+            None if second is None else form_name(plan, second),
+        ))
+    return sorted(found, key=lambda c: -c.cost_ns)
+
+
+def form_name(plan: GraphPlan, candidate: Candidate) -> str:
+    """The rules that made a candidate's form, and how it is written."""
+    rules = plan.egraph.rule[plan.clusters[candidate.cluster].root]
+    parts = list(rules) or ["as it came"]
+    if candidate.hint:
+        parts.append("data-tiled")
+    return " + ".join(parts)
+
+
+def _conversions(function: str, plan: GraphPlan) -> list[ConversionReport]:
+    found = []
+    for conversion in plan.choice.conversions:
+        tensor, source, target = conversion
+        kind = plan.egraph.graph.types[tensor]
+        if is_free(plan.egraph.graph, conversion):
+            continue
+        size = source.size_bytes(kind) + target.size_bytes(kind)
+        found.append(ConversionReport(
+            function, f"t{tensor}: {kind}", conversion_kind(kind.shape, source, target).value,
+            str(source), str(target), size, plan.conversion_costs[conversion],
+            _why(plan, conversion),
+        ))
+    return found
+
+
+def _why(plan: GraphPlan, conversion: Conversion) -> str:
+    """Who makes the one layout and who wants the other."""
+    tensor, source, target = conversion
+    name = plan.egraph.graph.name_of
+    graph = plan.egraph.graph
+    makers = [
+        name(plan.clusters[c.cluster].root) for c in plan.choice.candidates
+        if tensor in plan.clusters[c.cluster].outputs and c.layout_of(tensor) == source
+    ]
+    takers = [
+        name(plan.clusters[c.cluster].root) for c in plan.choice.candidates
+        if tensor in plan.clusters[c.cluster].inputs and c.layout_of(tensor) == target
+    ]
+    if tensor in graph.outputs and target.is_row_major:
+        takers.append("the model's output")
+    made = makers[0] if makers else "the model's input"
+    return f"{made} is cheapest in {source}, {' and '.join(takers) or 'nobody'} in {target}"
+
+
+def _flag_sets(evaluation: Evaluation | None) -> tuple[FlagSetReport, ...]:
+    if evaluation is None:
+        return ()
+    return tuple(
+        FlagSetReport(v.name, v.milliseconds, v.spread, v.reason) for v in evaluation.variants
+    )
+
+
+def _verification(evaluation: Evaluation | None) -> VerificationReport | None:
+    if evaluation is None:
+        return None
+    v = evaluation.verification
+    return VerificationReport(v.max_abs_error, v.max_rel_error, v.tolerance, v.passed)

@@ -1,0 +1,137 @@
+"""The report: everything a plan has to say, as plain values that become JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+VERSION = 1
+"""Of the JSON form: grows when a field changes its meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The model before or after: conversions, dispatches, predicted and measured milliseconds."""
+
+    pack: int
+    unpack: int
+    transpose: int
+    dispatches: int | None
+    predicted_ms: float | None
+    measured_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SolverReport:
+    """How good the plan is known to be, over all functions."""
+
+    status: str
+    objective_ns: int
+    bound_ns: int
+    gap: float
+    seconds: float
+    candidates: int
+    classes: int
+    stop_reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceReport:
+    """One cluster of the plan; ``runner_up_ns`` is the best candidate of another form or layout."""
+
+    function: str
+    op: str
+    form: str
+    layouts: dict[str, str]
+    cost_ns: int
+    runner_up_ns: int | None
+    runner_up: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionReport:
+    """A conversion that stays, and why."""
+
+    function: str
+    tensor: str
+    kind: str
+    source: str
+    target: str
+    size_bytes: int
+    cost_ns: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalReport:
+    """What was not done, and why."""
+
+    function: str
+    op: str
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FlagSetReport:
+    """The original with one of IREE's own flag sets, or the plan."""
+
+    name: str
+    measured_ms: float | None
+    spread: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationReport:
+    """Largest differences between the results of plan and original."""
+
+    max_abs_error: float
+    max_rel_error: float
+    tolerance: float
+    passed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one optimization did."""
+
+    model: str
+    profile: str
+    cost_source: str
+    winner: str
+    before: Side
+    after: Side
+    solver: SolverReport
+    choices: tuple[ChoiceReport, ...]
+    conversions: tuple[ConversionReport, ...]
+    refusals: tuple[RefusalReport, ...]
+    barriers: tuple[RefusalReport, ...]
+    flag_sets: tuple[FlagSetReport, ...]
+    verification: VerificationReport | None
+    compile_flags: tuple[str, ...]
+    seconds: dict[str, float]
+    measured_on: str | None
+    """When the whole modules were run (UTC), None where they were not."""
+    version: int = VERSION
+
+    @property
+    def speedup(self) -> float | None:
+        """Measured time of IREE's default over that of the module that was written."""
+        if not self.before.measured_ms or not self.after.measured_ms:
+            return None
+        return self.before.measured_ms / self.after.measured_ms
+
+    def to_json(self) -> str:
+        """The JSON text, stable and versioned."""
+        return json.dumps(asdict(self), indent=1, sort_keys=True)
+
+    def write(self, path: Path) -> None:
+        """Write the JSON, whole or not at all."""
+        partial = path.with_name(f".{path.name}.partial")
+        try:
+            partial.write_text(self.to_json() + "\n", encoding="utf-8")
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)

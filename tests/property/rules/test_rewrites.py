@@ -1,0 +1,128 @@
+"""Every rewrite rule in the table, held to what house rules ask of a rule."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from layoutopt.egraph import saturate
+from layoutopt.graph import Graph
+from layoutopt.oracle import evaluate
+from layoutopt.rules.rewrites import REWRITES
+from layoutopt.rules.rule import Example, Expression, Refusal, RewriteRule, Unproven, apply
+from tests.parsing import verified
+from tests.property.layouts import small_integers
+from tests.property.rules.ops import STRUCTURED, convolutions
+
+Rule = RewriteRule[Any]
+EXAMPLES = [(rule, example) for rule in REWRITES for example in rule.examples]
+
+
+def name_of(value: object) -> str:
+    return value.name if hasattr(value, "name") else ""
+
+
+def assert_equal(graph: Graph, op: int, found: Expression) -> None:
+    """The expression makes the op's own tensors, bit for bit, and is MLIR."""
+    types = (*graph.types, *found.types)
+    outputs = graph.ops[op].outputs
+    other = Graph(types, found.ops, graph.inputs, outputs)
+    verified(other)
+    assert found.ops[-1].outputs == outputs
+    values = {t: small_integers(graph.types[t], t) for t in graph.inputs}
+    there, here = evaluate(other, values), evaluate(graph, values)
+    for tensor, kind in enumerate(types):
+        if tensor in there:
+            assert there[tensor].shape == kind.shape
+    for tensor in outputs:
+        assert there[tensor].dtype == here[tensor].dtype
+        assert np.array_equal(there[tensor], here[tensor])
+
+
+@pytest.mark.parametrize("rule", REWRITES, ids=name_of)
+def test_a_rule_names_itself_once(rule: Rule) -> None:
+    module = type(rule).__module__.rsplit(".", 1)[1]
+    assert rule.name == module.replace("_", "-")
+    assert type(rule).__name__ == "".join(word.capitalize() for word in module.split("_"))
+    assert "->" in rule.summary
+    assert isinstance(rule.proof, Unproven) or rule.proof
+
+
+def test_names_are_unique() -> None:
+    assert max(Counter(rule.name for rule in REWRITES).values()) == 1
+
+
+@pytest.mark.parametrize("rule", REWRITES, ids=name_of)
+def test_a_rule_shows_where_it_fires_and_where_it_refuses(rule: Rule) -> None:
+    assert {example.refusal is None for example in rule.examples} == {True, False}
+
+
+@pytest.mark.parametrize(("rule", "example"), EXAMPLES, ids=name_of)
+def test_examples_do_what_they_say(rule: Rule, example: Example) -> None:
+    found = apply(rule, example.graph, example.op)
+    if example.refusal is None:
+        assert isinstance(found, Expression)
+        assert_equal(example.graph, example.op, found)
+    else:
+        assert found == Refusal(example.refusal)
+        assert re.match(r"expected .* but ", example.refusal)
+
+
+@pytest.mark.parametrize("rule", REWRITES, ids=name_of)
+def test_a_rule_is_sound_wherever_it_fires(rule: Rule) -> None:
+    fired = 0
+
+    @given(
+        st.one_of(
+            convolutions(),
+            convolutions(filters=st.just(1)),
+            convolutions(filters=st.just(1), unit_batch=True),
+        )
+    )
+    @settings(max_examples=120)
+    def hold(graph: Graph) -> None:
+        nonlocal fired
+        found = apply(rule, graph, 0)
+        if isinstance(found, Expression):
+            fired += 1
+            assert_equal(graph, 0, found)
+
+    hold()
+    assert fired > 0, f"{rule.name} never fired"
+
+
+@pytest.mark.parametrize("kind", STRUCTURED)
+@given(data=st.data())
+@settings(max_examples=25)
+def test_rules_are_sound_on_ops_they_were_not_written_for(kind: str, data: st.DataObject) -> None:
+    graph = data.draw(STRUCTURED[kind]())
+    for rule in REWRITES:
+        found = apply(rule, graph, 0)
+        if isinstance(found, Expression):
+            assert_equal(graph, 0, found)
+
+
+@given(convolutions(), st.booleans())
+@settings(max_examples=60)
+def test_all_ways_in_a_saturated_graph_agree(graph: Graph, last_first: bool) -> None:
+    """Whichever producer of each tensor is taken, the outputs are the same."""
+    egraph = saturate(graph)
+    grown = egraph.graph
+    values = {t: small_integers(graph.types[t], t) for t in graph.inputs}
+    wanted = evaluate(graph, values)
+    for producer in grown.producers[graph.outputs[0]]:
+        needed, ops = {*grown.ops[producer].inputs}, [grown.ops[producer]]
+        for op in reversed(grown.ops[:producer]):
+            if needed & {*op.outputs} and not {*op.outputs} & {*graph.outputs}:
+                ops.insert(0, op)
+                needed.update(op.inputs)
+        way = Graph(grown.types, tuple(ops), graph.inputs, graph.outputs)
+        verified(way)
+        found = evaluate(way, values)
+        assert np.array_equal(found[graph.outputs[0]], wanted[graph.outputs[0]])

@@ -1,0 +1,73 @@
+"""Every search against the oracle, on small problems of every kind."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from layoutopt.solver import Problem, Search, Status, check, solve
+from layoutopt.solver.exhaustive import solve_exhaustively
+from tests.property.solver.problems import (
+    loose_problems,
+    network,
+    residual_network,
+    small_graphs,
+)
+
+problems = st.one_of(loose_problems(), small_graphs())
+
+
+@settings(max_examples=60)
+@given(problems)
+def test_the_integer_program_finds_the_oracles_optimum(problem: Problem) -> None:
+    oracle = solve_exhaustively(problem)
+    found = solve(problem)
+    assert check(problem, oracle) == []
+    assert check(problem, found) == []
+    assert (found.status, found.objective_ns) == (oracle.status, oracle.objective_ns)
+
+
+@settings(max_examples=40)
+@given(problems, st.sampled_from(("greedy", "taso")))
+def test_a_heuristic_is_right_and_never_below_the_optimum(problem: Problem, search: Search) -> None:
+    oracle = solve_exhaustively(problem)
+    found = solve(problem, search, time_limit_s=5)
+    assert check(problem, found) == []
+    if oracle.objective_ns is None:
+        assert found.objective_ns is None
+    elif found.objective_ns is None:
+        assert found.status is Status.UNKNOWN
+    else:
+        assert found.objective_ns >= oracle.objective_ns
+
+
+@settings(max_examples=20)
+@given(problems, st.sampled_from(("ilp", "greedy", "taso")))
+def test_same_problem_same_answer(problem: Problem, search: Search) -> None:
+    first, second = solve(problem, search), solve(problem, search)
+    assert (first.candidates, first.conversions) == (second.candidates, second.conversions)
+    assert (first.status, first.stop_reason) == (second.status, second.stop_reason)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_residual_network_is_solved_to_the_optimum(seed: int) -> None:
+    problem = residual_network(seed=seed)
+    found = solve(problem, time_limit_s=30)
+    assert found.status is Status.OPTIMAL
+    assert check(problem, found) == []
+
+
+def test_a_random_network_is_solved_to_the_optimum() -> None:
+    problem = network(100)
+    found = solve(problem, time_limit_s=60)
+    assert found.status is Status.OPTIMAL
+    assert check(problem, found) == []
+
+
+def test_an_early_stop_keeps_an_answer_and_a_bound() -> None:
+    problem = network(200)
+    greedy = solve(problem, "greedy")
+    found = solve(problem, time_limit_s=0.4)
+    assert check(problem, found) == []
+    assert found.objective_ns is not None
+    assert greedy.objective_ns is not None
+    assert found.objective_ns <= greedy.objective_ns
