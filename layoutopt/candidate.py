@@ -198,16 +198,20 @@ def _follow(
     known = dict(start)
     pending = list(ops)
     while pending:
-        ready = [i for i in pending if any(
-            t in known for t in (*graph.ops[i].inputs, *graph.ops[i].outputs)
-        )]
+        ready = [
+            i
+            for i in pending
+            if any(t in known for t in (*graph.ops[i].inputs, *graph.ops[i].outputs))
+        ]
         if not ready:
             break
         op = graph.ops[ready[0]]
         pending.remove(ready[0])
-        through = next(t for t in (*op.outputs, *op.inputs) if t in known) if not any(
-            t in known for t in op.inputs
-        ) else _widest(graph, op, known)
+        through = (
+            next(t for t in (*op.outputs, *op.inputs) if t in known)
+            if not any(t in known for t in op.inputs)
+            else _widest(graph, op, known)
+        )
         layouts = propagate(op, graph.types, through, known[through])
         if isinstance(layouts, Refusal):
             return layouts

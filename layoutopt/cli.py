@@ -36,42 +36,93 @@ def cli() -> None:
 @cli.command("optimize")
 @click.argument("model", type=_PATH)
 @click.option("-o", "--output", type=_PATH, help="Write the optimized module here.")
-@click.option("--profile", default="host", show_default=True, metavar="NAME|FILE",
-              help="Target: a name from `layoutopt targets` or a TOML file.")
+@click.option(
+    "--profile",
+    default="host",
+    show_default=True,
+    metavar="NAME|FILE",
+    help="Target: a name from `layoutopt targets` or a TOML file.",
+)
 @click.option("--report", "report_path", type=_PATH, help="Write the report as JSON here.")
 @click.option("--plan-out", type=_PATH, help="Write the chosen plan as JSON here.")
 @click.option("--plan", type=_PATH, help="Use this plan instead of searching for one.")
-@click.option("--threads", default=1, show_default=True, type=click.IntRange(1),
-              help="Threads that the model runs with.")
-@click.option("--time-limit", default=60.0, show_default=True, type=click.FloatRange(0.1),
-              help="Seconds for the solver.")
-@click.option("--free-io-layout", is_flag=True,
-              help="Let inputs and outputs take any layout; the report says which.")
-@click.option("--weight-budget", type=click.IntRange(0), metavar="BYTES",
-              help="Bound on the bytes that copies of weights in other layouts take.")
-@click.option("--search", default="ilp", show_default=True,
-              type=click.Choice(["ilp", "greedy", "taso"]), help="How to select the plan.")
-@click.option("--tolerance", default=1e-3, show_default=True, type=click.FloatRange(0),
-              help="Largest relative difference from the original's results.")
+@click.option(
+    "--threads",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Threads that the model runs with.",
+)
+@click.option(
+    "--time-limit",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(0.1),
+    help="Seconds for the solver.",
+)
+@click.option(
+    "--free-io-layout",
+    is_flag=True,
+    help="Let inputs and outputs take any layout; the report says which.",
+)
+@click.option(
+    "--weight-budget",
+    type=click.IntRange(0),
+    metavar="BYTES",
+    help="Bound on the bytes that copies of weights in other layouts take.",
+)
+@click.option(
+    "--search",
+    default="ilp",
+    show_default=True,
+    type=click.Choice(["ilp", "greedy", "taso"]),
+    help="How to select the plan.",
+)
+@click.option(
+    "--tolerance",
+    default=1e-3,
+    show_default=True,
+    type=click.FloatRange(0),
+    help="Largest relative difference from the original's results.",
+)
 @click.option("--device", metavar="URI", help="Measure on this device of IREE's runtime.")
-@click.option("--cache", type=_PATH, metavar="DIR",
-              help="Folder of measured prices; the user's cache folder by default.")
+@click.option(
+    "--cache",
+    type=_PATH,
+    metavar="DIR",
+    help="Folder of measured prices; the user's cache folder by default.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Print all of the JSON report.")
 def optimize_command(
-    model: Path, output: Path | None, profile: str, report_path: Path | None,
-    plan_out: Path | None, plan: Path | None, threads: int, time_limit: float,
-    free_io_layout: bool, weight_budget: int | None, search: str, tolerance: float,
-    device: str | None, cache: Path | None, verbose: bool,
+    model: Path,
+    output: Path | None,
+    profile: str,
+    report_path: Path | None,
+    plan_out: Path | None,
+    plan: Path | None,
+    threads: int,
+    time_limit: float,
+    free_io_layout: bool,
+    weight_budget: int | None,
+    search: str,
+    tolerance: float,
+    device: str | None,
+    cache: Path | None,
+    verbose: bool,
 ) -> None:
     """Plan MODEL (.mlir, .mlirbc or .onnx) for a target and print the report."""
     for path in (output, report_path, plan_out):
         if path is not None:
             check_writable(path)
     options = Options(
-        threads=threads, time_limit_s=time_limit, free_io_layout=free_io_layout,
+        threads=threads,
+        time_limit_s=time_limit,
+        free_io_layout=free_io_layout,
         weight_budget_bytes=weight_budget,
         search="greedy" if search == "greedy" else "taso" if search == "taso" else "ilp",
-        tolerance=tolerance, device=device, cache=cache,
+        tolerance=tolerance,
+        device=device,
+        cache=cache,
     )
     with TerminalSteps(Console(stderr=True)) as steps:
         found = optimize(model, profile, options, steps, plan)
@@ -84,8 +135,12 @@ def optimize_command(
     console = Console()
     show(found.report, console)
     if output is not None:
-        console.print(f"Wrote {output}; compile it with `layoutopt compile {output} -o "
-                      f"{output.with_suffix('.vmfb').name}`", highlight=False, soft_wrap=True)
+        console.print(
+            f"Wrote {output}; compile it with `layoutopt compile {output} -o "
+            f"{output.with_suffix('.vmfb').name}`",
+            highlight=False,
+            soft_wrap=True,
+        )
     if verbose:
         console.print(found.report.to_json(), highlight=False, soft_wrap=True)
 
@@ -93,19 +148,32 @@ def optimize_command(
 @cli.command("compile")
 @click.argument("module", type=_PATH)
 @click.option("-o", "--output", type=_PATH, required=True, help="Write the compiled module here.")
-@click.option("--time-limit", default=900.0, show_default=True, type=click.FloatRange(1),
-              help="Seconds for the compiler.")
+@click.option(
+    "--time-limit",
+    default=900.0,
+    show_default=True,
+    type=click.FloatRange(1),
+    help="Seconds for the compiler.",
+)
 def compile_command(module: Path, output: Path, time_limit: float) -> None:
     """Compile MODULE with the flags that its plan recorded."""
     if not module.is_file():
-        raise InputError(str(module), "a module that `layoutopt optimize` wrote", "no such file",
-                         "check the path")
+        raise InputError(
+            str(module),
+            "a module that `layoutopt optimize` wrote",
+            "no such file",
+            "check the path",
+        )
     check_writable(output)
     flags = recorded_flags(module)
     outcome = compile_file(module, output, flags, time_limit)
     if not outcome.ok:
-        raise InputError(str(module), "a module that iree-compile takes", outcome.reason,
-                         f"try `iree-compile {' '.join(flags)}` by hand")
+        raise InputError(
+            str(module),
+            "a module that iree-compile takes",
+            outcome.reason,
+            f"try `iree-compile {' '.join(flags)}` by hand",
+        )
     click.echo(f"Wrote {output}, compiled with {' '.join(flags)}")
 
 
@@ -117,8 +185,12 @@ def targets_command() -> None:
         table.add_column(column)
     for name in known_targets():
         target = load_target(name)
-        table.add_row(name, "measured" if target.measurable else "estimated", target.device,
-                      target.description)
+        table.add_row(
+            name,
+            "measured" if target.measurable else "estimated",
+            target.device,
+            target.description,
+        )
     Console().print(table)
 
 

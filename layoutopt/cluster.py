@@ -87,14 +87,10 @@ def _partition(graph: Graph, original_ops: int) -> list[tuple[int, ...]]:
         members.setdefault(home, []).append(index)
         for tensor in op.outputs:
             owner[tensor] = home
-    return [
-        tuple(ops) for home, ops in members.items() if not isinstance(graph.ops[home], Opaque)
-    ]
+    return [tuple(ops) for home, ops in members.items() if not isinstance(graph.ops[home], Opaque)]
 
 
-def _home(
-    graph: Graph, index: int, owner: dict[int, int], members: dict[int, list[int]]
-) -> int:
+def _home(graph: Graph, index: int, owner: dict[int, int], members: dict[int, list[int]]) -> int:
     """The cluster that op ``index`` joins, or its own."""
     op = graph.ops[index]
     if not _is_light(op):
@@ -102,9 +98,7 @@ def _home(
     homes = sorted({owner[t] for t in op.inputs if t in owner}, reverse=True)
     for home in homes:
         shared = [t for t in op.inputs if owner.get(t) == home]
-        if len(members[home]) >= _LARGEST or not all(
-            _joins(graph, op, home, t) for t in shared
-        ):
+        if len(members[home]) >= _LARGEST or not all(_joins(graph, op, home, t) for t in shared):
             continue
         others = [owner[t] for t in op.inputs if t in owner and owner[t] != home]
         if not any(_reaches(graph, owner, members, home, other) for other in others):
@@ -127,8 +121,11 @@ def _joins(graph: Graph, op: Op, home: int, tensor: int) -> bool:
 
 
 def _is_elementwise(op: Op) -> bool:
-    return isinstance(op, Structured) and op.is_elementwise and not is_transpose(op) and (
-        not is_root(op)
+    return (
+        isinstance(op, Structured)
+        and op.is_elementwise
+        and not is_transpose(op)
+        and (not is_root(op))
     )
 
 
@@ -152,18 +149,18 @@ def _reaches(
 
 def _cluster(graph: Graph, ops: tuple[int, ...]) -> Cluster:
     made = {t for i in ops for t in graph.ops[i].outputs}
-    read = list(dict.fromkeys(
-        t for i in ops for t in graph.ops[i].inputs if t not in made
-    ))
+    read = list(dict.fromkeys(t for i in ops for t in graph.ops[i].inputs if t not in made))
     inside = set(ops)
     outputs = tuple(
-        t for i in ops for t in graph.ops[i].outputs
+        t
+        for i in ops
+        for t in graph.ops[i].outputs
         if t in graph.outputs or any(c not in inside for c in graph.consumers[t])
     )
     return Cluster(
-        ops, ops[0],
+        ops,
+        ops[0],
         tuple(t for t in read if t not in graph.constants),
         tuple(t for t in read if t in graph.constants),
         outputs,
     )
-

@@ -80,8 +80,9 @@ def saturate(
                 origin.append(origin[index])
                 made_by.append((*made_by[index], rule.name))
         index += 1
-    return EGraph(grown, original, tuple(origin), tuple(made_by), frozenset(superseded),
-                  tuple(refusals), stop)
+    return EGraph(
+        grown, original, tuple(origin), tuple(made_by), frozenset(superseded), tuple(refusals), stop
+    )
 
 
 def _worth(graph: Graph, index: int) -> bool:

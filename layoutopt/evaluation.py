@@ -84,8 +84,12 @@ class Evaluation:
 
 
 def variants_of(
-    original: Path, phase_flags: tuple[str, ...], base: tuple[str, ...], sets: Sequence[FlagSet],
-    optimized: Path, optimized_flags: tuple[str, ...],
+    original: Path,
+    phase_flags: tuple[str, ...],
+    base: tuple[str, ...],
+    sets: Sequence[FlagSet],
+    optimized: Path,
+    optimized_flags: tuple[str, ...],
 ) -> tuple[Variant, ...]:
     """The original with each flag set, then the optimized module."""
     return (
@@ -95,8 +99,15 @@ def variants_of(
 
 
 def evaluate_variants(
-    variants: Sequence[Variant], functions: Sequence[Signature], folder: Path, memory: Path, device: str, threads: int,
-    tolerance: float, compile_timeout_s: float, fingerprint: str,
+    variants: Sequence[Variant],
+    functions: Sequence[Signature],
+    folder: Path,
+    memory: Path,
+    device: str,
+    threads: int,
+    tolerance: float,
+    compile_timeout_s: float,
+    fingerprint: str,
 ) -> Evaluation:
     """Compile, compare and time; ``memory`` is the folder of remembered results.
 
@@ -120,11 +131,19 @@ def evaluate_variants(
             else:
                 failures[variant.name] = outcome.reason
     if OPTIMIZED in failures:
-        raise LoweringError("the optimized module", "one that iree-compile takes",
-                            failures[OPTIMIZED], "report this as a bug of layoutopt")
+        raise LoweringError(
+            "the optimized module",
+            "one that iree-compile takes",
+            failures[OPTIMIZED],
+            "report this as a bug of layoutopt",
+        )
     if len(compiled) < 2:
-        raise InputError(str(variants[0].source), "a model that iree-compile takes",
-                         next(iter(failures.values())), "compile it by hand first")
+        raise InputError(
+            str(variants[0].source),
+            "a model that iree-compile takes",
+            next(iter(failures.values())),
+            "compile it by hand first",
+        )
     reference = next(v.name for v in variants if v.name in compiled)
     verification, working = _verify(
         compiled, reference, functions, device, threads, tolerance, failures
@@ -143,8 +162,12 @@ def random_inputs(signature: Signature, seed: int = 0) -> list[Array]:
     for kind in signature.arguments:
         dtype = numpy_dtype(kind.element)
         if dtype is None:
-            raise InputError(f"function '{signature.name}'", "element types that NumPy knows",
-                             kind.element, "plan it with a profile that is not measured here")
+            raise InputError(
+                f"function '{signature.name}'",
+                "element types that NumPy knows",
+                kind.element,
+                "plan it with a profile that is not measured here",
+            )
         if is_float(kind.element):
             values = rng.standard_normal(kind.shape, dtype=np.float32)
         else:
@@ -177,8 +200,13 @@ def difference(got: Sequence[Array], expected: Sequence[Array]) -> tuple[float, 
 
 
 def _verify(
-    compiled: dict[str, Path], reference: str, functions: Sequence[Signature],
-    device: str, threads: int, tolerance: float, failures: dict[str, str],
+    compiled: dict[str, Path],
+    reference: str,
+    functions: Sequence[Signature],
+    device: str,
+    threads: int,
+    tolerance: float,
+    failures: dict[str, str],
 ) -> tuple[Verification, dict[str, Path]]:
     """Compare every variant with the reference; IREE's own flag sets that fail are set aside."""
     working = dict(compiled)
@@ -209,8 +237,12 @@ def _verify(
 
 
 def _time(
-    variants: Sequence[Variant], working: dict[str, Path], functions: Sequence[Signature],
-    failures: dict[str, str], device: str, threads: int,
+    variants: Sequence[Variant],
+    working: dict[str, Path],
+    functions: Sequence[Signature],
+    failures: dict[str, str],
+    device: str,
+    threads: int,
 ) -> tuple[VariantResult, ...]:
     names = [v.name for v in variants if v.name in working]
     total = dict.fromkeys(names, 0.0)
@@ -219,9 +251,7 @@ def _time(
     for function in functions:
         inputs = random_inputs(function)
         models = [(working[n], function.name) for n in names]
-        for name, measured in zip(
-            names, time_models(models, inputs, device, threads), strict=True
-        ):
+        for name, measured in zip(names, time_models(models, inputs, device, threads), strict=True):
             if not measured.ok:
                 failures[name] = measured.reason
                 continue
@@ -265,8 +295,9 @@ def _recall(path: Path) -> Evaluation | None:
     table = json.loads(path.read_text(encoding="utf-8"))
     return Evaluation(
         tuple(VariantResult(**{**v, "flags": tuple(v["flags"])}) for v in table["variants"]),
-        Verification(**{
-            **table["verification"], "functions": tuple(table["verification"]["functions"])
-        }),
-        table["date_utc"], remembered=True,
+        Verification(
+            **{**table["verification"], "functions": tuple(table["verification"]["functions"])}
+        ),
+        table["date_utc"],
+        remembered=True,
     )

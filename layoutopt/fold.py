@@ -28,16 +28,19 @@ def fold_broadcasts(graph: Graph) -> Graph:
     needed = set(graph.outputs)
     kept: list[bool] = []
     for op in reversed(ops):
-        live = not op.outputs or any(t in needed for t in op.outputs) or not (
-            isinstance(op, Structured) and op.results[0] in through
+        live = (
+            not op.outputs
+            or any(t in needed for t in op.outputs)
+            or not (isinstance(op, Structured) and op.results[0] in through)
         )
         kept.append(live)
         if live:
             needed.update(op.inputs)
     keep = kept[::-1]
     names = [n for n, live in zip(graph.names, keep, strict=True) if live] if graph.names else []
-    return replace(graph, ops=tuple(o for o, live in zip(ops, keep, strict=True) if live),
-                   names=tuple(names))
+    return replace(
+        graph, ops=tuple(o for o, live in zip(ops, keep, strict=True) if live), names=tuple(names)
+    )
 
 
 def _broadcast(op: Structured, graph: Graph) -> tuple[int, IndexMap] | None:
@@ -51,7 +54,8 @@ def _broadcast(op: Structured, graph: Graph) -> tuple[int, IndexMap] | None:
     if any(form.plain_dim is None and form.dims for form in source):
         return None
     if graph.types[op.sources[0]].elements >= graph.types[op.results[0]].elements and len(
-        source) >= len(result):
+        source
+    ) >= len(result):
         return None
     place = {loop: axis for axis, loop in enumerate(result)}
     return op.sources[0], tuple(form.renamed(place) for form in source)

@@ -29,18 +29,25 @@ class Layout:
 
     def __post_init__(self) -> None:
         if sorted(self.outer_dims_perm) != list(range(len(self.outer_dims_perm))):
-            raise ValueError(f"outer_dims_perm: expected a permutation of 0..rank-1, "
-                             f"but got {self.outer_dims_perm}")
+            raise ValueError(
+                f"outer_dims_perm: expected a permutation of 0..rank-1, "
+                f"but got {self.outer_dims_perm}"
+            )
         distinct = set(self.inner_dims_pos)
         if not len(self.inner_tiles) == len(self.inner_dims_pos) == len(distinct):
-            raise ValueError(f"inner_dims_pos: expected one distinct dim per tile, "
-                             f"but got {self.inner_dims_pos} for {self.inner_tiles}")
+            raise ValueError(
+                f"inner_dims_pos: expected one distinct dim per tile, "
+                f"but got {self.inner_dims_pos} for {self.inner_tiles}"
+            )
         if not distinct <= set(self.outer_dims_perm):
-            raise ValueError(f"inner_dims_pos: expected dims below rank {self.rank}, "
-                             f"but got {self.inner_dims_pos}")
+            raise ValueError(
+                f"inner_dims_pos: expected dims below rank {self.rank}, "
+                f"but got {self.inner_dims_pos}"
+            )
         if any(tile < 1 for tile in self.inner_tiles):
-            raise ValueError(f"inner_tiles: expected sizes of at least 1, "
-                             f"but got {self.inner_tiles}")
+            raise ValueError(
+                f"inner_tiles: expected sizes of at least 1, but got {self.inner_tiles}"
+            )
 
     @property
     def rank(self) -> int:

@@ -11,7 +11,17 @@ from layoutopt.candidate import Candidate, PhysicalForm, physical_form
 from layoutopt.cluster import Cluster
 from layoutopt.errors import LoweringError
 from layoutopt.graph import (
-    Concat, Constant, Fence, Graph, GraphBuilder, Insert, Op, Opaque, Pad, Reshape, Slice,
+    Concat,
+    Constant,
+    Fence,
+    Graph,
+    GraphBuilder,
+    Insert,
+    Op,
+    Opaque,
+    Pad,
+    Reshape,
+    Slice,
     Structured,
 )
 from layoutopt.layout import Layout, row_major, same_memory
@@ -92,9 +102,9 @@ class _Lowering:
         """What constants compute is written as it came; IREE evaluates it ahead of time."""
         for tensor in op.outputs:
             self._place(tensor, self._plain(tensor))
-        self.builder.add(_renumbered(op, {
-            t: self.where[t, self._plain(t)] for t in (*op.inputs, *op.outputs)
-        }))
+        self.builder.add(
+            _renumbered(op, {t: self.where[t, self._plain(t)] for t in (*op.inputs, *op.outputs)})
+        )
 
     def _converted(self, pair: Pair) -> int:
         """A tensor in a layout; free conversions and those of constants are made on the spot."""
@@ -104,8 +114,12 @@ class _Lowering:
         sources = [layout for t, layout in self.where if t == tensor]
         free = [s for s in sources if same_memory(self.graph.types[tensor].shape, s, goal)]
         if not free and tensor not in self.graph.constants:
-            raise LoweringError(f"tensor {tensor}", f"the plan to make it in {goal}",
-                                "no producer", "report this as a bug of layoutopt")
+            raise LoweringError(
+                f"tensor {tensor}",
+                f"the plan to make it in {goal}",
+                "no producer",
+                "report this as a bug of layoutopt",
+            )
         if not free:
             self._prepare(pair)
             return self.where[pair]
@@ -123,27 +137,39 @@ class _Lowering:
             if needed.intersection(op.outputs) and not isinstance(op, Constant):
                 ops.append(op)
                 needed.update(op.inputs)
-        leaves = [op.result for op in graph.ops if isinstance(op, Constant) and (
-            op.result in needed)]
+        leaves = [
+            op.result for op in graph.ops if isinstance(op, Constant) and (op.result in needed)
+        ]
         form = conversion_form(graph, tensor, self._plain(tensor), goal)
         first = len(graph.types)
         number = {t: first + t for t in range(len(form.graph.types))} | {form.inputs[0]: tensor}
         types = (*graph.types, *form.graph.types)
-        whole = Graph(types, (*reversed(ops), *(_renumbered(op, number) for op in form.graph.ops)),
-                      tuple(leaves), (number[form.outputs[0]],))
-        self.prepared.append(Prepared(
-            whole, {t: t for t in leaves}, number[form.outputs[0]], self._place(*pair)
-        ))
+        whole = Graph(
+            types,
+            (*reversed(ops), *(_renumbered(op, number) for op in form.graph.ops)),
+            tuple(leaves),
+            (number[form.outputs[0]],),
+        )
+        self.prepared.append(
+            Prepared(whole, {t: t for t in leaves}, number[form.outputs[0]], self._place(*pair))
+        )
 
     def _candidate(self, candidate: Candidate) -> None:
         cluster = self.clusters[candidate.cluster]
         layouts = dict(candidate.layouts)
         form = physical_form(self.graph, cluster, candidate)
         if isinstance(form, Refusal):
-            raise LoweringError(f"cluster {candidate.cluster}", "a form that can be written",
-                                form.reason, "report this as a bug of layoutopt")
-        self._inline(form, [(t, layouts[t]) for t in (*cluster.inputs, *cluster.weights)],
-                     [(t, layouts[t]) for t in cluster.outputs])
+            raise LoweringError(
+                f"cluster {candidate.cluster}",
+                "a form that can be written",
+                form.reason,
+                "report this as a bug of layoutopt",
+            )
+        self._inline(
+            form,
+            [(t, layouts[t]) for t in (*cluster.inputs, *cluster.weights)],
+            [(t, layouts[t]) for t in cluster.outputs],
+        )
 
     def _conversion(self, conversion: Conversion) -> None:
         tensor, source, goal = conversion
@@ -240,5 +266,3 @@ def _live(lowered: Lowered) -> Lowered:
     graph = replace(lowered.graph, ops=tuple(reversed(kept)), names=())
     prepared = tuple(p for p in lowered.prepared if p.planned in needed)
     return replace(lowered, graph=graph, prepared=prepared)
-
-

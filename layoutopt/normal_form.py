@@ -26,9 +26,11 @@ def with_matmuls(graph: Graph) -> Graph:
     for op in graph.ops:
         before = len(builder.ops)
         if isinstance(op, Structured) and _collapsible(op, graph):
-            op = _oriented(op)
-            _collapse(op, graph, builder)
-        ops += builder.ops[before:] or [op]
+            oriented = _oriented(op)
+            _collapse(oriented, graph, builder)
+            ops += builder.ops[before:] or [oriented]
+        else:
+            ops.append(op)
     return Graph((*graph.types, *builder.types), tuple(ops), graph.inputs, graph.outputs)
 
 
@@ -90,10 +92,17 @@ def _collapse(op: Structured, graph: Graph, builder: GraphBuilder) -> None:
     init: Init = op.inits[0]
     if isinstance(init, FromTensor):
         init = FromTensor(_reshaped(init.tensor, maps[-1], domain, graph, builder))
-    builder.add(replace(
-        op, sources=tuple(sources), inits=(init,), results=(result,), domain=domain,
-        iterators=tuple(op.iterators[g[0]] for g in groups), maps=maps,
-    ))
+    builder.add(
+        replace(
+            op,
+            sources=tuple(sources),
+            inits=(init,),
+            results=(result,),
+            domain=domain,
+            iterators=tuple(op.iterators[g[0]] for g in groups),
+            maps=maps,
+        )
+    )
     builder.add(Reshape(result, op.results[0]))
 
 
@@ -130,7 +139,8 @@ def _followers(d: int, orders: list[list[int]]) -> int | None:
     """The loop that comes right after ``d`` in every operand that has ``d``."""
     after = {
         order[order.index(d) + 1] if order.index(d) + 1 < len(order) else None
-        for order in orders if d in order
+        for order in orders
+        if d in order
     }
     return next(iter(after)) if len(after) == 1 else None
 
@@ -153,4 +163,3 @@ def _reshaped(
     result = builder.tensor(shape, graph.types[tensor].element)
     builder.add(Reshape(tensor, result))
     return result
-

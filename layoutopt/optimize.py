@@ -52,8 +52,11 @@ class Plan:
 
 
 def optimize(
-    model: Path | str, profile: str = "host", options: Options | None = None,
-    steps: Steps | None = None, plan: Path | None = None,
+    model: Path | str,
+    profile: str = "host",
+    options: Options | None = None,
+    steps: Steps | None = None,
+    plan: Path | None = None,
 ) -> Plan:
     """Plan a whole model for a target and keep the fastest of plan and original.
 
@@ -85,8 +88,12 @@ def check_writable(path: Path) -> None:
         with tempfile.NamedTemporaryFile(dir=path.parent or Path()):
             pass
     except OSError as error:
-        raise InputError(str(path), "a folder that can be written",
-                         error.strerror or str(error), "choose another output") from error
+        raise InputError(
+            str(path),
+            "a folder that can be written",
+            error.strerror or str(error),
+            "choose another output",
+        ) from error
 
 
 @dataclass
@@ -100,8 +107,9 @@ class _Job:
 
     def run(self) -> Plan:
         with self.clock.stage("read"):
-            source = open_source(self.model, self.folder, self.target.flags,
-                                 self.options.compile_timeout_s)
+            source = open_source(
+                self.model, self.folder, self.target.flags, self.options.compile_timeout_s
+            )
             module = parse_module(source.path)
         places = [i for i, g in enumerate(module.graphs) if has_work(g)]
         graphs = tuple(module.graphs[i] for i in places)
@@ -120,12 +128,22 @@ class _Job:
         if winner != OPTIMIZED and evaluation is not None:
             flags = evaluation.result(winner).flags
             module = parse_module(source.path)
-        report = build_report(Outcome(
-            str(self.model), self.target,
-            "measured" if self.target.measurable else "analytic",
-            names, graphs, plans, tuple(low.graph for low in lowered), evaluation, dispatches,
-            winner, flags, self.clock.seconds,
-        ))
+        report = build_report(
+            Outcome(
+                str(self.model),
+                self.target,
+                "measured" if self.target.measurable else "analytic",
+                names,
+                graphs,
+                plans,
+                tuple(low.graph for low in lowered),
+                evaluation,
+                dispatches,
+                winner,
+                flags,
+                self.clock.seconds,
+            )
+        )
         functions = tuple(
             FunctionPlan(n, fingerprint(g), p.choice, p.costs, p.conversion_costs, p.solution)
             for n, g, p in zip(names, graphs, plans, strict=True)
@@ -147,11 +165,23 @@ class _Job:
         for name, graph in zip(names, graphs, strict=True):
             found = known.get(name)
             if found is None or found.graph != fingerprint(graph):
-                raise InputError(str(self.plan), f"a plan for function '{name}' of {self.model}",
-                                 "a plan for another model", "make the plan again")
+                raise InputError(
+                    str(self.plan),
+                    f"a plan for function '{name}' of {self.model}",
+                    "a plan for another model",
+                    "make the plan again",
+                )
             space = explore(graph, hints=True)
-            yield GraphPlan(space.egraph, space.clusters, found.choice, dict(found.costs),
-                            dict(found.conversion_costs), found.solution, space.refusals, None)
+            yield GraphPlan(
+                space.egraph,
+                space.clusters,
+                found.choice,
+                dict(found.costs),
+                dict(found.conversion_costs),
+                found.solution,
+                space.refusals,
+                None,
+            )
 
     @contextmanager
     def _pricer(self) -> Iterator[Pricer]:
@@ -159,9 +189,12 @@ class _Job:
             yield Analytic(self.target)
             return
         path = cache_folder(self.options) / "prices.sqlite"
-        with Store(path) as store, Measurer(
-            store, self.target.fingerprint, self.target.device, self.options.threads
-        ) as measurer:
+        with (
+            Store(path) as store,
+            Measurer(
+                store, self.target.fingerprint, self.target.device, self.options.threads
+            ) as measurer,
+        ):
             yield Measured(measurer)
 
     def _flags(self, source: Source, plans: Sequence[GraphPlan]) -> tuple[str, ...]:
@@ -170,7 +203,10 @@ class _Job:
         return (*source.phase_flags, *self.target.flags, *tiling)
 
     def _evaluate(
-        self, source: Source, optimized: Path, flags: tuple[str, ...],
+        self,
+        source: Source,
+        optimized: Path,
+        flags: tuple[str, ...],
         signatures: Sequence[Signature],
     ) -> tuple[Evaluation | None, tuple[int | None, int | None]]:
         if not signatures:
@@ -179,17 +215,30 @@ class _Job:
             with self.clock.stage("compile"):
                 return None, self._compile_only(source, optimized, flags)
         with self.clock.stage("verify and time"):
-            variants = variants_of(source.path, source.phase_flags, self.target.flags,
-                                   self.target.flag_sets, optimized, flags)
+            variants = variants_of(
+                source.path,
+                source.phase_flags,
+                self.target.flags,
+                self.target.flag_sets,
+                optimized,
+                flags,
+            )
             evaluation = evaluate_variants(
-                variants, signatures, self.folder, cache_folder(self.options) / "models",
-                self.target.device, self.options.threads, self.options.tolerance,
-                self.options.compile_timeout_s, self.target.fingerprint,
+                variants,
+                signatures,
+                self.folder,
+                cache_folder(self.options) / "models",
+                self.target.device,
+                self.options.threads,
+                self.options.tolerance,
+                self.options.compile_timeout_s,
+                self.target.fingerprint,
             )
         v = evaluation.verification
         if not v.passed:
             raise LoweringError(
-                str(self.model), f"results within {v.tolerance:g} of the original",
+                str(self.model),
+                f"results within {v.tolerance:g} of the original",
                 f"a relative error of {v.max_rel_error:.3g}",
                 "raise --tolerance if the model amplifies rounding, else report this as a bug",
             )
@@ -199,11 +248,16 @@ class _Job:
         self, source: Source, optimized: Path, flags: tuple[str, ...]
     ) -> tuple[int | None, int | None]:
         """Compile for a target that is not here, and count dispatches in the compiled form."""
-        outcome = compile_file(optimized, self.folder / "optimized.vmfb", flags,
-                               self.options.compile_timeout_s)
+        outcome = compile_file(
+            optimized, self.folder / "optimized.vmfb", flags, self.options.compile_timeout_s
+        )
         if not outcome.ok:
-            raise LoweringError("the optimized module", "one that iree-compile takes",
-                                outcome.reason, "report this as a bug of layoutopt")
+            raise LoweringError(
+                "the optimized module",
+                "one that iree-compile takes",
+                outcome.reason,
+                "report this as a bug of layoutopt",
+            )
         before = self._dispatches(source.path, (*source.phase_flags, *self.target.flags))
         return before, self._dispatches(optimized, flags)
 
@@ -222,9 +276,8 @@ def _winner(evaluation: Evaluation | None) -> str:
         return OPTIMIZED
     best = evaluation.best_original
     mine = evaluation.result(OPTIMIZED).milliseconds
-    if mine is None or (best is not None and best.milliseconds is not None
-                        and best.milliseconds < mine):
+    if mine is None or (
+        best is not None and best.milliseconds is not None and best.milliseconds < mine
+    ):
         return best.name if best is not None else OPTIMIZED
     return OPTIMIZED
-
-

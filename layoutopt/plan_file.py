@@ -59,11 +59,13 @@ def read_plan(path: Path) -> tuple[FunctionPlan, ...]:
         version = table["version"]
         functions = tuple(map(_from_table, table["functions"])) if version == VERSION else ()
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise InputError(str(path), "a plan that `--plan-out` wrote", f"{error!r}",
-                         "make the plan again") from error
+        raise InputError(
+            str(path), "a plan that `--plan-out` wrote", f"{error!r}", "make the plan again"
+        ) from error
     if version != VERSION:
-        raise InputError(str(path), f"a plan of version {VERSION}", f"version {version}",
-                         "make the plan again")
+        raise InputError(
+            str(path), f"a plan of version {VERSION}", f"version {version}", "make the plan again"
+        )
     return functions
 
 
@@ -92,8 +94,12 @@ def _to_table(plan: FunctionPlan) -> dict[str, object]:
             for t, source, target in plan.choice.conversions
         ],
         "solution": {
-            "status": s.status.value, "objective_ns": s.objective_ns, "bound_ns": s.bound_ns,
-            "gap": s.gap, "seconds": s.seconds, "stop_reason": str(s.stop_reason),
+            "status": s.status.value,
+            "objective_ns": s.objective_ns,
+            "bound_ns": s.bound_ns,
+            "gap": s.gap,
+            "seconds": s.seconds,
+            "stop_reason": str(s.stop_reason),
         },
     }
 
@@ -117,10 +123,24 @@ def _from_table(table: dict[str, object]) -> FunctionPlan:
         conversion = (row["tensor"], _layout(row["source"]), _layout(row["target"]))
         conversions[conversion] = int(row["cost_ns"])
     s = _rows([table["solution"]])[0]
-    solution = Solution(Status(s["status"]), (), (), s["objective_ns"], s["bound_ns"], s["gap"],
-                        s["seconds"], s["stop_reason"])
-    return FunctionPlan(str(table["function"]), str(table["graph"]),
-                        Choice(tuple(costs), tuple(conversions)), costs, conversions, solution)
+    solution = Solution(
+        Status(s["status"]),
+        (),
+        (),
+        s["objective_ns"],
+        s["bound_ns"],
+        s["gap"],
+        s["seconds"],
+        s["stop_reason"],
+    )
+    return FunctionPlan(
+        str(table["function"]),
+        str(table["graph"]),
+        Choice(tuple(costs), tuple(conversions)),
+        costs,
+        conversions,
+        solution,
+    )
 
 
 def _rows(value: object) -> list[dict[str, Any]]:

@@ -114,20 +114,31 @@ def plan_graph(
                 conversion_costs[conversion] = price.cost_ns
     with clock.stage("select"):
         selection = build_selection(
-            egraph.graph, clusters, costs, conversion_costs, options.free_io_layout,
+            egraph.graph,
+            clusters,
+            costs,
+            conversion_costs,
+            options.free_io_layout,
             options.weight_budget_bytes,
         )
         solution = solve(selection.problem, options.search, options.time_limit_s)
         if solution.status in (Status.INFEASIBLE, Status.UNKNOWN):
-            raise SolverError("selection", "a consistent plan", solution.status.value,
-                              _advice(solution, refusals))
+            raise SolverError(
+                "selection", "a consistent plan", solution.status.value, _advice(solution, refusals)
+            )
         faults = check(selection.problem, solution)
         if faults:
-            raise SolverError("selection", "an answer that checks", faults[0],
-                              "report this as a bug of layoutopt")
+            raise SolverError(
+                "selection", "an answer that checks", faults[0], "report this as a bug of layoutopt"
+            )
     return GraphPlan(
-        egraph, clusters, selection.choice(solution.candidates, solution.conversions), costs,
-        conversion_costs, solution, tuple(dict.fromkeys(refusals)),
+        egraph,
+        clusters,
+        selection.choice(solution.candidates, solution.conversions),
+        costs,
+        conversion_costs,
+        solution,
+        tuple(dict.fromkeys(refusals)),
         _identity_ns(egraph, clusters, costs),
     )
 
@@ -167,7 +178,4 @@ def _identity_ns(
 
 def _is_part(clusters: tuple[Cluster, ...], cluster: Cluster) -> bool:
     """Whether a cluster is what follows another one's root, standing alone for alternatives."""
-    return any(
-        other is not cluster and set(cluster.ops) < set(other.ops)
-        for other in clusters
-    )
+    return any(other is not cluster and set(cluster.ops) < set(other.ops) for other in clusters)

@@ -70,9 +70,9 @@ class Measured:
     def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
         """Medians; what does not compile, run or compute the right numbers is refused."""
         paid = [w for w in work if not w.form.is_free]
-        measured = iter(self.measurer.measure(
-            [w.benchmark for w in paid], progress, [w.group for w in paid]
-        ))
+        measured = iter(
+            self.measurer.measure([w.benchmark for w in paid], progress, [w.group for w in paid])
+        )
         return [Price(0) if w.form.is_free else _price(next(measured)) for w in work]
 
 
@@ -83,7 +83,10 @@ def _price(measurement: Measurement) -> Price:
 
 
 def candidate_work(
-    graph: Graph, clusters: Sequence[Cluster], candidates: Sequence[Candidate], target: Target,
+    graph: Graph,
+    clusters: Sequence[Cluster],
+    candidates: Sequence[Candidate],
+    target: Target,
     first_group: int,
 ) -> tuple[list[tuple[Candidate, Work]], list[tuple[Candidate, str]]]:
     """The work of pricing each candidate, and those that have no form, with the reason."""
@@ -105,7 +108,12 @@ def conversion_work(
 ) -> list[tuple[Conversion, Work]]:
     """The work of pricing each conversion that moves something."""
     return [
-        (c, Work(conversion_form(graph, *c), conversion_benchmark(graph, *c, target),
-                 first_group + i))
-        for i, c in enumerate(conversions) if not is_free(graph, c)
+        (
+            c,
+            Work(
+                conversion_form(graph, *c), conversion_benchmark(graph, *c, target), first_group + i
+            ),
+        )
+        for i, c in enumerate(conversions)
+        if not is_free(graph, c)
     ]

@@ -49,8 +49,7 @@ def candidate_benchmark(
     if candidate.hint:
         flags = (*flags, target.data_tiling_flag)
     inline = {
-        p: splats[t]
-        for t, p in zip(cluster.weights, form.weights, strict=True) if t in splats
+        p: splats[t] for t, p in zip(cluster.weights, form.weights, strict=True) if t in splats
     }
     return _benchmark(form, inline, flags, case)
 
@@ -61,8 +60,13 @@ def conversion_form(graph: Graph, tensor: int, source: Layout, target: Layout) -
     rank = len(kind.shape)
     types = (kind, kind)
     copy = Structured(
-        (0,), (Uninitialized(),), (1,), kind.shape, (IteratorType.PARALLEL,) * rank,
-        (identity_map(rank), identity_map(rank)), copy_body(kind.element),
+        (0,),
+        (Uninitialized(),),
+        (1,),
+        kind.shape,
+        (IteratorType.PARALLEL,) * rank,
+        (identity_map(rank), identity_map(rank)),
+        copy_body(kind.element),
     )
     physical = Physical(types)
     refusal = relayout(copy, {0: source, 1: target}, physical)
@@ -87,8 +91,7 @@ def conversion_benchmark(
 def splat_constants(graph: Graph) -> dict[int, str]:
     """Constants with one value everywhere: they stand inline, for codegen may use the value."""
     return {
-        op.result: op.splat
-        for op in graph.ops if isinstance(op, Constant) and op.splat is not None
+        op.result: op.splat for op in graph.ops if isinstance(op, Constant) and op.splat is not None
     }
 
 
@@ -111,7 +114,8 @@ def _benchmark(
         tuple(operand(t) for t in form.weights if t not in inline),
         "\n".join([*lines, body_text(graph)]),
         tuple(Result(f"%t{t}", str(graph.types[t])) for t in form.outputs),
-        flags, case,
+        flags,
+        case,
     )
 
 
@@ -127,8 +131,7 @@ def _reference(graph: Graph, cluster: Cluster) -> Values:
     for positive in (False, True):
         rng = np.random.default_rng(0)
         values = {
-            t: _random(graph.types[t], rng, positive)
-            for t in (*cluster.inputs, *cluster.weights)
+            t: _random(graph.types[t], rng, positive) for t in (*cluster.inputs, *cluster.weights)
         }
         for t in cluster.weights:
             if t in splats:

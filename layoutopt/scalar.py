@@ -6,9 +6,21 @@ from dataclasses import dataclass, replace
 
 _WIDENING = ("arith.extf", "arith.extsi")
 _COMMUTATIVE = (
-    "arith.addf", "arith.addi", "arith.mulf", "arith.muli", "arith.andi", "arith.ori",
-    "arith.xori", "arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf",
-    "arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui",
+    "arith.addf",
+    "arith.addi",
+    "arith.mulf",
+    "arith.muli",
+    "arith.andi",
+    "arith.ori",
+    "arith.xori",
+    "arith.maximumf",
+    "arith.minimumf",
+    "arith.maxnumf",
+    "arith.minnumf",
+    "arith.maxsi",
+    "arith.minsi",
+    "arith.maxui",
+    "arith.minui",
 )
 """Associative and commutative, floats up to rounding."""
 
@@ -54,10 +66,12 @@ class Body:
 
     def with_index_dims(self, new_dim: dict[int, int]) -> Body:
         """The same body where ``linalg.index`` dims are renumbered."""
+
         def renumber(op: ScalarOp) -> ScalarOp:
             if op.name != "linalg.index":
                 return op
             return replace(op, attributes=(("dim", str(new_dim[int(op.attribute("dim"))])),))
+
         return replace(self, ops=tuple(map(renumber, self.ops)))
 
 
@@ -123,8 +137,11 @@ def is_exact_contraction(body: Body) -> bool:
         return False
     out = body.arguments[2]
     return all(op.type == out for op in body.ops) and all(
-        not op.attributes or op.name in _WIDENING or dict(op.attributes).keys() <= {
-            "fastmath", "overflowFlags"} for op in body.ops)
+        not op.attributes
+        or op.name in _WIDENING
+        or dict(op.attributes).keys() <= {"fastmath", "overflowFlags"}
+        for op in body.ops
+    )
 
 
 def is_reassociable(body: Body, results: int) -> bool:

@@ -60,8 +60,11 @@ def is_free(graph: Graph, conversion: Conversion) -> bool:
 
 
 def build_selection(
-    graph: Graph, clusters: Sequence[Cluster], costs: Mapping[Candidate, int],
-    conversion_costs: Mapping[Conversion, int], free_io: bool = False,
+    graph: Graph,
+    clusters: Sequence[Cluster],
+    costs: Mapping[Candidate, int],
+    conversion_costs: Mapping[Conversion, int],
+    free_io: bool = False,
     weight_budget_bytes: int | None = None,
 ) -> Selection:
     """The integer problem over all priced candidates and conversions. Costs in nanoseconds."""
@@ -83,16 +86,24 @@ def build_selection(
             inputs.append(pair(weight, layout))
             if layout != plain:
                 copies[weight, plain, layout] = None
-        rows.append(integer.Candidate(
-            candidate.cluster, costs[candidate], tuple(inputs),
-            tuple(pair(t, candidate.layout_of(t)) for t in cluster.outputs),
-        ))
+        rows.append(
+            integer.Candidate(
+                candidate.cluster,
+                costs[candidate],
+                tuple(inputs),
+                tuple(pair(t, candidate.layout_of(t)) for t in cluster.outputs),
+            )
+        )
     conversions = (*conversion_costs, *(c for c in copies if c not in conversion_costs))
     changes = tuple(
         integer.Conversion(
-            t, pair(t, source)[1], pair(t, goal)[1], conversion_costs.get((t, source, goal), 0),
-            goal.size_bytes(graph.types[t]) if (t, source, goal) in copies
-            and not is_free(graph, (t, source, goal)) else 0,
+            t,
+            pair(t, source)[1],
+            pair(t, goal)[1],
+            conversion_costs.get((t, source, goal), 0),
+            goal.size_bytes(graph.types[t])
+            if (t, source, goal) in copies and not is_free(graph, (t, source, goal))
+            else 0,
         )
         for t, source, goal in conversions
     )
@@ -108,12 +119,17 @@ def build_selection(
     if weight_budget_bytes is not None:
         given |= {(t, 0) for c in clusters for t in c.weights}
     return Selection(
-        integer.Problem(len(graph.types), frozenset(given), tuple(demands), tuple(rows), changes,
-                        weight_budget_bytes),
-        candidates, conversions,
+        integer.Problem(
+            len(graph.types),
+            frozenset(given),
+            tuple(demands),
+            tuple(rows),
+            changes,
+            weight_budget_bytes,
+        ),
+        candidates,
+        conversions,
     )
-
-
 
 
 def _pairs(

@@ -7,7 +7,16 @@ from dataclasses import replace
 
 from layoutopt.affine import plain_dims
 from layoutopt.graph import (
-    Concat, Fence, FromTensor, Graph, Insert, Op, Pad, Reshape, Slice, Structured,
+    Concat,
+    Fence,
+    FromTensor,
+    Graph,
+    Insert,
+    Op,
+    Pad,
+    Reshape,
+    Slice,
+    Structured,
 )
 from layoutopt.types import TensorType
 
@@ -24,9 +33,11 @@ def simplified(graph: Graph) -> Graph:
     ops: list[Op] = []
     for op in graph.ops:
         plain = _as_reshape(op, graph.types)
-        if isinstance(plain, Reshape) and (
-            graph.types[plain.source].shape == graph.types[plain.result].shape
-        ) and plain.result not in graph.outputs:
+        if (
+            isinstance(plain, Reshape)
+            and (graph.types[plain.source].shape == graph.types[plain.result].shape)
+            and plain.result not in graph.outputs
+        ):
             same[plain.result] = root(plain.source)
             continue
         ops.append(renamed(plain, root))

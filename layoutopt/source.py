@@ -39,27 +39,43 @@ def open_source(
     if not model.is_file():
         raise InputError(str(model), "a model file", "no such file", "check the path")
     if model.suffix not in _SUFFIXES:
-        raise InputError(str(model), f"a file that ends in {', '.join(_SUFFIXES)}",
-                         f"'{model.suffix}'", "export the model to ONNX or MLIR")
+        raise InputError(
+            str(model),
+            f"a file that ends in {', '.join(_SUFFIXES)}",
+            f"'{model.suffix}'",
+            "export the model to ONNX or MLIR",
+        )
     path = _import_onnx(model, folder, timeout_s) if model.suffix == ".onnx" else model
     if not needs_input_conversion(path):
         return Source(path, from_input_phase=False)
     linalg = folder / "input.mlir"
     outcome = compile_to(path, "input", linalg, target_flags, timeout_s)
     if not outcome.ok:
-        raise InputError(str(model), "a model that IREE brings to linalg", outcome.reason,
-                         "try `iree-compile --compile-to=input` on it")
+        raise InputError(
+            str(model),
+            "a model that IREE brings to linalg",
+            outcome.reason,
+            "try `iree-compile --compile-to=input` on it",
+        )
     return Source(linalg, from_input_phase=True)
 
 
 def _import_onnx(model: Path, folder: Path, timeout_s: float) -> Path:
     if importlib.util.find_spec("onnx") is None:
-        raise InputError(str(model), "the package 'onnx' to read ONNX files", "none installed",
-                         "run `pip install 'layoutopt[onnx]'`")
+        raise InputError(
+            str(model),
+            "the package 'onnx' to read ONNX files",
+            "none installed",
+            "run `pip install 'layoutopt[onnx]'`",
+        )
     imported = folder / "imported.mlir"
     command = [find_tool("iree-import-onnx"), str(model), "-o", str(imported)]
     run = run_tool(command, timeout_s)
     if run.ended is not Ended.OK:
-        raise InputError(str(model), "an ONNX file that iree-import-onnx reads",
-                         failure_reason("iree-import-onnx", run, timeout_s), "check the file")
+        raise InputError(
+            str(model),
+            "an ONNX file that iree-import-onnx reads",
+            failure_reason("iree-import-onnx", run, timeout_s),
+            "check the file",
+        )
     return imported

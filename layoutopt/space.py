@@ -41,8 +41,10 @@ def layout_sets(egraph: EGraph, most: int = 4) -> LayoutSets:
         pending.append((tensor, layout))
 
     for op in graph.ops:
-        if not isinstance(op, Structured) or not op.is_contraction or op.results[0] in (
-            graph.constants
+        if (
+            not isinstance(op, Structured)
+            or not op.is_contraction
+            or op.results[0] in (graph.constants)
         ):
             continue
         lhs, rhs = op.sources

@@ -83,9 +83,7 @@ def _unused(problem: Problem, solution: Solution) -> list[str]:
         c = problem.conversions[i]
         if (c.tensor, c.target) not in wanted:
             wrong.append(f"conversion {i}: nobody demands what it makes")
-    wanted |= {
-        (c.tensor, c.source) for c in (problem.conversions[i] for i in solution.conversions)
-    }
+    wanted |= {(c.tensor, c.source) for c in (problem.conversions[i] for i in solution.conversions)}
     for i in solution.candidates:
         if wanted.isdisjoint(problem.candidates[i].outputs):
             wrong.append(f"candidate {i}: nobody demands what it makes")

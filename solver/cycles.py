@@ -1,13 +1,13 @@
 """Circular answers, and the rows that forbid them.
 
-An answer may use candidates that wait for each other. Take a set S of native pairs that feed each other and that
-nothing outside feeds. In any right answer that makes a pair of S, the first one is made by a
-candidate none of whose inputs comes from S. So a used maker of S allows itself only if
+An answer may use candidates that wait for each other. Take a set S of native pairs that feed each
+other and that nothing outside feeds. In any right answer that makes a pair of S, the first one is
+made by a candidate none of whose inputs comes from S. So a used maker of S is right only if
 
     y_maker <= sum of whatever could bring something into S from outside
 
-This is a loop formula (Lin and Zhao, ASSAT, Artificial Intelligence 157, 2004). Forbidding just the circle
-of candidates would be wrong: they may be used together where another maker starts the circle.
+This is a loop formula (Lin and Zhao, "ASSAT", Artificial Intelligence 157, 2004). Forbidding just
+the circle of candidates would be wrong: they may be used together where another maker starts it.
 """
 
 import networkx as nx
@@ -72,7 +72,7 @@ class _Answer:
         return [source for source in sources if source in self.claimed]
 
     def ways_in(self, inside: set[Pair]) -> set[int]:
-        """Variables of which one must be 1 for a pair inside to be computed; all 0 in this answer."""
+        """Variables of which one must be 1 for a pair inside to be computed; all 0 here."""
         ways: set[int] = set()
         for candidate in sorted({i for pair in inside for i in self.tables.makers[pair]}):
             ways |= self._starts(candidate, inside)

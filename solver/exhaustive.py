@@ -45,9 +45,8 @@ def solve_exhaustively(problem: Problem) -> Solution:
 
 def _is_answer(problem: Problem, candidates: list[int], conversions: list[int]) -> bool:
     budget = problem.weight_budget_bytes
-    if budget is not None:
-        if sum(problem.conversions[i].size_bytes for i in conversions) > budget:
-            return False
+    if budget is not None and sum(problem.conversions[i].size_bytes for i in conversions) > budget:
+        return False
     native: set[Pair] = set(problem.given)
     available: set[Pair] = set(problem.given)
     waiting = candidates

@@ -10,9 +10,9 @@ z_v         conversion v is used: one variable for all its consumers
     w <= z
 
 That is edge consistency: shipping each demand from where it is made leaves almost nothing
-fractional, unlike `needed <= made + converted`. Both rows count on one candidate for each active op. Where two may pay
-(`recompute.py`), they are loosened by the extra uses, which cost what the second candidate costs,
-and stated again for each candidate and each (p, l) alone.
+fractional, unlike `needed <= made + converted`. Both rows count on one candidate for each active
+op. Where two may pay (`recompute.py`), they are loosened by the extra uses, which cost what the
+second candidate costs, and stated again for each candidate and each (p, l) alone.
 """
 
 import math
@@ -29,8 +29,8 @@ class Flow:
     """The program, and the variables of each candidate and of each conversion that is not free.
 
     `whole` are those of these conversions that are declared integer. `implied` names, for a
-    variable, groups of variables; if it is 1, one of each group is 1 in some cheapest answer. A
-    variable is in one group at most of those that one variable leads to, directly or by a second step.
+    variable, groups of variables: if it is 1 in a cheapest answer, so is one of each group. The
+    groups that one variable leads to, directly or by a second step, have no variable in common.
     """
 
     program: Program
@@ -115,8 +115,10 @@ class _Builder:
         return Flow(self.program, tuple(self.y), self.z, whole, self.implied)
 
     def _operation(self, op: int, indices: list[int]) -> None:
-        uses = [(self.y[i], 1) for i in indices]
-        for tensor in dict.fromkeys(t for i in indices for t, _ in self.problem.candidates[i].outputs):
+        uses: list[Term] = [(self.y[i], 1) for i in indices]
+        for tensor in dict.fromkeys(
+            t for i in indices for t, _ in self.problem.candidates[i].outputs
+        ):
             self.producers.setdefault(tensor, []).append(op)
         if op in self.once:
             self.activity[op], self.extra[op] = uses, []
@@ -216,7 +218,9 @@ class _Builder:
     def _activate(self, consumer: _Consumer) -> None:
         """Where a maker may be used twice, a demand needs an active op, not only enough flow."""
         makers = self.producers.get(consumer.tensor, [])
-        given = any((consumer.tensor, x) in self.problem.given for x in self.sources[consumer.tensor])
+        given = any(
+            (consumer.tensor, x) in self.problem.given for x in self.sources[consumer.tensor]
+        )
         loose = [*makers, *([] if consumer.op is None else [consumer.op])]
         if given or not any(self.extra[op] for op in loose):
             return

@@ -1,9 +1,10 @@
 """The heuristic that compilers use: walk the graph once, decide each operation where it stands.
 
-Among the candidates whose input tensors are there, the one with the least accumulated cost goes first
-and settles the tensors that it makes; that orders alternatives and circles too (Knuth, "A generalization of
-Dijkstra's algorithm", 1977). Its inputs are converted from the layouts that are there. A demand that these
-choices cannot meet is met by a second walk that settles tensors in more layouts.
+Among the candidates whose input tensors are there, the one with the least accumulated cost goes
+first and settles the tensors that it makes; that orders alternatives and circles too (Knuth, "A
+generalization of Dijkstra's algorithm", Information Processing Letters 6, 1977). Its inputs are
+converted from the layouts that are there. Where these choices meet no demand, further walks make
+the tensors in more layouts.
 """
 
 import heapq
@@ -76,7 +77,7 @@ class Walk:
             self.spent_bytes += c.size_bytes
 
     def price_ns(self, candidate: int, ways: list[int]) -> int:
-        """Accumulated cost of a candidate: its own, its conversions, its inputs' accumulated costs."""
+        """Accumulated cost: the candidate, its conversions, and what its inputs have cost."""
         c = self.tables.problem.candidates[candidate]
         tensors = dict.fromkeys(tensor for tensor, _ in c.inputs)
         own_ns = c.cost_ns + self.tables.cost_ns((), ways)
@@ -127,9 +128,7 @@ def _settle(walk: Walk) -> None:
             offer(i)
     while queue:
         _, i = heapq.heappop(queue)
-        fresh = dict.fromkeys(
-            t for t, _ in problem.candidates[i].outputs if t not in walk.total_ns
-        )
+        fresh = dict.fromkeys(t for t, _ in problem.candidates[i].outputs if t not in walk.total_ns)
         ways = walk.ways(problem.candidates[i].inputs)
         if not fresh or ways is None:
             continue

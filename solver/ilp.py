@@ -14,15 +14,16 @@ from layoutopt.solver.supply import Supply
 
 _FIRST_REACH = 1e-5  # of the relaxation's bound: enough for a good answer early
 _LEAST_REACH_NS = 1_000.0
-_WIDER = 10.0
+_WIDER = 10.0  # times the reach, at most, from one round to the next
 _ROUNDING_NS = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The last answer that can be computed, in the reduced problem, and what bounds every answer."""
+    """The best answer, in the reduced problem, and what bounds every answer."""
 
     chosen: tuple[list[int], list[int]] | None
+    cost_ns: float
     bound_ns: int
     stop_reason: StopReason
     infeasible: bool = False
@@ -33,8 +34,8 @@ def solve_ilp(
 ) -> Solution:
     """Return the cheapest answer, or the best one known when the time is up.
 
-    `warm` is an answer of another search: it is returned where nothing better was found. HiGHS
-    takes no start from it: neither MathOpt nor the model builder passes one on.
+    `warm` is an answer of another search, returned where nothing better was found in time. HiGHS is
+    not started from it: the first round's answer near the relaxation is the better start.
     """
     start = time.perf_counter()
     reduced = reduce(problem)
@@ -59,17 +60,17 @@ def solve_ilp(
 def _search(reduced: Reduced, deadline: float) -> _Found:
     """Search near the linear relaxation, then as far from it as the answer found there demands.
 
-    An answer that uses a variable costs at least the relaxation's bound plus its reduced cost. So variables beyond
-    `reach_ns` are left out at first; an answer within the reach is proved against all of them.
+    An answer that uses a variable costs at least the relaxation's bound plus its reduced cost. So
+    variables beyond `reach_ns` are left out; an answer within the reach is proved against them.
     """
     if not reduced.problem.demanded:
-        return _Found(([], []), 0, StopReason.PROVED)
+        return _Found(([], []), 0, 0, StopReason.PROVED)
     flow = build(reduced.problem)
     tables = Supply(reduced.problem)
     relaxed = flow.program.relax(deadline - time.perf_counter())
-    best = _Found(None, 0, StopReason.TIME_LIMIT)
     costs = [0.0] * len(flow.program.costs) if relaxed is None else _least_costs(flow, relaxed)
     floor = 0.0 if relaxed is None else relaxed.bound
+    best = _Found(None, math.inf, _whole(floor), StopReason.TIME_LIMIT)
     hint: dict[int, float] = {}
     reach_ns = max(_LEAST_REACH_NS, floor * _FIRST_REACH)
     while (left_s := deadline - time.perf_counter()) > 0:
@@ -92,14 +93,14 @@ def _search(reduced: Reduced, deadline: float) -> _Found:
                 flow.program.at_most(terms, high)
             continue
         cost_ns = tables.cost_ns(*chosen)
-        best = replace(best, chosen=chosen)
-        if outcome.values is not None:
-            hint = dict(enumerate(outcome.values))
+        if cost_ns < best.cost_ns:
+            best = replace(best, chosen=chosen, cost_ns=cost_ns)
+            hint = dict(enumerate(outcome.values or ()))
         if outcome.timed_out:
             break
         if cost_ns <= horizon:
             return replace(best, stop_reason=StopReason.NUMERICS)
-        reach_ns = cost_ns - floor + 1
+        reach_ns = min(best.cost_ns - floor + 1, reach_ns * _WIDER)
     return best
 
 
@@ -145,9 +146,7 @@ def _chosen(tables: Supply, flow: Flow, outcome: Outcome) -> tuple[list[int], li
     return candidates, sorted(conversions)
 
 
-def _cheapest_way(
-    tables: Supply, pair: Pair, native: set[Pair], used: set[int]
-) -> int | None:
+def _cheapest_way(tables: Supply, pair: Pair, native: set[Pair], used: set[int]) -> int | None:
     """Return the conversion to add for `pair`; None if it is there already, or cannot come."""
     if pair in native:
         return None

@@ -38,7 +38,7 @@ class Candidate:
 class Conversion:
     """Converts one tensor from layout `source`, which must be native, to layout `target`, once.
 
-    `size_bytes` counts against the weight budget: it is the copy of a constant that stays in memory.
+    `size_bytes` counts against the weight budget: a constant's copy, which stays in memory.
     """
 
     tensor: int

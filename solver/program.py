@@ -1,8 +1,8 @@
 """An integer program over variables in [0, 1], solved by HiGHS through MathOpt.
 
-MathOpt and not OR-Tools' model builder, because with HiGHS the latter repeats the objective as the bound,
-keeps the default relative gap of 1e-4 while it says OPTIMAL, and loses the answer at a time limit.
-MathOpt passes the dual bound on and takes a gap of 0.
+MathOpt and not OR-Tools' model builder, because with HiGHS the latter repeats the objective as the
+bound, stops at a relative gap of 1e-4 and calls that OPTIMAL, and loses the answer at a time limit.
+MathOpt passes on the dual bound, reduced costs and a start, and takes a gap of 0.
 """
 
 import datetime

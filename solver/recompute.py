@@ -1,9 +1,10 @@
 """Which operations may be worth running twice, in two layouts, rather than converting once?
 
-Beside candidate `a`, candidate `b` of the same op never pays if everything it supplies can be converted from what
-`a` made, for at most the cost of `b`: each output itself, and each conversion that starts from it.
-Where that holds for every pair, one way or the other, one candidate of the op is enough, and the
-rows of the integer program get tighter. Not used where an answer could become circular.
+Beside candidate `a`, candidate `b` of the same op never pays if everything it supplies can be
+converted from what `a` made, for at most the cost of `b`: each output itself, and each conversion
+that starts from it. Not so where an answer could become circular. Nor does a second candidate pay
+for an op that makes one tensor for one reader, which takes it in one layout. Where no pair of
+candidates pays, the rows of the integer program are tighter.
 """
 
 import math
@@ -80,8 +81,12 @@ def _with_single_readers(
 
     settled = set(once)
     stack = [op for t, ops in makers.items() if None in readers[t] for op in ops]
-    needs = {op: {t for i in ix for t, _ in problem.candidates[i].inputs} for op, ix in by_op.items()}
-    stack += [op for reader in sorted(once) for t in sorted(needs[reader]) for op in makers.get(t, ())]
+    needs = {
+        op: {t for i in ix for t, _ in problem.candidates[i].inputs} for op, ix in by_op.items()
+    }
+    stack += [
+        op for reader in sorted(once) for t in sorted(needs[reader]) for op in makers.get(t, ())
+    ]
     while stack:
         op = stack.pop()
         if op not in settled:
@@ -94,7 +99,7 @@ def _replacement(problem: Problem) -> Callable[[int, int, int], float]:
     """Cost in ns, at most, of taking everything that came from one layout from another one."""
     tables = Supply(problem)
     cost_ns: dict[tuple[int, int, int], float] = {}
-    for i, c in enumerate(problem.conversions):
+    for c in problem.conversions:
         paid = problem.weight_budget_bytes is not None and c.size_bytes > 0
         cost_ns[c.tensor, c.source, c.target] = math.inf if paid else c.cost_ns
 

@@ -129,9 +129,7 @@ def _without_met_inputs(reduced: Reduced) -> Reduced:
 
 def _without_uncomputable(reduced: Reduced) -> Reduced | None:
     problem = reduced.problem
-    found = Supply(problem).derive(
-        range(len(problem.candidates)), range(len(problem.conversions))
-    )
+    found = Supply(problem).derive(range(len(problem.candidates)), range(len(problem.conversions)))
     demanded: list[Demand] = []
     for demand in problem.demanded:
         layouts = tuple(x for x in demand.layouts if (demand.tensor, x) in found.arrived)
@@ -201,7 +199,9 @@ def _without_dominated(reduced: Reduced) -> Reduced:
         mine = (c.cost_ns, c.size_bytes, i)
         given = (c.tensor, c.source) in problem.given
         return any(
-            cost_ns <= mine[0] and size_bytes <= mine[1] and (not given or (cost_ns, size_bytes, j) < mine)
+            cost_ns <= mine[0]
+            and size_bytes <= mine[1]
+            and (not given or (cost_ns, size_bytes, j) < mine)
             for cost_ns, size_bytes, j in routes.get((c.tensor, c.target), ())
             if j != i
         )

@@ -1,4 +1,4 @@
-"""The answer to a selection problem: what was chosen, how good it is known to be, why it stopped."""
+"""The answer to a selection problem: what was chosen, how good it is, why the search stopped."""
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum

@@ -1,9 +1,10 @@
 """Cost-based backtracking search, as TASO does it, for comparison.
 
-Jia et al., "TASO: optimizing deep learning computation with automatic generation of graph substitutions", SOSP
-2019, section 4: a queue of graphs by cost; the cheapest is taken out, every single substitution of it is
-priced, and those below alpha times the best known cost are queued. A substitution here gives one
-tensor another candidate, in place of the one it has or beside it. The start is the greedy answer.
+Jia et al., "TASO: optimizing deep learning computation with automatic generation of graph
+substitutions", SOSP 2019, section 5: a queue of graphs by cost; the cheapest is taken out, every
+single substitution of it is priced, and those below alpha times the best known cost are queued. A
+substitution here gives one tensor another candidate, in place of the one it has or beside it. The
+start is the greedy answer.
 """
 
 import heapq
@@ -30,7 +31,7 @@ class _Priced:
 
 
 def solve_taso(problem: Problem, time_limit_s: float = 60.0) -> Solution:
-    """Return the best answer found, FEASIBLE with no bound; without a greedy answer, that failure."""
+    """Return the best answer found, FEASIBLE with no bound; greedy's failure if it had none."""
     start = time.perf_counter()
     greedy = solve_greedy(problem)
     if greedy.objective_ns is None:

@@ -8,7 +8,6 @@ from layoutopt.graph import Graph
 from layoutopt.mlir.emit import function_text
 from layoutopt.mlir.lift import lift
 
-
 CONTEXT = ir.Context()  # one for all: making it takes longer than most tests
 
 

@@ -9,7 +9,19 @@ from collections.abc import Iterable
 
 from layoutopt.affine import map_text, plain_dims
 from layoutopt.graph import (
-    Concat, Fence, Fill, FromTensor, Graph, Init, Insert, Op, Opaque, Pad, Reshape, Slice, Structured,
+    Concat,
+    Fence,
+    Fill,
+    FromTensor,
+    Graph,
+    Init,
+    Insert,
+    Op,
+    Opaque,
+    Pad,
+    Reshape,
+    Slice,
+    Structured,
 )
 from layoutopt.mlir.named import NamedOp, named_op
 from layoutopt.mlir.reshape import reshape_lines
@@ -27,8 +39,7 @@ def body_text(graph: Graph) -> str:
     return "\n".join(lines)
 
 
-def function_text(graph: Graph, arguments: Iterable[int], results: Iterable[int],
-                  name: str) -> str:
+def function_text(graph: Graph, arguments: Iterable[int], results: Iterable[int], name: str) -> str:
     """A whole ``func.func`` that takes and returns the given tensors."""
     takes = ", ".join(f"%t{t}: {graph.types[t]}" for t in arguments)
     gives = list(results)
@@ -105,9 +116,11 @@ class _Emitter:
         outs = f"outs({', '.join(inits)} : {types})"
         permutation = _transpose(op)
         if permutation is not None:
-            self.lines.append(f"  %t{op.results[0]} = linalg.transpose "
-                              f"ins({self._operands(op.sources)}) {outs} "
-                              f"permutation = {list(permutation)}")
+            self.lines.append(
+                f"  %t{op.results[0]} = linalg.transpose "
+                f"ins({self._operands(op.sources)}) {outs} "
+                f"permutation = {list(permutation)}"
+            )
             return
         named = named_op(op)
         if named is not None:
@@ -119,8 +132,10 @@ class _Emitter:
         hint = f"attrs = {{{HINT}}} " if op.hint else ""
         arrow = types if len(op.results) == 1 else f"({types})"
         results = ", ".join(f"%t{r}" for r in op.results)
-        self.lines.append(f"  {results} = linalg.generic {{indexing_maps = [{maps}], "
-                          f"iterator_types = [{iterators}]}} {ins}{outs} {hint}{{")
+        self.lines.append(
+            f"  {results} = linalg.generic {{indexing_maps = [{maps}], "
+            f"iterator_types = [{iterators}]}} {ins}{outs} {hint}{{"
+        )
         self.lines += _region(op.body)
         self.lines.append(f"  }} -> {arrow}")
 
@@ -130,43 +145,54 @@ class _Emitter:
         maps = ""
         if named.windows is not None:
             rank = len(named.windows)
-            for name, values in zip(("strides", "dilations"), zip(*named.windows, strict=True),
-                                    strict=True):
+            for name, values in zip(
+                ("strides", "dilations"), zip(*named.windows, strict=True), strict=True
+            ):
                 attributes.append(f"{name} = dense<{list(values)}> : tensor<{rank}xi64>")
         if named.explicit_maps:
             number = {loop: i for i, loop in enumerate(named.loops)}
             texts = (map_text(tuple(f.renamed(number) for f in m), len(number)) for m in op.maps)
             maps = f" indexing_maps = [{', '.join(texts)}]"
         dictionary = f" {{{', '.join(attributes)}}}" if attributes else ""
-        self.lines.append(f"  %t{result} = linalg.{named.name}{maps}{dictionary} "
-                          f"ins({self._operands(op.sources)}) {outs} -> {self._type(result)}")
+        self.lines.append(
+            f"  %t{result} = linalg.{named.name}{maps}{dictionary} "
+            f"ins({self._operands(op.sources)}) {outs} -> {self._type(result)}"
+        )
 
     def _pad(self, op: Pad) -> None:
         source, result = self._type(op.source), self._type(op.result)
         value = self._scalar(f"%t{op.result}_value", op.value)
         indices = ", ".join(f"%i{d}: index" for d in range(len(op.low)))
-        self.lines.append(f"  %t{op.result} = tensor.pad %t{op.source} low{list(op.low)} "
-                          f"high{list(op.high)} {{\n  ^bb0({indices}):\n"
-                          f"    tensor.yield {value} : {source.element}\n"
-                          f"  }} : {source} to {result}")
+        self.lines.append(
+            f"  %t{op.result} = tensor.pad %t{op.source} low{list(op.low)} "
+            f"high{list(op.high)} {{\n  ^bb0({indices}):\n"
+            f"    tensor.yield {value} : {source.element}\n"
+            f"  }} : {source} to {result}"
+        )
 
     def _slice(self, op: Slice) -> None:
         source, result = self._type(op.source), self._type(op.result)
-        self.lines.append(f"  %t{op.result} = tensor.extract_slice %t{op.source}"
-                          f"{list(op.offsets)} {list(result.shape)} {list(op.strides)} : "
-                          f"{source} to {result}")
+        self.lines.append(
+            f"  %t{op.result} = tensor.extract_slice %t{op.source}"
+            f"{list(op.offsets)} {list(result.shape)} {list(op.strides)} : "
+            f"{source} to {result}"
+        )
 
     def _insert(self, op: Insert) -> None:
         source, result = self._type(op.source), self._type(op.result)
-        self.lines.append(f"  %t{op.result} = tensor.insert_slice %t{op.source} into "
-                          f"%t{op.destination}{list(op.offsets)} {list(source.shape)} "
-                          f"{list(op.strides)} : {source} into {result}")
+        self.lines.append(
+            f"  %t{op.result} = tensor.insert_slice %t{op.source} into "
+            f"%t{op.destination}{list(op.offsets)} {list(source.shape)} "
+            f"{list(op.strides)} : {source} into {result}"
+        )
 
     def _concat(self, op: Concat) -> None:
         names = ", ".join(f"%t{t}" for t in op.sources)
         types = ", ".join(str(self._type(t)) for t in op.sources)
-        self.lines.append(f"  %t{op.result} = tensor.concat dim({op.axis}) {names} : "
-                          f"({types}) -> {self._type(op.result)}")
+        self.lines.append(
+            f"  %t{op.result} = tensor.concat dim({op.axis}) {names} : "
+            f"({types}) -> {self._type(op.result)}"
+        )
 
     def _fence(self, op: Fence) -> None:
         kind = self._type(op.result)
@@ -186,8 +212,11 @@ def _transpose(op: Structured) -> tuple[int, ...] | None:
     if not op.is_copy or len(op.results) != 1:
         return None
     source, result = plain_dims(op.source_maps[0]), plain_dims(op.result_maps[0])
-    if source is None or result is None or len(source) != len(result) or (
-        sorted(source) != sorted(result)
+    if (
+        source is None
+        or result is None
+        or len(source) != len(result)
+        or (sorted(source) != sorted(result))
     ):
         return None
     return tuple(source.index(d) for d in result)
@@ -209,8 +238,9 @@ def _region(body: Body) -> list[str]:
             lines.append(f"    {name} = arith.constant {op.attribute('value')}")
         else:
             dictionary = f" {{{attributes}}}" if attributes else ""
-            lines.append(f'    {name} = "{op.name}"({operands}){dictionary} : '
-                         f"({kinds}) -> {op.type}")
+            lines.append(
+                f'    {name} = "{op.name}"({operands}){dictionary} : ({kinds}) -> {op.type}'
+            )
         names.append(name)
         types.append(op.type)
     values = ", ".join(names[y] for y in body.yields)

@@ -9,11 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import iree.compiler.ir as ir
+from iree.compiler import ir
 
 from layoutopt.graph import Concat, Constant, Graph, Insert, Opaque, Pad, Reshape, Slice
 from layoutopt.mlir.state import (
-    Blind, State, given, new_tensor, static_type, tensor_of, tensor_type,
+    Blind,
+    State,
+    given,
+    new_tensor,
+    static_type,
+    tensor_of,
+    tensor_type,
 )
 from layoutopt.mlir.structured import lift_structured
 
@@ -59,8 +65,9 @@ def lift(function: Any, immutable_globals: frozenset[str]) -> Lifted | None:
     _demand(state, operations[-1])
     name = ir.StringAttr(function.operation.attributes["sym_name"]).value
     graph = state.builder.build(state.inputs, state.outputs)
-    return Lifted(name, graph, state.values, block, state.stages, tuple(state.kept),
-                  tuple(state.planned))
+    leaves = {state.values[op.result] for op in graph.ops if isinstance(op, Constant)}
+    planned = tuple(op for op in state.planned if op.operation.results[0] not in leaves)
+    return Lifted(name, graph, state.values, block, state.stages, tuple(state.kept), planned)
 
 
 def _lift_op(state: State, op: Any, immutable_globals: frozenset[str]) -> None:
@@ -158,7 +165,7 @@ def _pad(state: State, op: Any) -> None:
     yielded = list(block.operations)[-1].operation.operands[0]
     text = state.scalars.get(yielded)
     if text is None and len(list(block.operations)) == 2:
-        inner = list(block.operations)[0]
+        inner = next(iter(block.operations))
         if inner.operation.name == "arith.constant":
             text = (str(inner.operation.attributes["value"]), kind.element)
     if text is None:
@@ -246,5 +253,3 @@ def _demand(state: State, op: Any) -> tuple[int, ...]:
     visit(op.operation)
     state.outputs.update(found)
     return tuple(found)
-
-

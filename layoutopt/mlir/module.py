@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import iree.compiler.ir as ir
+from iree.compiler import ir
 
 from layoutopt.errors import InputError, LoweringError
 from layoutopt.graph import Graph, Opaque
 from layoutopt.lowering import Lowered
 from layoutopt.mlir.lift import Lifted, lift
-from layoutopt.mlir.state import tensor_type
 from layoutopt.mlir.splice import splice
+from layoutopt.mlir.state import tensor_type
 from layoutopt.types import TensorType
 
 FLAGS_ATTRIBUTE = "layoutopt.compile_flags"
@@ -56,7 +56,8 @@ class Module:
         body = self.operation.regions[0].blocks[0].operations
         symbols = {
             ir.StringAttr(op.operation.attributes["sym_name"]).value
-            for op in body if "sym_name" in op.operation.attributes
+            for op in body
+            if "sym_name" in op.operation.attributes
         }
         splice(self.functions[function], lowered, symbols)
 
@@ -67,8 +68,12 @@ class Module:
                 [ir.StringAttr.get(flag) for flag in compile_flags]
             )
         if not self.operation.verify():
-            raise LoweringError(str(path), "a module that verifies", "one that does not",
-                                "report this as a bug of layoutopt")
+            raise LoweringError(
+                str(path),
+                "a module that verifies",
+                "one that does not",
+                "report this as a bug of layoutopt",
+            )
         partial = path.with_name(f".{path.name}.partial")
         try:
             with partial.open("wb") as file:
@@ -90,14 +95,21 @@ def parse_module(path: Path) -> Module:
     try:
         operation = ir.Module.parse(path.read_bytes(), context).operation
     except ir.MLIRError as error:
-        raise InputError(_place(path, error), "MLIR that parses", _first_message(error),
-                         "correct the module, or convert it with a matching IREE version"
-                         ) from error
-    bodies = [op for op in operation.regions[0].blocks[0].operations]
+        raise InputError(
+            _place(path, error),
+            "MLIR that parses",
+            _first_message(error),
+            "correct the module, or convert it with a matching IREE version",
+        ) from error
+    bodies = list(operation.regions[0].blocks[0].operations)
     functions = [op for op in bodies if op.operation.name in _FUNCTIONS]
     if not functions:
-        raise InputError(str(path), "a module with at least one function", "none",
-                         "give the module that holds the model's functions")
+        raise InputError(
+            str(path),
+            "a module with at least one function",
+            "none",
+            "give the module that holds the model's functions",
+        )
     immutable = frozenset(_immutable_globals(bodies))
     lifted = (lift(function, immutable) for function in functions)
     return Module(operation, tuple(f for f in lifted if f is not None))
@@ -121,9 +133,12 @@ def needs_input_conversion(path: Path) -> bool:
     try:
         operation = ir.Module.parse(path.read_bytes(), context).operation
     except ir.MLIRError as error:
-        raise InputError(_place(path, error), "MLIR that parses", _first_message(error),
-                         "correct the module, or convert it with a matching IREE version"
-                         ) from error
+        raise InputError(
+            _place(path, error),
+            "MLIR that parses",
+            _first_message(error),
+            "correct the module, or convert it with a matching IREE version",
+        ) from error
     found = False
 
     def visit(op: Any) -> Any:
@@ -144,12 +159,22 @@ def recorded_flags(path: Path) -> tuple[str, ...]:
     try:
         operation = ir.Module.parse(path.read_bytes(), context).operation
     except ir.MLIRError as error:
-        raise InputError(_place(path, error), "MLIR that parses", _first_message(error),
-                         "give a module that `layoutopt optimize` wrote") from error
+        raise InputError(
+            _place(path, error),
+            "MLIR that parses",
+            _first_message(error),
+            "give a module that `layoutopt optimize` wrote",
+        ) from error
     if FLAGS_ATTRIBUTE not in operation.attributes:
-        raise InputError(str(path), f"a module with '{FLAGS_ATTRIBUTE}'", "none",
-                         "give a module that `layoutopt optimize` wrote")
-    return tuple(ir.StringAttr(a).value for a in ir.ArrayAttr(operation.attributes[FLAGS_ATTRIBUTE]))
+        raise InputError(
+            str(path),
+            f"a module with '{FLAGS_ATTRIBUTE}'",
+            "none",
+            "give a module that `layoutopt optimize` wrote",
+        )
+    return tuple(
+        ir.StringAttr(a).value for a in ir.ArrayAttr(operation.attributes[FLAGS_ATTRIBUTE])
+    )
 
 
 def exported_name(name: str) -> str:
@@ -188,7 +213,7 @@ def _place(path: Path, error: Any) -> str:
     for diagnostic in error.error_diagnostics:
         text = str(diagnostic.location)
         if ":" in text:
-            line, column = text.strip('loc()').rsplit(":", 2)[-2:]
+            line, column = text.strip("loc()").rsplit(":", 2)[-2:]
             return f"{path}:{line}:{column}"
     return str(path)
 

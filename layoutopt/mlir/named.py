@@ -13,24 +13,48 @@ from layoutopt.graph import Structured
 from layoutopt.scalar import Body, is_exact_contraction
 
 _CONVOLUTIONS = (
-    "conv_1d_ncw_fcw", "conv_1d_nwc_wcf",
-    "conv_2d_nchw_fchw", "conv_2d_nhwc_hwcf", "conv_2d_nhwc_fhwc",
-    "conv_2d_ngchw_fgchw", "conv_2d_ngchw_gfchw", "conv_2d_nhwgc_gfhwc",
-    "conv_3d_ncdhw_fcdhw", "conv_3d_ndhwc_dhwcf",
+    "conv_1d_ncw_fcw",
+    "conv_1d_nwc_wcf",
+    "conv_2d_nchw_fchw",
+    "conv_2d_nhwc_hwcf",
+    "conv_2d_nhwc_fhwc",
+    "conv_2d_ngchw_fgchw",
+    "conv_2d_ngchw_gfchw",
+    "conv_2d_nhwgc_gfhwc",
+    "conv_3d_ncdhw_fcdhw",
+    "conv_3d_ndhwc_dhwcf",
 )
 _DEPTHWISE = (
-    "depthwise_conv_1d_ncw_cw", "depthwise_conv_1d_nwc_wc", "depthwise_conv_1d_nwc_wcm",
-    "depthwise_conv_2d_nchw_chw", "depthwise_conv_2d_nhwc_hwc", "depthwise_conv_2d_nhwc_hwcm",
-    "depthwise_conv_3d_ncdhw_cdhw", "depthwise_conv_3d_ndhwc_dhwc",
+    "depthwise_conv_1d_ncw_cw",
+    "depthwise_conv_1d_nwc_wc",
+    "depthwise_conv_1d_nwc_wcm",
+    "depthwise_conv_2d_nchw_chw",
+    "depthwise_conv_2d_nhwc_hwc",
+    "depthwise_conv_2d_nhwc_hwcm",
+    "depthwise_conv_3d_ncdhw_cdhw",
+    "depthwise_conv_3d_ndhwc_dhwc",
     "depthwise_conv_3d_ndhwc_dhwcm",
 )
 _POOLINGS = (
-    "pooling_ncw_max", "pooling_ncw_sum", "pooling_nwc_max", "pooling_nwc_min", "pooling_nwc_sum",
-    "pooling_nchw_max", "pooling_nchw_sum", "pooling_nhwc_max", "pooling_nhwc_min",
-    "pooling_nhwc_sum", "pooling_ndhwc_max", "pooling_ndhwc_min", "pooling_ndhwc_sum",
+    "pooling_ncw_max",
+    "pooling_ncw_sum",
+    "pooling_nwc_max",
+    "pooling_nwc_min",
+    "pooling_nwc_sum",
+    "pooling_nchw_max",
+    "pooling_nchw_sum",
+    "pooling_nhwc_max",
+    "pooling_nhwc_min",
+    "pooling_nhwc_sum",
+    "pooling_ndhwc_max",
+    "pooling_ndhwc_min",
+    "pooling_ndhwc_sum",
 )
-_POOLING_BODY = {"max": ("arith.maximumf", "arith.maxsi"), "min": ("arith.minimumf", "arith.minsi"),
-                 "sum": ("arith.addf", "arith.addi")}
+_POOLING_BODY = {
+    "max": ("arith.maximumf", "arith.maxsi"),
+    "min": ("arith.minimumf", "arith.minsi"),
+    "sum": ("arith.addf", "arith.addi"),
+}
 _SPATIAL = "dhw"
 _CONTRACTIONS = {
     "batch_matmul": ("bmk", "bkn", "bmn"),
@@ -136,9 +160,10 @@ def _template(name: str) -> tuple[str, str, str]:
 
 def _bind_windowed(op: Structured, name: str) -> NamedOp | None:
     image, window, result = _template(name)
-    if name.startswith("pooling") and _pooling_combiner(op.body) not in _POOLING_BODY[
-        name.rsplit("_", 1)[1]
-    ]:
+    if (
+        name.startswith("pooling")
+        and _pooling_combiner(op.body) not in _POOLING_BODY[name.rsplit("_", 1)[1]]
+    ):
         return None
     out = _bind_letters(op.result_maps[0], result)
     kernel = _bind_letters(op.source_maps[1], window)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from layoutopt.layout import row_major_strides
@@ -84,7 +85,7 @@ def _between(source: Shape, result: Shape) -> Shape:
     ]
     for shared in (cuts[0] | cuts[1], cuts[0] & cuts[1]):
         bounds = sorted({*shared, math.prod(source)}, reverse=True)
-        pairs = list(zip(bounds, bounds[1:], strict=False))
+        pairs = list(itertools.pairwise(bounds))
         if all(high % low == 0 for high, low in pairs):
             return tuple(high // low for high, low in pairs)
     raise AssertionError("the boundaries of one shape divide each other")

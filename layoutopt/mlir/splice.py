@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import iree.compiler.ir as ir
+from iree.compiler import ir
 
 from layoutopt.errors import LoweringError
 from layoutopt.graph import Constant
@@ -39,8 +39,12 @@ def splice(lifted: Lifted, lowered: Lowered, symbols: set[str]) -> None:
             module = ir.Module.parse(text)
         except ir.MLIRError as error:
             first = str(error).splitlines()[:2]
-            raise LoweringError(f"function '{lifted.name}'", "a plan that is valid MLIR",
-                                " ".join(first), "report this as a bug of layoutopt") from error
+            raise LoweringError(
+                f"function '{lifted.name}'",
+                "a plan that is valid MLIR",
+                " ".join(first),
+                "report this as a bug of layoutopt",
+            ) from error
         operations = list(module.body.operations)
         _move(operations[-1], lifted, leaves, outputs)
         for operation, prepared in zip(operations[1:-1:2], lowered.prepared, strict=True):
@@ -74,7 +78,9 @@ def _snippet(
         parts.append(_initializer(prepared, name))
         loads.append(f"  %t{prepared.planned} = util.global.load immutable @{name} : {kind}")
     function = function_text(
-        lowered.graph, (lowered.given[t] for t in leaves), (lowered.made[t] for t in outputs),
+        lowered.graph,
+        (lowered.given[t] for t in leaves),
+        (lowered.made[t] for t in outputs),
         "planned",
     )
     head, _, rest = function.partition("\n")
@@ -83,13 +89,9 @@ def _snippet(
 
 def _initializer(prepared: Prepared, name: str) -> str:
     graph = prepared.graph
-    lines = [
-        f'  %t{t} = "{_LEAF}"() : () -> {graph.types[t]}' for t in prepared.given
-    ]
+    lines = [f'  %t{t} = "{_LEAF}"() : () -> {graph.types[t]}' for t in prepared.given]
     store = f"  util.global.store %t{prepared.result}, @{name} : {graph.types[prepared.result]}"
-    return "\n".join(
-        ["util.initializer {", *lines, body_text(graph), store, "  util.return", "}"]
-    )
+    return "\n".join(["util.initializer {", *lines, body_text(graph), store, "  util.return", "}"])
 
 
 def _fill_leaves(initializer: Any, lifted: Lifted, leaves: list[int]) -> None:
@@ -125,8 +127,9 @@ def _move(planned: Any, lifted: Lifted, leaves: list[int], outputs: list[int]) -
 
 def _erase_dead(lifted: Lifted) -> None:
     """Erase the ops that the plan wrote anew, and constants that nobody reads any more."""
-    constants = [lifted.values[op.result].owner for op in lifted.graph.ops
-                 if isinstance(op, Constant)]
+    constants = [
+        lifted.values[op.result].owner for op in lifted.graph.ops if isinstance(op, Constant)
+    ]
     for operation in (*reversed(lifted.planned), *constants):
         op = operation.operation
         if all(not list(value.uses) for value in op.results):

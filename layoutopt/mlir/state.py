@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import iree.compiler.ir as ir
+from iree.compiler import ir
 
 from layoutopt.affine import identity_map
 from layoutopt.graph import Constant, GraphBuilder, IteratorType, Structured, Uninitialized
@@ -60,10 +60,17 @@ def tensor_of(state: State, value: Any) -> int:
         text = state.fills[value]
         tensor = new_tensor(state, value, kind)
         rank = len(kind.shape)
-        state.builder.add(Structured(
-            (), (Uninitialized(),), (tensor,), kind.shape, (IteratorType.PARALLEL,) * rank,
-            (identity_map(rank),), fill_body(text, kind.element),
-        ))
+        state.builder.add(
+            Structured(
+                (),
+                (Uninitialized(),),
+                (tensor,),
+                kind.shape,
+                (IteratorType.PARALLEL,) * rank,
+                (identity_map(rank),),
+                fill_body(text, kind.element),
+            )
+        )
         return tensor
     if value in state.empties:
         tensor = new_tensor(state, value, kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import iree.compiler.ir as ir
+from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
 from layoutopt.affine import Affine, IndexMap, affine
@@ -22,7 +22,7 @@ def lift_structured(state: State, op: Any) -> None:
         raise Blind("expected linalg on tensors, but it writes to memory")
     kinds = [static_type(r.type) for r in results]
     operands = list(op.operation.operands)
-    sources, outs = operands[: len(operands) - len(results)], operands[-len(results):]
+    sources, outs = operands[: len(operands) - len(results)], operands[-len(results) :]
     scalar_sources = [v for v in sources if tensor_type(v.type) is None]
     if scalar_sources:
         raise Blind("expected tensor operands, but one input is a scalar or has a dynamic shape")
@@ -34,10 +34,17 @@ def lift_structured(state: State, op: Any) -> None:
     read = tuple(tensor_of(state, v) for v in sources)
     shapes = [state.builder.types[t].shape for t in read] + [k.shape for k in kinds]
     domain = _domain(maps, shapes, rank)
-    state.builder.add(Structured(
-        read, inits, tuple(new_tensor(state, r, k) for r, k in zip(results, kinds, strict=True)),
-        domain, iterators, tuple(maps), body,
-    ))
+    state.builder.add(
+        Structured(
+            read,
+            inits,
+            tuple(new_tensor(state, r, k) for r, k in zip(results, kinds, strict=True)),
+            domain,
+            iterators,
+            tuple(maps),
+            body,
+        )
+    )
 
 
 def _rank(op: Any) -> int:
@@ -48,9 +55,7 @@ def _maps(op: Any) -> list[IndexMap]:
     attributes = linalg.get_indexing_maps(op)
     if attributes is None:
         raise Blind("expected indexing maps, but the op has none")
-    return [
-        tuple(_form(e) for e in ir.AffineMapAttr(a).value.results) for a in attributes
-    ]
+    return [tuple(_form(e) for e in ir.AffineMapAttr(a).value.results) for a in attributes]
 
 
 def _form(expression: Any) -> Affine:
@@ -66,14 +71,13 @@ def _form(expression: Any) -> Affine:
         if lhs.terms and rhs.terms:
             raise Blind(f"expected a linear indexing map, but got '{expression}'")
         constant, other = (lhs, rhs) if not lhs.terms else (rhs, lhs)
-        return affine(((d, c * constant.offset) for d, c in other.terms),
-                      other.offset * constant.offset)
+        return affine(
+            ((d, c * constant.offset) for d, c in other.terms), other.offset * constant.offset
+        )
     raise Blind(f"expected a linear indexing map, but got '{expression}'")
 
 
-def _iterators(
-    op: Any, maps: list[IndexMap], results: int, rank: int
-) -> tuple[IteratorType, ...]:
+def _iterators(op: Any, maps: list[IndexMap], results: int, rank: int) -> tuple[IteratorType, ...]:
     attributes = op.operation.attributes
     if "iterator_types" in attributes:
         texts = [str(a) for a in ir.ArrayAttr(attributes["iterator_types"])]
@@ -90,9 +94,7 @@ def _iterators(
     )
 
 
-def _domain(
-    maps: list[IndexMap], shapes: list[tuple[int, ...]], rank: int
-) -> tuple[int, ...]:
+def _domain(maps: list[IndexMap], shapes: list[tuple[int, ...]], rank: int) -> tuple[int, ...]:
     sizes: dict[int, int] = {}
     for index_map, shape in zip(maps, shapes, strict=True):
         for form, n in zip(index_map, shape, strict=True):
@@ -123,8 +125,10 @@ def _body(state: State, block: Any) -> Body:
     def value_of(value: Any) -> int:
         if value not in number:
             if value not in state.scalars:
-                raise Blind("expected a body of its own values, but it captures a tensor or a "
-                             "computed scalar")
+                raise Blind(
+                    "expected a body of its own values, but it captures a tensor or a "
+                    "computed scalar"
+                )
             text, kind = state.scalars[value]
             ops.append(ScalarOp("arith.constant", (), kind, (("value", text),)))
             number[value] = len(arguments) + len(ops) - 1
@@ -139,8 +143,9 @@ def _body(state: State, block: Any) -> Body:
         if name == "linalg.index":
             attributes = [("dim", str(ir.IntegerAttr(op.operation.attributes["dim"]).value))]
         operands = tuple(value_of(v) for v in op.operation.operands)
-        ops.append(ScalarOp(name, operands, str(op.operation.results[0].type),
-                            tuple(sorted(attributes))))
+        ops.append(
+            ScalarOp(name, operands, str(op.operation.results[0].type), tuple(sorted(attributes)))
+        )
         number[op.operation.results[0]] = len(arguments) + len(ops) - 1
     yields = tuple(value_of(v) for v in operations[-1].operation.operands)
     return Body(arguments, tuple(ops), yields)

@@ -10,8 +10,20 @@ import numpy as np
 
 from layoutopt.affine import IndexMap
 from layoutopt.graph import (
-    Concat, Fence, Fill, FromTensor, Graph, Init, Insert, Op, Opaque, Pad, Reshape, Slice,
-    Structured, Uninitialized,
+    Concat,
+    Fence,
+    Fill,
+    FromTensor,
+    Graph,
+    Init,
+    Insert,
+    Op,
+    Opaque,
+    Pad,
+    Reshape,
+    Slice,
+    Structured,
+    Uninitialized,
 )
 from layoutopt.oracle.scalar import apply, constant
 from layoutopt.types import Array, TensorType, is_float, numpy_dtype
@@ -71,8 +83,9 @@ def _index(
 def _scalar(text: str, element: str) -> Array:
     value = constant(text, element)
     if value is None:
-        raise OracleError(f"oracle: expected a known element type, but got {element}; "
-                          "skip the check")
+        raise OracleError(
+            f"oracle: expected a known element type, but got {element}; skip the check"
+        )
     return value
 
 
@@ -110,8 +123,9 @@ def _structured(
 def _init(init: Init, result: TensorType, values: Mapping[int, Array]) -> Array:
     dtype = numpy_dtype(result.element)
     if dtype is None:
-        raise OracleError(f"oracle: expected a known element type, but got {result.element}; "
-                          "skip the check")
+        raise OracleError(
+            f"oracle: expected a known element type, but got {result.element}; skip the check"
+        )
     if isinstance(init, FromTensor):
         return values[init.tensor].copy()
     if isinstance(init, Fill):
@@ -151,8 +165,9 @@ def _run(
                 continue
             result = apply(scalar, [values[o] for o in scalar.operands])
             if result is None:
-                raise OracleError(f"oracle: expected a known scalar op, but got {scalar.name}; "
-                                  "skip the check")
+                raise OracleError(
+                    f"oracle: expected a known scalar op, but got {scalar.name}; skip the check"
+                )
             values.append(result)
     return [values[y] for y in op.body.yields]
 
@@ -184,8 +199,10 @@ def _contract(op: Structured, operands: list[Array], accumulator: Array) -> Arra
     place = {d: i for i, d in enumerate((*batch, *m, *n))}
     unread = [d for d in (*batch, *m, *n) if d not in order]
     if unread:
-        raise OracleError("oracle: expected every parallel loop in the result, but "
-                          f"{unread} are not; skip the check")
+        raise OracleError(
+            "oracle: expected every parallel loop in the result, but "
+            f"{unread} are not; skip the check"
+        )
     aligned = product.transpose([place[d] for d in order]).reshape(accumulator.shape)
     return cast(Array, (accumulator.astype(wide) + aligned).astype(accumulator.dtype))
 
@@ -193,11 +210,10 @@ def _contract(op: Structured, operands: list[Array], accumulator: Array) -> Arra
 def _matrix(
     view: Array, batch: list[int], rows: list[int], columns: list[int], domain: tuple[int, ...]
 ) -> Array:
-    shape = [int(np.prod([domain[d] for d in group], dtype=np.int64))
-             for group in (batch, rows, columns)]
+    shape = [
+        int(np.prod([domain[d] for d in group], dtype=np.int64)) for group in (batch, rows, columns)
+    ]
     used = (*batch, *rows, *columns)
     kept = view[tuple(slice(None) if d in used else 0 for d in range(len(domain)))]
     place = {d: i for i, d in enumerate(sorted(used))}
     return kept.transpose([place[d] for d in used]).reshape(shape)
-
-

@@ -28,7 +28,7 @@ def _divide_int(a: Array, b: Array) -> Array:
 
 
 def _unsigned(a: Array) -> Array:
-    return a if a.dtype == np.bool_ else a.view(np.dtype(f"u{a.dtype.str[1:]}"))
+    return a if a.dtype == np.bool_ else a.view(np.dtype(f"u{a.dtype.name}"))
 
 
 def _signed(a: Array) -> Array:
@@ -37,52 +37,99 @@ def _signed(a: Array) -> Array:
 
 
 BINARY: dict[str, Binary] = {
-    "arith.addf": np.add, "arith.addi": np.add,
-    "arith.subf": np.subtract, "arith.subi": np.subtract,
-    "arith.mulf": np.multiply, "arith.muli": np.multiply,
-    "arith.divf": np.divide, "arith.divsi": _divide_int,
-    "arith.remf": np.fmod, "arith.remsi": np.fmod,
-    "arith.maximumf": np.maximum, "arith.minimumf": np.minimum,
-    "arith.maxnumf": np.fmax, "arith.minnumf": np.fmin,
-    "arith.maxsi": np.maximum, "arith.minsi": np.minimum,
-    "arith.andi": np.bitwise_and, "arith.ori": np.bitwise_or, "arith.xori": np.bitwise_xor,
-    "arith.shli": np.left_shift, "arith.shrsi": np.right_shift,
-    "math.powf": np.power, "math.atan2": np.arctan2, "math.copysign": np.copysign,
+    "arith.addf": np.add,
+    "arith.addi": np.add,
+    "arith.subf": np.subtract,
+    "arith.subi": np.subtract,
+    "arith.mulf": np.multiply,
+    "arith.muli": np.multiply,
+    "arith.divf": np.divide,
+    "arith.divsi": _divide_int,
+    "arith.remf": np.fmod,
+    "arith.remsi": np.fmod,
+    "arith.maximumf": np.maximum,
+    "arith.minimumf": np.minimum,
+    "arith.maxnumf": np.fmax,
+    "arith.minnumf": np.fmin,
+    "arith.maxsi": np.maximum,
+    "arith.minsi": np.minimum,
+    "arith.andi": np.bitwise_and,
+    "arith.ori": np.bitwise_or,
+    "arith.xori": np.bitwise_xor,
+    "arith.shli": np.left_shift,
+    "arith.shrsi": np.right_shift,
+    "math.powf": np.power,
+    "math.atan2": np.arctan2,
+    "math.copysign": np.copysign,
 }
 UNARY: dict[str, Unary] = {
-    "arith.negf": np.negative, "math.absf": np.abs, "math.absi": np.abs,
-    "math.exp": np.exp, "math.exp2": np.exp2, "math.expm1": np.expm1,
-    "math.log": np.log, "math.log2": np.log2, "math.log10": np.log10, "math.log1p": np.log1p,
-    "math.sqrt": np.sqrt, "math.cbrt": np.cbrt,
+    "arith.negf": np.negative,
+    "math.absf": np.abs,
+    "math.absi": np.abs,
+    "math.exp": np.exp,
+    "math.exp2": np.exp2,
+    "math.expm1": np.expm1,
+    "math.log": np.log,
+    "math.log2": np.log2,
+    "math.log10": np.log10,
+    "math.log1p": np.log1p,
+    "math.sqrt": np.sqrt,
+    "math.cbrt": np.cbrt,
     "math.rsqrt": lambda a: 1 / np.sqrt(a),
-    "math.sin": np.sin, "math.cos": np.cos, "math.tan": np.tan,
-    "math.sinh": np.sinh, "math.cosh": np.cosh, "math.tanh": np.tanh,
-    "math.asin": np.arcsin, "math.acos": np.arccos, "math.atan": np.arctan,
-    "math.ceil": np.ceil, "math.floor": np.floor, "math.trunc": np.trunc,
+    "math.sin": np.sin,
+    "math.cos": np.cos,
+    "math.tan": np.tan,
+    "math.sinh": np.sinh,
+    "math.cosh": np.cosh,
+    "math.tanh": np.tanh,
+    "math.asin": np.arcsin,
+    "math.acos": np.arccos,
+    "math.atan": np.arctan,
+    "math.ceil": np.ceil,
+    "math.floor": np.floor,
+    "math.trunc": np.trunc,
     "math.roundeven": np.rint,
     "math.round": lambda a: np.sign(a) * np.floor(np.abs(a) + 0.5),
-    "math.erf": lambda a: _erf(a),
+    "math.erf": _erf,
 }
 _CASTS: dict[str, Unary] = {
-    "arith.extf": lambda a: a, "arith.truncf": lambda a: a, "arith.extsi": lambda a: a,
-    "arith.trunci": lambda a: a, "arith.sitofp": lambda a: a, "arith.index_cast": lambda a: a,
-    "arith.fptosi": np.trunc, "arith.extui": _unsigned, "arith.uitofp": _unsigned,
+    "arith.extf": lambda a: a,
+    "arith.truncf": lambda a: a,
+    "arith.extsi": lambda a: a,
+    "arith.trunci": lambda a: a,
+    "arith.sitofp": lambda a: a,
+    "arith.index_cast": lambda a: a,
+    "arith.fptosi": np.trunc,
+    "arith.extui": _unsigned,
+    "arith.uitofp": _unsigned,
 }
 # arith.cmpf predicates by number: false, then ordered, ord, then unordered, uno, true
 _CMPF: tuple[Callable[[Array, Array, Array], Array], ...] = (
     lambda a, b, nan: np.zeros_like(nan),
-    lambda a, b, nan: (a == b) & ~nan, lambda a, b, nan: (a > b) & ~nan,
-    lambda a, b, nan: (a >= b) & ~nan, lambda a, b, nan: (a < b) & ~nan,
-    lambda a, b, nan: (a <= b) & ~nan, lambda a, b, nan: (a != b) & ~nan,
+    lambda a, b, nan: (a == b) & ~nan,
+    lambda a, b, nan: (a > b) & ~nan,
+    lambda a, b, nan: (a >= b) & ~nan,
+    lambda a, b, nan: (a < b) & ~nan,
+    lambda a, b, nan: (a <= b) & ~nan,
+    lambda a, b, nan: (a != b) & ~nan,
     lambda a, b, nan: ~nan,
-    lambda a, b, nan: (a == b) | nan, lambda a, b, nan: (a > b) | nan,
-    lambda a, b, nan: (a >= b) | nan, lambda a, b, nan: (a < b) | nan,
-    lambda a, b, nan: (a <= b) | nan, lambda a, b, nan: (a != b) | nan,
+    lambda a, b, nan: (a == b) | nan,
+    lambda a, b, nan: (a > b) | nan,
+    lambda a, b, nan: (a >= b) | nan,
+    lambda a, b, nan: (a < b) | nan,
+    lambda a, b, nan: (a <= b) | nan,
+    lambda a, b, nan: (a != b) | nan,
     lambda a, b, nan: nan,
     lambda a, b, nan: np.ones_like(nan),
 )
-_CMPI: tuple[Binary, ...] = (np.equal, np.not_equal, np.less, np.less_equal, np.greater,
-                             np.greater_equal)
+_CMPI: tuple[Binary, ...] = (
+    np.equal,
+    np.not_equal,
+    np.less,
+    np.less_equal,
+    np.greater,
+    np.greater_equal,
+)
 
 
 def apply(op: ScalarOp, operands: list[Array]) -> Array | None:
@@ -126,11 +173,11 @@ def _apply(op: ScalarOp, operands: list[Array]) -> Array | None:
 
 
 def constant(text: str, element: str) -> Array | None:
-    """The value of a scalar attribute such as ``1.0e-5 : f32``, ``true`` or ``0x7F800000 : f32``."""
+    """The value of a scalar attribute: ``1.0e-5 : f32``, ``true``, ``0x7F800000 : f32``."""
     dtype = numpy_dtype(element)
     if dtype is None:
         return None
-    number = text.split(":")[0].strip()
+    number = text.split(":", maxsplit=1)[0].strip()
     if number in ("true", "false"):
         return np.asarray(number == "true")
     if number.startswith("0x") and element.startswith(("f", "bf")):

@@ -56,11 +56,13 @@ def build_report(outcome: Outcome) -> Report:
         after=_after(outcome),
         solver=_solver(outcome.plans),
         choices=tuple(
-            c for name, plan in zip(outcome.names, outcome.plans, strict=True)
+            c
+            for name, plan in zip(outcome.names, outcome.plans, strict=True)
             for c in _choices(name, plan)
         ),
         conversions=tuple(
-            c for name, plan in zip(outcome.names, outcome.plans, strict=True)
+            c
+            for name, plan in zip(outcome.names, outcome.plans, strict=True)
             for c in _conversions(name, plan)
         ),
         refusals=tuple(
@@ -71,7 +73,8 @@ def build_report(outcome: Outcome) -> Report:
         barriers=tuple(
             RefusalReport(name, op.name, "barrier", op.reason)
             for name, graph in zip(outcome.names, outcome.graphs, strict=True)
-            for op in graph.ops if isinstance(op, Opaque)
+            for op in graph.ops
+            if isinstance(op, Opaque)
         ),
         flag_sets=_flag_sets(outcome.evaluation),
         verification=_verification(outcome.evaluation),
@@ -137,16 +140,21 @@ def _choices(function: str, plan: GraphPlan) -> list[ChoiceReport]:
         cluster = plan.clusters[chosen.cluster]
         others = [c for c in rivals.get(cluster.outputs, []) if c != chosen]
         second = min(others, key=plan.costs.__getitem__, default=None)
-        found.append(ChoiceReport(
-            function, plan.egraph.graph.name_of(cluster.root), form_name(plan, chosen),
-            {
-                f"t{t}": str(layout) for t, layout in chosen.layouts
-                if t in (*cluster.inputs, *cluster.outputs)
-            },
-            plan.costs[chosen],
-            None if second is None else plan.costs[second],
-            None if second is None else form_name(plan, second),
-        ))
+        found.append(
+            ChoiceReport(
+                function,
+                plan.egraph.graph.name_of(cluster.root),
+                form_name(plan, chosen),
+                {
+                    f"t{t}": str(layout)
+                    for t, layout in chosen.layouts
+                    if t in (*cluster.inputs, *cluster.outputs)
+                },
+                plan.costs[chosen],
+                None if second is None else plan.costs[second],
+                None if second is None else form_name(plan, second),
+            )
+        )
     return sorted(found, key=lambda c: -c.cost_ns)
 
 
@@ -167,11 +175,18 @@ def _conversions(function: str, plan: GraphPlan) -> list[ConversionReport]:
         if is_free(plan.egraph.graph, conversion):
             continue
         size = source.size_bytes(kind) + target.size_bytes(kind)
-        found.append(ConversionReport(
-            function, f"t{tensor}: {kind}", conversion_kind(kind.shape, source, target).value,
-            str(source), str(target), size, plan.conversion_costs[conversion],
-            _why(plan, conversion),
-        ))
+        found.append(
+            ConversionReport(
+                function,
+                f"t{tensor}: {kind}",
+                conversion_kind(kind.shape, source, target).value,
+                str(source),
+                str(target),
+                size,
+                plan.conversion_costs[conversion],
+                _why(plan, conversion),
+            )
+        )
     return found
 
 
@@ -181,11 +196,13 @@ def _why(plan: GraphPlan, conversion: Conversion) -> str:
     name = plan.egraph.graph.name_of
     graph = plan.egraph.graph
     makers = [
-        name(plan.clusters[c.cluster].root) for c in plan.choice.candidates
+        name(plan.clusters[c.cluster].root)
+        for c in plan.choice.candidates
         if tensor in plan.clusters[c.cluster].outputs and c.layout_of(tensor) == source
     ]
     takers = [
-        name(plan.clusters[c.cluster].root) for c in plan.choice.candidates
+        name(plan.clusters[c.cluster].root)
+        for c in plan.choice.candidates
         if tensor in plan.clusters[c.cluster].inputs and c.layout_of(tensor) == target
     ]
     if tensor in graph.outputs and target.is_row_major:

@@ -18,8 +18,9 @@ class Census:
     transpose: int
 
     def __add__(self, other: Census) -> Census:
-        return Census(self.pack + other.pack, self.unpack + other.unpack,
-                      self.transpose + other.transpose)
+        return Census(
+            self.pack + other.pack, self.unpack + other.unpack, self.transpose + other.transpose
+        )
 
 
 def count(graph: Graph) -> Census:
@@ -38,7 +39,5 @@ def total(graphs: Iterable[Graph]) -> Census:
 
 
 def _is_identity(op: Structured) -> bool:
-    moving = [
-        [d for form in m for d in form.dims if op.domain[d] != 1] for m in op.maps
-    ]
+    moving = [[d for form in m for d in form.dims if op.domain[d] != 1] for m in op.maps]
     return moving[0] == moving[1]

@@ -39,31 +39,47 @@ def _ms(value: float | None) -> str:
 
 def _summary(report: Report, console: Console) -> None:
     speed = report.speedup
-    best = min((f.measured_ms for f in report.flag_sets
-                if f.measured_ms is not None and f.name != "layoutopt"), default=None)
+    best = min(
+        (
+            f.measured_ms
+            for f in report.flag_sets
+            if f.measured_ms is not None and f.name != "layoutopt"
+        ),
+        default=None,
+    )
     if speed is None or report.after.measured_ms is None:
         predicted = report.before.predicted_ms, report.after.predicted_ms
         text = "planned"
         if predicted[0] and predicted[1]:
             text = f"predicted {predicted[0]:.2f} ms -> {predicted[1]:.2f} ms"
     else:
-        text = (f"{report.before.measured_ms:.1f} ms -> {report.after.measured_ms:.1f} ms: "
-                f"{speed:.2f}x faster than IREE's default")
+        text = (
+            f"{report.before.measured_ms:.1f} ms -> {report.after.measured_ms:.1f} ms: "
+            f"{speed:.2f}x faster than IREE's default"
+        )
         if best is not None:
             text += f", {best / report.after.measured_ms:.2f}x than its best flags"
-    console.print(f"[bold]{escape(report.model)}[/bold] on {report.profile}: {text}",
-                  highlight=False)
+    console.print(
+        f"[bold]{escape(report.model)}[/bold] on {report.profile}: {text}", highlight=False
+    )
     if report.cost_source == "analytic":
-        console.print("[yellow]Costs are estimates from the target's data sheet: nothing was "
-                      "measured on it.[/yellow]", highlight=False)
+        console.print(
+            "[yellow]Costs are estimates from the target's data sheet: nothing was "
+            "measured on it.[/yellow]",
+            highlight=False,
+        )
     if report.flag_sets and report.winner != "layoutopt":
-        console.print(f"[yellow]Nothing beat the original compiled with '{report.winner}': that "
-                      "is what was written.[/yellow]", highlight=False)
+        console.print(
+            f"[yellow]Nothing beat the original compiled with '{report.winner}': that "
+            "is what was written.[/yellow]",
+            highlight=False,
+        )
 
 
 def _sides(report: Report, console: Console) -> None:
-    table = _table("Model", "", "pack", "unpack", "transpose", "dispatches", "predicted ms",
-                   "measured ms")
+    table = _table(
+        "Model", "", "pack", "unpack", "transpose", "dispatches", "predicted ms", "measured ms"
+    )
     for name, side in (("before", report.before), ("after", report.after)):
         table.add_row(name, *_side(side))
     console.print(table)
@@ -71,8 +87,14 @@ def _sides(report: Report, console: Console) -> None:
 
 def _side(side: Side) -> list[str]:
     dispatches = "-" if side.dispatches is None else str(side.dispatches)
-    return [str(side.pack), str(side.unpack), str(side.transpose), dispatches,
-            _ms(side.predicted_ms), _ms(side.measured_ms)]
+    return [
+        str(side.pack),
+        str(side.unpack),
+        str(side.transpose),
+        dispatches,
+        _ms(side.predicted_ms),
+        _ms(side.measured_ms),
+    ]
 
 
 def _flag_sets(report: Report, console: Console) -> None:
@@ -90,8 +112,13 @@ def _conversions(report: Report, console: Console) -> None:
         return
     table = _table("Conversions that stay", "tensor", "kind", "why", "KiB", "us", left=3)
     for row in report.conversions[:_MOST]:
-        table.add_row(row.tensor, row.kind, row.reason, f"{row.size_bytes / 1024:.0f}",
-                      f"{row.cost_ns / 1e3:.1f}")
+        table.add_row(
+            row.tensor,
+            row.kind,
+            row.reason,
+            f"{row.size_bytes / 1024:.0f}",
+            f"{row.cost_ns / 1e3:.1f}",
+        )
     console.print(table)
     _more(len(report.conversions), console)
 
@@ -125,13 +152,19 @@ def _closing(report: Report, console: Console) -> None:
     console.print(
         f"Solver: {s.status}, objective {s.objective_ns / 1e6:.3f} ms, bound "
         f"{s.bound_ns / 1e6:.3f} ms, gap {100 * s.gap:.4f} %, {s.candidates} candidates, "
-        f"{s.seconds:.2f} s ({s.stop_reason})", highlight=False)
+        f"{s.seconds:.2f} s ({s.stop_reason})",
+        highlight=False,
+    )
     v = report.verification
     if v is not None:
         verdict = "passed" if v.passed else "failed"
-        console.print(f"Verification {verdict}: largest relative error {v.max_rel_error:.2g} "
-                      f"(allowed {v.tolerance:g})", highlight=False)
-    console.print("Compile flags: " + " ".join(report.compile_flags), highlight=False,
-                  soft_wrap=True)
+        console.print(
+            f"Verification {verdict}: largest relative error {v.max_rel_error:.2g} "
+            f"(allowed {v.tolerance:g})",
+            highlight=False,
+        )
+    console.print(
+        "Compile flags: " + " ".join(report.compile_flags), highlight=False, soft_wrap=True
+    )
     stages = ", ".join(f"{k} {v:.1f} s" for k, v in report.seconds.items())
     console.print(f"Time: {stages}", highlight=False)

@@ -19,8 +19,9 @@ class BarrierLayouts:
         """Row-major all round."""
         if layout.is_row_major:
             return {t: row_major(len(types[t].shape)) for t in (*op.inputs, *op.outputs)}
-        return Refusal("expected row-major at an op that the graph cannot see through, "
-                       f"but got {layout}")
+        return Refusal(
+            f"expected row-major at an op that the graph cannot see through, but got {layout}"
+        )
 
     def relayout(self, op: Op, layouts: Assignment, physical: Physical) -> Refusal | None:
         """An opaque op is never moved."""

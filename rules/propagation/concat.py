@@ -27,10 +27,13 @@ class ConcatLayouts:
         refusal = _refusal(op, layout, physical.types)
         if refusal:
             return refusal
-        physical.builder.add(Concat(
-            tuple(physical.tensor(t, layout) for t in op.sources),
-            physical.tensor(op.result, layout), layout.outer_dims_perm.index(op.axis),
-        ))
+        physical.builder.add(
+            Concat(
+                tuple(physical.tensor(t, layout) for t in op.sources),
+                physical.tensor(op.result, layout),
+                layout.outer_dims_perm.index(op.axis),
+            )
+        )
         return None
 
 
@@ -39,5 +42,6 @@ def _refusal(op: Concat, layout: Layout, types: tuple[TensorType, ...]) -> Refus
     sizes = [types[t].shape[op.axis] for t in op.sources]
     if all(size % tile == 0 for size in sizes):
         return None
-    return Refusal(f"expected pieces of whole tiles of {tile} along dim {op.axis}, "
-                   f"but got sizes {sizes}")
+    return Refusal(
+        f"expected pieces of whole tiles of {tile} along dim {op.axis}, but got sizes {sizes}"
+    )

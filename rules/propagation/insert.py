@@ -30,11 +30,15 @@ class InsertLayouts:
         if refusal:
             return refusal
         strides = tuple(op.strides[d] for d in layout.outer_dims_perm)
-        physical.builder.add(Insert(
-            physical.tensor(op.source, layout), physical.tensor(op.destination, layout),
-            physical.tensor(op.result, layout), in_tiles(op.offsets, layout, 0),
-            (*strides, *(1 for _ in layout.inner_tiles)),
-        ))
+        physical.builder.add(
+            Insert(
+                physical.tensor(op.source, layout),
+                physical.tensor(op.destination, layout),
+                physical.tensor(op.result, layout),
+                in_tiles(op.offsets, layout, 0),
+                (*strides, *(1 for _ in layout.inner_tiles)),
+            )
+        )
         return None
 
 
@@ -45,5 +49,7 @@ def _refusal(op: Insert, layout: Layout, types: tuple[TensorType, ...]) -> Refus
     if dim is None and not strided:
         return None
     at = strided[0] if dim is None else dim
-    return Refusal(f"expected an insert of whole tiles of {layout.tile_of(at)} along dim {at}, "
-                   f"but got offset {op.offsets[at]} size {source[at]} stride {op.strides[at]}")
+    return Refusal(
+        f"expected an insert of whole tiles of {layout.tile_of(at)} along dim {at}, "
+        f"but got offset {op.offsets[at]} size {source[at]} stride {op.strides[at]}"
+    )

@@ -28,10 +28,15 @@ class PadLayouts:
         refusal = _refusal(op, layout, physical.types)
         if refusal:
             return refusal
-        physical.builder.add(Pad(
-            physical.tensor(op.source, layout), physical.tensor(op.result, layout),
-            in_tiles(op.low, layout, 0), in_tiles(op.high, layout, 0), op.value,
-        ))
+        physical.builder.add(
+            Pad(
+                physical.tensor(op.source, layout),
+                physical.tensor(op.result, layout),
+                in_tiles(op.low, layout, 0),
+                in_tiles(op.high, layout, 0),
+                op.value,
+            )
+        )
         return None
 
 
@@ -39,5 +44,7 @@ def _refusal(op: Pad, layout: Layout, types: tuple[TensorType, ...]) -> Refusal 
     dim = ragged(layout, types[op.source].shape, op.low, op.high)
     if dim is None:
         return None
-    return Refusal(f"expected padding by whole tiles of {layout.tile_of(dim)} along dim {dim}, "
-                   f"but got low {op.low[dim]} high {op.high[dim]}")
+    return Refusal(
+        f"expected padding by whole tiles of {layout.tile_of(dim)} along dim {dim}, "
+        f"but got low {op.low[dim]} high {op.high[dim]}"
+    )

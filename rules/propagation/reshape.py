@@ -29,8 +29,10 @@ class ReshapeLayouts:
             return Refusal(f"expected a layout without padding, but got {layout}")
         found = layout_of_runs(there, memory_runs(here, layout))
         if found is None:
-            return Refusal(f"expected a layout of {types[other]} with the memory of "
-                           f"{types[tensor]} in {layout}, but there is none")
+            return Refusal(
+                f"expected a layout of {types[other]} with the memory of "
+                f"{types[tensor]} in {layout}, but there is none"
+            )
         return {tensor: layout, other: found}
 
     def relayout(self, op: Reshape, layouts: Assignment, physical: Physical) -> Refusal | None:
@@ -38,8 +40,9 @@ class ReshapeLayouts:
         source, result = layouts[op.source], layouts[op.result]
         shapes = physical.types[op.source].shape, physical.types[op.result].shape
         if source.pads(shapes[0]) or result.pads(shapes[1]):
-            return Refusal("expected layouts without padding around a reshape, but got "
-                           f"{source} and {result}")
+            return Refusal(
+                f"expected layouts without padding around a reshape, but got {source} and {result}"
+            )
         if memory_runs(shapes[0], source) != memory_runs(shapes[1], result):
             return Refusal(f"expected one memory order, but {source} and {result} differ")
         physical.builder.add(

@@ -29,10 +29,14 @@ class SliceLayouts:
         if refusal:
             return refusal
         strides = tuple(op.strides[d] for d in layout.outer_dims_perm)
-        physical.builder.add(Slice(
-            physical.tensor(op.source, layout), physical.tensor(op.result, layout),
-            in_tiles(op.offsets, layout, 0), (*strides, *(1 for _ in layout.inner_tiles)),
-        ))
+        physical.builder.add(
+            Slice(
+                physical.tensor(op.source, layout),
+                physical.tensor(op.result, layout),
+                in_tiles(op.offsets, layout, 0),
+                (*strides, *(1 for _ in layout.inner_tiles)),
+            )
+        )
         return None
 
 
@@ -43,5 +47,7 @@ def _refusal(op: Slice, layout: Layout, types: tuple[TensorType, ...]) -> Refusa
     if dim is None and not strided:
         return None
     at = strided[0] if dim is None else dim
-    return Refusal(f"expected a slice of whole tiles of {layout.tile_of(at)} along dim {at}, but "
-                   f"got offset {op.offsets[at]} size {shapes[1][at]} stride {op.strides[at]}")
+    return Refusal(
+        f"expected a slice of whole tiles of {layout.tile_of(at)} along dim {at}, but "
+        f"got offset {op.offsets[at]} size {shapes[1][at]} stride {op.strides[at]}"
+    )

@@ -32,8 +32,11 @@ class StructuredLayouts:
     ) -> Assignment | Refusal:
         """Order every operand as ``layout`` orders the iteration dims; tiles go along."""
         tensors = (*op.sources, *op.results)
-        at = {i.tensor: r for i, r in zip(op.inits, op.results, strict=True)
-              if isinstance(i, FromTensor)}
+        at = {
+            i.tensor: r
+            for i, r in zip(op.inits, op.results, strict=True)
+            if isinstance(i, FromTensor)
+        }
         given = op.maps[tensors.index(tensor if tensor in tensors else at[tensor])]
         rank: dict[int, int] = {}
         for d in layout.outer_dims_perm:
@@ -43,8 +46,9 @@ class StructuredLayouts:
         for d, tile in zip(layout.inner_dims_pos, layout.inner_tiles, strict=True):
             loop_dim = given[d].plain_dim
             if loop_dim is None:
-                return Refusal(f"expected a tiled dim to be one plain loop, but dim {d} is "
-                               f"'{given[d]}'")
+                return Refusal(
+                    f"expected a tiled dim to be one plain loop, but dim {d} is '{given[d]}'"
+                )
             tiles.append((loop_dim, tile))
         found: dict[int, Layout] = {tensor: layout}
         for other, index_map in zip(tensors, op.maps, strict=True):
@@ -92,7 +96,9 @@ class StructuredLayouts:
 
 
 def _ordered(
-    index_map: IndexMap, rank: dict[int, int], tiles: list[tuple[int, int]],
+    index_map: IndexMap,
+    rank: dict[int, int],
+    tiles: list[tuple[int, int]],
     shape: tuple[int, ...],
 ) -> Layout:
     """Dims sorted by the loops they belong to; loops that are not ranked keep their place."""
@@ -119,11 +125,13 @@ def _loops(
         for d, size in zip(layout.inner_dims_pos, layout.inner_tiles, strict=True):
             loop = index_map[d].plain_dim
             if loop is None:
-                return Refusal(f"expected a tiled dim to be one plain loop, but dim {d} is "
-                               f"'{index_map[d]}'")
+                return Refusal(
+                    f"expected a tiled dim to be one plain loop, but dim {d} is '{index_map[d]}'"
+                )
             if tile.setdefault(loop, size) != size:
-                return Refusal(f"expected one tile for loop d{loop}, but got {tile[loop]} "
-                               f"and {size}")
+                return Refusal(
+                    f"expected one tile for loop d{loop}, but got {tile[loop]} and {size}"
+                )
     for loop, size in tile.items():
         if op.domain[loop] % size:
             return Refusal(f"expected a tile that divides {op.domain[loop]}, but got {size}")
@@ -135,7 +143,10 @@ def _loops(
 
 
 def _relaid_map(
-    index_map: IndexMap, layout: Layout, tile: dict[int, int], outer: dict[int, int],
+    index_map: IndexMap,
+    layout: Layout,
+    tile: dict[int, int],
+    outer: dict[int, int],
     inner: dict[int, int],
 ) -> IndexMap:
     def whole(form: Affine) -> Affine:
@@ -150,8 +161,9 @@ def _relaid_map(
     for d in layout.outer_dims_perm:
         loop = index_map[d].plain_dim
         tiled = d in layout.inner_dims_pos and loop is not None
-        forms.append(plain_map([outer[loop]])[0] if tiled and loop is not None
-                     else whole(index_map[d]))
+        forms.append(
+            plain_map([outer[loop]])[0] if tiled and loop is not None else whole(index_map[d])
+        )
     for d in layout.inner_dims_pos:
         loop = index_map[d].plain_dim
         assert loop is not None

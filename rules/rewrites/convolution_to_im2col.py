@@ -35,9 +35,12 @@ class ConvolutionToIm2col:
     normal_form = False
     examples = (
         Example(convolution_example(filter_size=3, stride=2), 0),
-        Example(depthwise_example(), 0,
-                refusal="expected output channels of their own to share each window, but every "
-                        "channel has its own filter"),
+        Example(
+            depthwise_example(),
+            0,
+            refusal="expected output channels of their own to share each window, but every "
+            "channel has its own filter",
+        ),
     )
 
     def match(self, graph: Graph, op: int) -> Unfolding | None:
@@ -60,8 +63,10 @@ class ConvolutionToIm2col:
         own = [f.dims[0] for f in op.source_maps[1] if f.dims[0] not in read]
         if own:
             return None
-        return Refusal("expected output channels of their own to share each window, but every "
-                       "channel has its own filter")
+        return Refusal(
+            "expected output channels of their own to share each window, but every "
+            "channel has its own filter"
+        )
 
     def rewrite(self, graph: Graph, match: Unfolding) -> Expression:
         """Copy the windows, then contract."""
@@ -72,10 +77,15 @@ class ConvolutionToIm2col:
         column = len(graph.types)
         read: IndexMap = tuple(f.renamed(number) for f in op.source_maps[0])
         copy = Structured(
-            (op.sources[0],), (Uninitialized(),), (column,), sizes,
-            (IteratorType.PARALLEL,) * len(sizes), (read, identity_map(len(sizes))),
+            (op.sources[0],),
+            (Uninitialized(),),
+            (column,),
+            sizes,
+            (IteratorType.PARALLEL,) * len(sizes),
+            (read, identity_map(len(sizes))),
             copy_body(element),
         )
-        contraction = replace(op, sources=(column, op.sources[1]),
-                              maps=(plain_map(match.loops), *op.maps[1:]))
+        contraction = replace(
+            op, sources=(column, op.sources[1]), maps=(plain_map(match.loops), *op.maps[1:])
+        )
         return Expression((TensorType(sizes, element),), (copy, contraction))

@@ -10,8 +10,14 @@ _P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION
 
 
 def convolution_example(
-    filter_size: int, stride: int, dilation: int = 1, batch: int = 2, channels: int = 3,
-    filters: int = 4, image: int = 4, margin: int = 0,
+    filter_size: int,
+    stride: int,
+    dilation: int = 1,
+    batch: int = 2,
+    channels: int = 3,
+    filters: int = 4,
+    image: int = 4,
+    margin: int = 0,
 ) -> Graph:
     """``conv_2d_nchw_fchw`` of x (tensor 0) and w (tensor 1) into y (tensor 2).
 
@@ -23,18 +29,23 @@ def convolution_example(
     w = builder.tensor((filters, channels, filter_size, filter_size), "f32")
     y = builder.tensor((batch, filters, image, image), "f32")
     windows = tuple(affine([(i, stride), (k, dilation)]) for i, k in ((2, 5), (3, 6)))
-    builder.add(Structured(
-        (x, w), (Fill("0.0 : f32"),), (y,),
-        (batch, filters, image, image, channels, filter_size, filter_size),
-        (_P, _P, _P, _P, _R, _R, _R),
-        ((dim(0), dim(4), *windows), plain_map((1, 4, 5, 6)), plain_map((0, 1, 2, 3))),
-        contraction_body("f32", "f32", "f32"),
-    ))
+    builder.add(
+        Structured(
+            (x, w),
+            (Fill("0.0 : f32"),),
+            (y,),
+            (batch, filters, image, image, channels, filter_size, filter_size),
+            (_P, _P, _P, _P, _R, _R, _R),
+            ((dim(0), dim(4), *windows), plain_map((1, 4, 5, 6)), plain_map((0, 1, 2, 3))),
+            contraction_body("f32", "f32", "f32"),
+        )
+    )
     return builder.build((x, w), (y,))
 
 
-def depthwise_example(filter_size: int = 3, stride: int = 1, channels: int = 4,
-                      image: int = 4) -> Graph:
+def depthwise_example(
+    filter_size: int = 3, stride: int = 1, channels: int = 4, image: int = 4
+) -> Graph:
     """``depthwise_conv_2d_nchw_chw`` of x (tensor 0) and w (tensor 1) into y (tensor 2)."""
     reach = (image - 1) * stride + filter_size
     builder = GraphBuilder()
@@ -42,10 +53,15 @@ def depthwise_example(filter_size: int = 3, stride: int = 1, channels: int = 4,
     w = builder.tensor((channels, filter_size, filter_size), "f32")
     y = builder.tensor((1, channels, image, image), "f32")
     windows = tuple(affine([(i, stride), (k, 1)]) for i, k in ((2, 4), (3, 5)))
-    builder.add(Structured(
-        (x, w), (Fill("0.0 : f32"),), (y,),
-        (1, channels, image, image, filter_size, filter_size), (_P, _P, _P, _P, _R, _R),
-        ((dim(0), dim(1), *windows), plain_map((1, 4, 5)), plain_map((0, 1, 2, 3))),
-        contraction_body("f32", "f32", "f32"),
-    ))
+    builder.add(
+        Structured(
+            (x, w),
+            (Fill("0.0 : f32"),),
+            (y,),
+            (1, channels, image, image, filter_size, filter_size),
+            (_P, _P, _P, _P, _R, _R),
+            ((dim(0), dim(1), *windows), plain_map((1, 4, 5)), plain_map((0, 1, 2, 3))),
+            contraction_body("f32", "f32", "f32"),
+        )
+    )
     return builder.build((x, w), (y,))

@@ -26,9 +26,12 @@ class PatchConvolutionToContraction:
     normal_form = False
     examples = (
         Example(convolution_example(filter_size=2, stride=2), 0),
-        Example(convolution_example(filter_size=3, stride=2), 0,
-                refusal="expected filter = stride without dilation, but got filter 3 stride 2 "
-                        "dilation 1"),
+        Example(
+            convolution_example(filter_size=3, stride=2),
+            0,
+            refusal="expected filter = stride without dilation, but got filter 3 stride 2 "
+            "dilation 1",
+        ),
     )
 
     def match(self, graph: Graph, op: int) -> Convolution | None:
@@ -41,8 +44,10 @@ class PatchConvolutionToContraction:
         for w in match.windows:
             size = match.filter_size(w)
             if w.stride != size or (w.dilation != 1 and size != 1):
-                return Refusal("expected filter = stride without dilation, but got filter "
-                               f"{size} stride {w.stride} dilation {w.dilation}")
+                return Refusal(
+                    "expected filter = stride without dilation, but got filter "
+                    f"{size} stride {w.stride} dilation {w.dilation}"
+                )
         return None
 
     def rewrite(self, graph: Graph, match: Convolution) -> Expression:
@@ -70,6 +75,11 @@ class PatchConvolutionToContraction:
         types.append(TensorType(tuple(split), element))
         ops.append(Reshape(image, patches))
         forms = {w.axis: plain_map((w.image, w.filter)) for w in match.windows}
-        ops.append(replace(match.op, sources=(patches, match.op.sources[1]),
-                           maps=(read_instead(match, forms), *match.op.maps[1:])))
+        ops.append(
+            replace(
+                match.op,
+                sources=(patches, match.op.sources[1]),
+                maps=(read_instead(match, forms), *match.op.maps[1:]),
+            )
+        )
         return Expression(tuple(types), tuple(ops))

@@ -34,7 +34,8 @@ class UnitFilterToContraction:
         Example(
             convolution_example(filter_size=1, stride=1, margin=1),
             0,
-            refusal="expected an image that is read whole, but 4 of 5 elements are read along dim 2",
+            refusal="expected an image that is read whole, but only 4 of 5 elements are, "
+            "along dim 2",
         ),
     )
 
@@ -51,8 +52,8 @@ class UnitFilterToContraction:
         for w in match.windows:
             if match.image_size(w) != w.axis_size:
                 return Refusal(
-                    f"expected an image that is read whole, but {match.image_size(w)} of "
-                    f"{w.axis_size} elements are read along dim {w.axis}"
+                    f"expected an image that is read whole, but only {match.image_size(w)} of "
+                    f"{w.axis_size} elements are, along dim {w.axis}"
                 )
         return None
 

@@ -77,9 +77,7 @@ def test_canonical_names_each_memory_order_once(
 
 
 @given(st.data(), shapes())
-def test_canonical_leaves_padded_layouts_alone(
-    data: st.DataObject, shape: tuple[int, ...]
-) -> None:
+def test_canonical_leaves_padded_layouts_alone(data: st.DataObject, shape: tuple[int, ...]) -> None:
     layout = data.draw(layouts(shape, dividing=False))
     named = canonical(shape, layout)
     assert named == layout or not layout.pads(shape)
@@ -129,12 +127,12 @@ def reshapes(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[int, ...]:
     factors = [f for n in shape for f in {1: [], 4: [2, 2], 6: [2, 3], 8: [2, 4]}.get(n, [n])]
     grouped: list[int] = []
     for factor in factors:
-        if grouped and draw(st.booleans()):
+        if draw(st.booleans()) and grouped:
             grouped[-1] *= factor
         else:
             grouped.append(factor)
-    for place in draw(st.lists(st.integers(0, len(grouped)), max_size=2)):
-        grouped.insert(place, 1)
+    for _ in range(draw(st.integers(0, 2))):
+        grouped.insert(draw(st.integers(0, len(grouped))), 1)
     return tuple(grouped)
 
 

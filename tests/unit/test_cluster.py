@@ -63,11 +63,7 @@ def test_residual_add_joins_the_later_matmul() -> None:
 
 
 def test_gelu_reads_its_matmul_twice() -> None:
-    body = (
-        matmul("%a")
-        + mapped("%b", "math.erf", "%a")
-        + mapped("%r", "arith.mulf", "%a", "%b")
-    )
+    body = matmul("%a") + mapped("%b", "math.erf", "%a") + mapped("%r", "arith.mulf", "%a", "%b")
     assert clusters_of(body) == [["contraction", "elementwise", "elementwise"]]
 
 
@@ -79,7 +75,9 @@ def test_a_matmul_that_another_matmul_reads_keeps_its_result() -> None:
         + mapped("%r", "arith.addf", "%b", "%c")
     )
     assert clusters_of(body) == [
-        ["contraction"], ["elementwise"], ["contraction", "elementwise"],
+        ["contraction"],
+        ["elementwise"],
+        ["contraction", "elementwise"],
     ]
 
 

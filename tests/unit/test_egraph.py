@@ -43,7 +43,5 @@ def test_new_ops_carry_the_name_of_their_origin() -> None:
 
 def test_what_constants_compute_is_left_alone() -> None:
     graph = convolution_example(filter_size=1, stride=1)
-    folded = Graph(
-        graph.types, (Constant(0), Constant(1), *graph.ops), (), graph.outputs
-    )
+    folded = Graph(graph.types, (Constant(0), Constant(1), *graph.ops), (), graph.outputs)
     assert len(saturate(folded).graph.ops) == 3

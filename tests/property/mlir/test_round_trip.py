@@ -16,7 +16,8 @@ from layoutopt.rules.rule import Physical, Refusal
 from layoutopt.simplify import simplified
 from tests.parsing import through_text, verified
 from tests.property.layouts import layouts, small_integers
-from tests.property.rules.ops import MOVES, STRUCTURED, copies, matmuls, reshapes
+from tests.property.rules.moves import MOVES, reshapes
+from tests.property.rules.ops import STRUCTURED, copies, matmuls
 
 
 def assert_same(one: Graph, other: Graph) -> None:
@@ -31,7 +32,7 @@ def assert_same(one: Graph, other: Graph) -> None:
 
 @pytest.mark.parametrize("kind", STRUCTURED | MOVES)
 @given(data=st.data())
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_text_and_back(kind: str, data: st.DataObject) -> None:
     graph = data.draw((STRUCTURED | MOVES)[kind]())
     again = through_text(graph)
@@ -43,10 +44,8 @@ def test_text_and_back(kind: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("kind", STRUCTURED | MOVES)
 @given(data=st.data(), collapsed=st.booleans())
-@settings(max_examples=30)
-def test_ops_over_memory_forms_are_mlir(
-    kind: str, data: st.DataObject, collapsed: bool
-) -> None:
+@settings(max_examples=15)
+def test_ops_over_memory_forms_are_mlir(kind: str, data: st.DataObject, collapsed: bool) -> None:
     graph = data.draw((STRUCTURED | MOVES)[kind]())
     (op,) = graph.ops
     tensor = data.draw(st.sampled_from([*op.inputs, *op.outputs]))
@@ -95,4 +94,3 @@ def test_reshape_steps_are_collapses_and_expands(graph: Graph) -> None:
 def test_boundaries_that_cross_meet_in_one_dim() -> None:
     assert reshape_steps((4, 6), (6, 4)) == [(24,), (6, 4)]
     assert reshape_steps((2, 12), (6, 4)) == [(2, 3, 4), (6, 4)]
-

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from hypothesis import strategies as st
 
 from layoutopt.affine import Affine, IndexMap, affine, identity_map, plain_map
 from layoutopt.graph import (
-    Concat,
     Fill,
     FromTensor,
     Graph,
     GraphBuilder,
     Init,
-    Insert,
     IteratorType,
-    Pad,
-    Reshape,
-    Slice,
     Structured,
     Uninitialized,
 )
@@ -32,7 +26,11 @@ P, R = IteratorType.PARALLEL, IteratorType.REDUCTION
 
 
 def structured(
-    draw: st.DrawFn, domain: tuple[int, ...], maps: tuple[IndexMap, ...], body: Body, results: int,
+    draw: st.DrawFn,
+    domain: tuple[int, ...],
+    maps: tuple[IndexMap, ...],
+    body: Body,
+    results: int,
     margin: int = 0,
 ) -> Graph:
     """A graph of one structured op over operands of just the size that the maps read.
@@ -51,8 +49,10 @@ def structured(
     for tensor in made:
         kind = builder.types[tensor]
         choice = draw(st.sampled_from(["fill", "tensor"]))
-        if not body.used(body.arguments.index(kind.element)) and results == 1 and not body.used(
-            len(sources)
+        if (
+            not body.used(body.arguments.index(kind.element))
+            and results == 1
+            and not body.used(len(sources))
         ):
             inits.append(Uninitialized())
         elif choice == "fill":
@@ -65,8 +65,13 @@ def structured(
     written = {d for m in maps[-results:] for form in m for d in form.dims}
     builder.add(
         Structured(
-            tuple(sources), tuple(inits), tuple(made), domain,
-            tuple(P if d in written else R for d in range(len(domain))), maps, body,
+            tuple(sources),
+            tuple(inits),
+            tuple(made),
+            domain,
+            tuple(P if d in written else R for d in range(len(domain))),
+            maps,
+            body,
         )
     )
     return builder.build(inputs, made)
@@ -181,13 +186,13 @@ def argmaxes(draw: st.DrawFn) -> Graph:
 
 
 @st.composite
-def last_ones(draw: st.DrawFn) -> Graph:
-    """A reduction that keeps the last element it sees: it depends on the order of its loops."""
+def alternating(draw: st.DrawFn) -> Graph:
+    """``out = in - out``: a reduction that depends on the order of its loops."""
     rank = draw(st.integers(1, 3))
     domain = tuple(draw(SIZES) for _ in range(rank))
     kept = [d for d in range(rank) if draw(st.booleans())]
     source = plain_map(draw(st.permutations(range(rank))))
-    body = Body(("f32", "f32"), (), (0,))
+    body = Body(("f32", "f32"), (ScalarOp("arith.subf", (0, 1), "f32"),), (2,))
     return structured(draw, domain, (source, plain_map(kept)), body, 1)
 
 
@@ -226,8 +231,12 @@ def convolutions(
     kind = draw(st.sampled_from(["dense", "grouped", "depthwise", "multiplier"]))
     small = st.integers(1, 3)
     names = ["n", *(f"o{i}" for i in range(spatial)), *(f"k{i}" for i in range(spatial))]
-    names += {"dense": ["f", "c"], "grouped": ["g", "f", "c"], "depthwise": ["g"],
-              "multiplier": ["g", "m"]}[kind]
+    names += {
+        "dense": ["f", "c"],
+        "grouped": ["g", "f", "c"],
+        "depthwise": ["g"],
+        "multiplier": ["g", "m"],
+    }[kind]
     loop = {name: d for d, name in enumerate(names)}
     sizes = {name: draw(small) for name in names}
     if filters is not None:
@@ -239,9 +248,7 @@ def convolutions(
     inside = [loop[f"k{i}"] for i in range(spatial)]
     steps = windows(draw, image, inside)
     if draw(st.booleans()):  # windows that tile the image
-        steps = [
-            affine([(i, sizes[names[k]]), (k, 1)]) for i, k in zip(image, inside, strict=True)
-        ]
+        steps = [affine([(i, sizes[names[k]]), (k, 1)]) for i, k in zip(image, inside, strict=True)]
     plain = {x: plain_map([d])[0] for x, d in loop.items()}
     read = [plain[x] for x in ("n", "g", "c") if x in plain] + steps
     weights = [plain[x] for x in names if x[0] in "gfckm"]
@@ -252,90 +259,13 @@ def convolutions(
     return structured(draw, domain, maps, body, 1, draw(st.integers(0, 2)))
 
 
-def _shape(draw: st.DrawFn, least: int = 1) -> tuple[int, ...]:
-    return tuple(draw(st.lists(st.sampled_from([1, 2, 4, 6]), min_size=least, max_size=4)))
-
-
-@st.composite
-def pads(draw: st.DrawFn) -> Graph:
-    shape = _shape(draw)
-    amounts = st.sampled_from([0, 0, 1, 2, 4])
-    low, high = (tuple(draw(amounts) for _ in shape) for _ in range(2))
-    builder = GraphBuilder()
-    x = builder.tensor(shape, "f32")
-    y = builder.tensor([a + n + b for a, n, b in zip(low, shape, high, strict=True)], "f32")
-    builder.add(Pad(x, y, low, high, "7.0 : f32"))
-    return builder.build((x,), (y,))
-
-
-def _ranges(
-    draw: st.DrawFn, shape: tuple[int, ...]
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    offsets, sizes, strides = [], [], []
-    for n in shape:
-        stride = draw(st.sampled_from([1, 1, 2, 3]))
-        offset = draw(st.sampled_from([0, n // 2, n - 1]))
-        offsets.append(offset)
-        strides.append(stride)
-        sizes.append(draw(st.integers(1, -(-(n - offset) // stride))))
-    return tuple(offsets), tuple(sizes), tuple(strides)
-
-
-@st.composite
-def slices(draw: st.DrawFn) -> Graph:
-    shape = _shape(draw)
-    offsets, sizes, strides = _ranges(draw, shape)
-    builder = GraphBuilder()
-    x, y = builder.tensor(shape, "f32"), builder.tensor(sizes, "f32")
-    builder.add(Slice(x, y, offsets, strides))
-    return builder.build((x,), (y,))
-
-
-@st.composite
-def inserts(draw: st.DrawFn) -> Graph:
-    shape = _shape(draw)
-    offsets, sizes, strides = _ranges(draw, shape)
-    builder = GraphBuilder()
-    x, into, y = (builder.tensor(s, "f32") for s in (sizes, shape, shape))
-    builder.add(Insert(x, into, y, offsets, strides))
-    return builder.build((x, into), (y,))
-
-
-@st.composite
-def concats(draw: st.DrawFn) -> Graph:
-    shape = _shape(draw)
-    axis = draw(st.integers(0, len(shape) - 1))
-    builder = GraphBuilder()
-    pieces = [
-        builder.tensor((*shape[:axis], draw(st.sampled_from([1, 2, 4])), *shape[axis + 1 :]), "i8")
-        for _ in range(draw(st.integers(1, 3)))
-    ]
-    total = sum(builder.types[t].shape[axis] for t in pieces)
-    y = builder.tensor((*shape[:axis], total, *shape[axis + 1 :]), "i8")
-    builder.add(Concat(tuple(pieces), y, axis))
-    return builder.build(pieces, (y,))
-
-
-@st.composite
-def reshapes(draw: st.DrawFn) -> Graph:
-    shape = _shape(draw, 0)
-    pieces = [f for n in shape for f in {1: [], 4: [2, 2], 6: [2, 3]}.get(n, [n])]
-    while len(pieces) > 1 and draw(st.booleans()):
-        at = draw(st.integers(0, len(pieces) - 2))
-        pieces[at : at + 2] = [pieces[at] * pieces[at + 1]]
-    for _ in range(draw(st.integers(0, 2))):
-        pieces.insert(draw(st.integers(0, len(pieces))), 1)
-    assert math.prod(pieces) == math.prod(shape)
-    builder = GraphBuilder()
-    x, y = builder.tensor(shape, "f32"), builder.tensor(pieces, "f32")
-    builder.add(Reshape(x, y))
-    return builder.build((x,), (y,))
-
-
 STRUCTURED: dict[str, Callable[[], st.SearchStrategy[Graph]]] = {
-    "matmul": matmuls, "elementwise": elementwise, "copy": copies, "reduction": reductions,
-    "argmax": argmaxes, "last": last_ones, "pooling": poolings, "convolution": convolutions,
-}
-MOVES: dict[str, Callable[[], st.SearchStrategy[Graph]]] = {
-    "pad": pads, "slice": slices, "insert": inserts, "concat": concats, "reshape": reshapes,
+    "matmul": matmuls,
+    "elementwise": elementwise,
+    "copy": copies,
+    "reduction": reductions,
+    "argmax": argmaxes,
+    "alternating": alternating,
+    "pooling": poolings,
+    "convolution": convolutions,
 }

@@ -13,7 +13,8 @@ from layoutopt.oracle import evaluate
 from layoutopt.rules.propagation import propagate, relayout
 from layoutopt.rules.rule import Assignment, Physical, Refusal
 from tests.property.layouts import divisors, layouts, small_integers
-from tests.property.rules.ops import MOVES, STRUCTURED
+from tests.property.rules.moves import MOVES
+from tests.property.rules.ops import STRUCTURED
 
 EXAMPLES = 40
 

@@ -123,7 +123,7 @@ def network(ops: int, seed: int = 0, layouts: int = 6, anchor: float = 0.3) -> P
 def residual_network(blocks: int = 16, layouts: int = 6, seed: int = 0) -> Problem:
     """Bottleneck blocks, as in ResNet-50: convolutions with constant weights, adds, activations.
 
-    Weights are given row-major and convert for free; the convolutions like layout 3 best, then 4 and 5.
+    Weights are given row-major and copied for free; convolutions are fast in layouts 3, 4 and 5.
     """
     r = random.Random(seed)
     candidates: list[Candidate] = []

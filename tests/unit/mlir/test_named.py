@@ -22,9 +22,12 @@ def windowed(name: str, element: str = "f32", out: str = "f32") -> str:
     x, w = tensor(image, REACH, element), tensor(window, WINDOW, element)
     y = tensor(result, OUT, out)
     rank = sum(letter in "dhw" for letter in image)
-    kind = f"tensor<{rank}xi64>"
+    steps = ", ".join(
+        f"{key} = dense<{n}> : tensor<{rank}xi64>"
+        for key, n in (("dilations", DILATION), ("strides", STRIDE))
+    )
     return f"""func.func @f(%x: {x}, %w: {w}, %y: {y}) -> {y} {{
-      %r = linalg.{name} {{dilations = dense<{DILATION}> : {kind}, strides = dense<{STRIDE}> : {kind}}}
+      %r = linalg.{name} {{{steps}}}
         ins(%x, %w : {x}, {w}) outs(%y : {y}) -> {y}
       return %r : {y}
     }}"""
@@ -33,9 +36,7 @@ def windowed(name: str, element: str = "f32", out: str = "f32") -> str:
 def contraction(name: str, letters: tuple[str, str, str], maps: bool) -> str:
     a, b, c = (f"tensor<{'x'.join([*(str(SIZE.get(x, 5)) for x in ls), 'f32'])}>" for ls in letters)
     loops = "bmnk" if name.startswith("batch") else "mnk"
-    texts = [
-        f"affine_map<({', '.join(loops)}) -> ({', '.join(ls)})>" for ls in letters
-    ]
+    texts = [f"affine_map<({', '.join(loops)}) -> ({', '.join(ls)})>" for ls in letters]
     spelled = f"indexing_maps = [{', '.join(texts)}]" if maps else ""
     return f"""func.func @f(%a: {a}, %b: {b}, %c: {c}) -> {c} {{
       %r = linalg.{name} {spelled} ins(%a, %b : {a}, {b}) outs(%c : {c}) -> {c}
@@ -74,12 +75,12 @@ def assert_kept(text: str, name: str) -> None:
     assert operations(again)[0][0] == f"linalg.{name}"
 
 
-@pytest.mark.parametrize("name", (*named._CONVOLUTIONS, *named._DEPTHWISE, *named._POOLINGS))
+@pytest.mark.parametrize("name", [*named._CONVOLUTIONS, *named._DEPTHWISE, *named._POOLINGS])
 def test_convolutions_and_poolings_keep_their_name(name: str) -> None:
     assert_kept(windowed(name), name)
 
 
-@pytest.mark.parametrize("name", (*named._CONVOLUTIONS, *named._DEPTHWISE))
+@pytest.mark.parametrize("name", [*named._CONVOLUTIONS, *named._DEPTHWISE])
 def test_mixed_types_keep_their_name(name: str) -> None:
     assert_kept(windowed(name, "i8", "i32"), name)
     assert_kept(windowed(name, "f16", "f32"), name)
@@ -99,9 +100,7 @@ def test_contractions_keep_their_name(name: str, letters: tuple[str, str, str]) 
     ("name", "letters"),
     [(name, letters) for name, several in named._TRANSPOSED.items() for letters in several],
 )
-def test_transposed_contractions_keep_their_maps(
-    name: str, letters: tuple[str, str, str]
-) -> None:
+def test_transposed_contractions_keep_their_maps(name: str, letters: tuple[str, str, str]) -> None:
     assert_kept(contraction(name, letters, maps=True), name)
 
 

@@ -27,9 +27,7 @@ def test_the_optimum_is_unchanged(problem: Problem) -> None:
     assert (smaller.status, smaller.objective_ns) == (oracle.status, oracle.objective_ns)
     if smaller.objective_ns is None:
         return
-    candidates, conversions = restore(
-        problem, reduced, smaller.candidates, smaller.conversions
-    )
+    candidates, conversions = restore(problem, reduced, smaller.candidates, smaller.conversions)
     tables = Supply(problem)
     assert tables.pruned(candidates, conversions) == (candidates, conversions)
     assert tables.cost_ns(candidates, conversions) == oracle.objective_ns
@@ -72,9 +70,7 @@ def _cheapest(problem: Problem, once: frozenset[int]) -> int | None:
     ]
     best: int | None = None
     for kept in product(*alternatives):
-        allowed = [
-            i for i, c in enumerate(problem.candidates) if c.op not in once or i in kept
-        ]
+        allowed = [i for i, c in enumerate(problem.candidates) if c.op not in once or i in kept]
         part = Problem(
             problem.tensors,
             problem.given,

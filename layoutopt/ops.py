@@ -1,0 +1,278 @@
+"""The ops of the dataflow graph, in the field's own terms; tensors are numbers.
+
+Ops are values without identity of their own; their place in ``Graph.ops`` names them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from layoutopt.affine import IndexMap
+from layoutopt.scalar import Body, is_contraction, is_copy
+
+
+class IteratorType(Enum):
+    """How the points of one iteration dim relate."""
+
+    PARALLEL = "parallel"
+    REDUCTION = "reduction"
+
+
+@dataclass(frozen=True, slots=True)
+class Uninitialized:
+    """An init that is never read (``tensor.empty``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """An init that holds one value everywhere (``linalg.fill``); the value as MLIR text."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class FromTensor:
+    """An init that is another tensor: accumulation goes on from it."""
+
+    tensor: int
+
+
+Init = Uninitialized | Fill | FromTensor
+
+
+@dataclass(frozen=True, slots=True)
+class Structured:
+    """A linalg op: a body run over an iteration domain, operands read through indexing maps.
+
+    ``maps`` holds one map per input, then one per result. ``domain`` are the loop sizes.
+    """
+
+    sources: tuple[int, ...]
+    inits: tuple[Init, ...]
+    results: tuple[int, ...]
+    domain: tuple[int, ...]
+    iterators: tuple[IteratorType, ...]
+    maps: tuple[IndexMap, ...]
+    body: Body
+    hint: bool = False
+    """Ask IREE to data-tile this op (``iree.opt.data_tiling``)."""
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Tensors read: sources, then tensors that inits start from."""
+        return (*self.sources, *(i.tensor for i in self.inits if isinstance(i, FromTensor)))
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Tensors made."""
+        return self.results
+
+    @property
+    def source_maps(self) -> tuple[IndexMap, ...]:
+        """The maps of the inputs."""
+        return self.maps[: len(self.sources)]
+
+    @property
+    def result_maps(self) -> tuple[IndexMap, ...]:
+        """The maps of the results."""
+        return self.maps[len(self.sources) :]
+
+    @property
+    def reduction_dims(self) -> tuple[int, ...]:
+        """The dims that are summed (or otherwise folded) over."""
+        return tuple(d for d, kind in enumerate(self.iterators) if kind is IteratorType.REDUCTION)
+
+    @property
+    def is_contraction(self) -> bool:
+        """Whether it multiplies two tensors and adds up: matmul, convolution and their kin."""
+        return len(self.sources) == 2 and is_contraction(self.body) and bool(self.reduction_dims)
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it only moves data: transpose, broadcast, gather by an affine map."""
+        return is_copy(self.body) and not self.reduction_dims
+
+    @property
+    def is_elementwise(self) -> bool:
+        """All loops parallel and every result written at its own point."""
+        return not self.reduction_dims
+
+
+@dataclass(frozen=True, slots=True)
+class Pad:
+    """``tensor.pad`` with one constant value, given as MLIR text."""
+
+    source: int
+    result: int
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    value: str
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Tensors read."""
+        return (self.source,)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Tensors made."""
+        return (self.result,)
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """``tensor.extract_slice`` without rank reduction."""
+
+    source: int
+    result: int
+    offsets: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Tensors read."""
+        return (self.source,)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Tensors made."""
+        return (self.result,)
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """``tensor.insert_slice`` without rank extension."""
+
+    source: int
+    destination: int
+    result: int
+    offsets: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Tensors read."""
+        return (self.source, self.destination)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Tensors made."""
+        return (self.result,)
+
+
+@dataclass(frozen=True, slots=True)
+class Concat:
+    """``tensor.concat`` along one dim."""
+
+    sources: tuple[int, ...]
+    result: int
+    axis: int
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Tensors read."""
+        return self.sources
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Tensors made."""
+        return (self.result,)
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape:
+    """A change of shape that keeps the row-major order of elements (collapse or expand)."""
+
+    source: int
+    result: int
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Tensors read."""
+        return (self.source,)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Tensors made."""
+        return (self.result,)
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """The identity, as a line that IREE's fusion does not cross.
+
+    Stands behind a conversion: IREE would fold it into its consumer, in a form that nobody priced.
+    """
+
+    source: int
+    result: int
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Tensors read."""
+        return (self.source,)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Tensors made."""
+        return (self.result,)
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A weight or other constant; its value stays an MLIR attribute that is never read here.
+
+    ``splat`` is the one value of a splat constant, as MLIR text.
+    """
+
+    result: int
+    splat: str | None = None
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Tensors read."""
+        return ()
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Tensors made."""
+        return (self.result,)
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """An op that the graph cannot see through; it takes and gives row-major tensors."""
+
+    name: str
+    sources: tuple[int, ...]
+    results: tuple[int, ...]
+    reason: str
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Tensors read."""
+        return self.sources
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Tensors made."""
+        return self.results
+
+
+Op = Structured | Pad | Slice | Insert | Concat | Reshape | Fence | Constant | Opaque
+
+
+def kind_name(op: Op) -> str:
+    """The word for an op in reports: contraction, elementwise, reduction, pad, ..."""
+    if not isinstance(op, Structured):
+        return op.name if isinstance(op, Opaque) else type(op).__name__.lower()
+    if op.is_contraction:
+        windowed = any(len(form.terms) > 1 for m in op.source_maps for form in m)
+        return "convolution" if windowed else "contraction"
+    if op.reduction_dims:
+        windowed = any(len(form.terms) > 1 for m in op.source_maps for form in m)
+        return "pooling" if windowed else "reduction"
+    if not op.sources:
+        return "fill"
+    return "copy" if op.is_copy else "elementwise"

@@ -1,0 +1,99 @@
+"""Random graphs of one op that moves data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from hypothesis import strategies as st
+
+from layoutopt.graph import Concat, Graph, GraphBuilder, Insert, Pad, Reshape, Slice
+
+
+def _shape(draw: st.DrawFn, least: int = 1) -> tuple[int, ...]:
+    return tuple(draw(st.lists(st.sampled_from([1, 2, 4, 6]), min_size=least, max_size=4)))
+
+
+@st.composite
+def pads(draw: st.DrawFn) -> Graph:
+    shape = _shape(draw)
+    amounts = st.sampled_from([0, 0, 1, 2, 4])
+    low, high = (tuple(draw(amounts) for _ in shape) for _ in range(2))
+    builder = GraphBuilder()
+    x = builder.tensor(shape, "f32")
+    y = builder.tensor([a + n + b for a, n, b in zip(low, shape, high, strict=True)], "f32")
+    builder.add(Pad(x, y, low, high, "7.0 : f32"))
+    return builder.build((x,), (y,))
+
+
+def _ranges(
+    draw: st.DrawFn, shape: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    offsets, sizes, strides = [], [], []
+    for n in shape:
+        stride = draw(st.sampled_from([1, 1, 2, 3]))
+        offset = draw(st.sampled_from([0, n // 2, n - 1]))
+        offsets.append(offset)
+        strides.append(stride)
+        sizes.append(draw(st.integers(1, -(-(n - offset) // stride))))
+    return tuple(offsets), tuple(sizes), tuple(strides)
+
+
+@st.composite
+def slices(draw: st.DrawFn) -> Graph:
+    shape = _shape(draw)
+    offsets, sizes, strides = _ranges(draw, shape)
+    builder = GraphBuilder()
+    x, y = builder.tensor(shape, "f32"), builder.tensor(sizes, "f32")
+    builder.add(Slice(x, y, offsets, strides))
+    return builder.build((x,), (y,))
+
+
+@st.composite
+def inserts(draw: st.DrawFn) -> Graph:
+    shape = _shape(draw)
+    offsets, sizes, strides = _ranges(draw, shape)
+    builder = GraphBuilder()
+    x, into, y = (builder.tensor(s, "f32") for s in (sizes, shape, shape))
+    builder.add(Insert(x, into, y, offsets, strides))
+    return builder.build((x, into), (y,))
+
+
+@st.composite
+def concats(draw: st.DrawFn) -> Graph:
+    shape = _shape(draw)
+    axis = draw(st.integers(0, len(shape) - 1))
+    builder = GraphBuilder()
+    pieces = [
+        builder.tensor((*shape[:axis], draw(st.sampled_from([1, 2, 4])), *shape[axis + 1 :]), "i8")
+        for _ in range(draw(st.integers(1, 3)))
+    ]
+    total = sum(builder.types[t].shape[axis] for t in pieces)
+    y = builder.tensor((*shape[:axis], total, *shape[axis + 1 :]), "i8")
+    builder.add(Concat(tuple(pieces), y, axis))
+    return builder.build(pieces, (y,))
+
+
+@st.composite
+def reshapes(draw: st.DrawFn) -> Graph:
+    shape = _shape(draw, 0)
+    pieces = [f for n in shape for f in {1: [], 4: [2, 2], 6: [2, 3]}.get(n, [n])]
+    while len(pieces) > 1 and draw(st.booleans()):
+        at = draw(st.integers(0, len(pieces) - 2))
+        pieces[at : at + 2] = [pieces[at] * pieces[at + 1]]
+    for _ in range(draw(st.integers(0, 2))):
+        pieces.insert(draw(st.integers(0, len(pieces))), 1)
+    assert math.prod(pieces) == math.prod(shape)
+    builder = GraphBuilder()
+    x, y = builder.tensor(shape, "f32"), builder.tensor(pieces, "f32")
+    builder.add(Reshape(x, y))
+    return builder.build((x,), (y,))
+
+
+MOVES: dict[str, Callable[[], st.SearchStrategy[Graph]]] = {
+    "pad": pads,
+    "slice": slices,
+    "insert": inserts,
+    "concat": concats,
+    "reshape": reshapes,
+}

@@ -1,0 +1,86 @@
+"""Greedy and TASO on problems whose answers are known by hand, and the table of searches."""
+
+from dataclasses import replace
+
+import pytest
+
+from layoutopt.solver import (
+    SEARCHES,
+    Candidate,
+    Demand,
+    Problem,
+    Search,
+    Status,
+    StopReason,
+    check,
+    solve,
+    solve_taso,
+)
+from tests.unit.solver.small import BUDGET, CHAIN, CIRCLE, TWICE
+
+
+@pytest.mark.parametrize("problem", [CHAIN, CIRCLE, TWICE, BUDGET])
+@pytest.mark.parametrize("search", list(SEARCHES))
+def test_every_search_answers_behind_one_interface(problem: Problem, search: Search) -> None:
+    found = solve(problem, search, time_limit_s=10)
+    assert check(problem, found) == []
+    assert found.objective_ns is not None
+
+
+@pytest.mark.parametrize("search", list(SEARCHES))
+def test_no_answer_is_infeasible_for_every_search(search: Search) -> None:
+    found = solve(replace(CIRCLE, candidates=CIRCLE.candidates[:2]), search)
+    assert (found.status, found.stop_reason) == (Status.INFEASIBLE, StopReason.PROVED)
+
+
+def shortsighted() -> Problem:
+    """Return a chain where the cheap first step leads to a dear second one."""
+    return Problem(
+        3,
+        frozenset({(0, 0)}),
+        (Demand(2, (0,)),),
+        (
+            Candidate(0, 10, ((0, 0),), ((1, 0),)),
+            Candidate(0, 11, ((0, 0),), ((1, 1),)),
+            Candidate(1, 100, ((1, 0),), ((2, 0),)),
+            Candidate(1, 90, ((1, 1),), ((2, 0),)),
+        ),
+        (),
+    )
+
+
+def test_greedy_decides_where_it_stands() -> None:
+    found = solve(shortsighted(), "greedy")
+    assert (found.status, found.candidates, found.objective_ns) == (Status.FEASIBLE, (0, 2), 110)
+    assert (found.bound_ns, found.gap, found.stop_reason) == (0, 1.0, "search exhausted")
+
+
+def test_greedy_widens_where_its_choice_meets_no_demand() -> None:
+    problem = replace(
+        shortsighted(), candidates=(*shortsighted().candidates[:2], shortsighted().candidates[3])
+    )
+    found = solve(problem, "greedy")
+    assert (found.candidates, found.objective_ns) == ((1, 2), 101)
+
+
+def test_greedy_stuck_at_the_budget_is_unknown() -> None:
+    problem = replace(  # the first op spends the budget that only the second one needs
+        BUDGET,
+        candidates=(*BUDGET.candidates[:2], replace(BUDGET.candidates[3], cost_ns=90)),
+    )
+    for search in ("greedy", "taso"):
+        found = solve(problem, search)
+        assert (found.status, found.stop_reason) == (Status.UNKNOWN, StopReason.EXHAUSTED)
+    assert solve(problem).candidates == (0, 2)
+
+
+def test_taso_backtracks_out_of_a_shortsighted_start() -> None:
+    found = solve_taso(shortsighted())
+    assert (found.status, found.candidates) == (Status.FEASIBLE, (1, 3))
+    assert (found.objective_ns, found.bound_ns) == (101, 0)
+
+
+def test_taso_stops_at_the_time_limit_with_the_greedy_answer() -> None:
+    found = solve_taso(CHAIN, time_limit_s=0.0)
+    assert (found.status, found.stop_reason) == (Status.FEASIBLE, StopReason.TIME_LIMIT)
+    assert found.objective_ns == solve(CHAIN, "greedy").objective_ns
