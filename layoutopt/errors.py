@@ -1,4 +1,7 @@
-"""Errors, by who must act. Every message reads `<where>: expected <X>, but got <Y>; <next step>`."""
+"""Errors, by who must act.
+
+Every message reads `<where>: expected <X>, but got <Y>; <next step>`.
+"""
 
 
 class LayoutoptError(Exception):

@@ -19,12 +19,14 @@ def fold_broadcasts(graph: Graph) -> Graph:
     through: dict[int, tuple[int, IndexMap]] = {}
     ops: list[Op] = []
     for op in graph.ops:
-        if isinstance(op, Structured):
-            op = _reading_through(op, through)
-            found = _broadcast(op, graph)
-            if found is not None:
-                through[op.results[0]] = found
-        ops.append(op)
+        if not isinstance(op, Structured):
+            ops.append(op)
+            continue
+        read = _reading_through(op, through)
+        found = _broadcast(read, graph)
+        if found is not None:
+            through[read.results[0]] = found
+        ops.append(read)
     needed = set(graph.outputs)
     kept: list[bool] = []
     for op in reversed(ops):

@@ -15,12 +15,12 @@ from layoutopt.layout import Layout
 from layoutopt.mlir.emit import body_text
 from layoutopt.oracle import OracleError, evaluate
 from layoutopt.oracle.scalar import constant
+from layoutopt.profiles.target import Target
 from layoutopt.rules.propagation import relayout
 from layoutopt.rules.rule import Physical, Refusal
 from layoutopt.runtime.benchmark import Benchmark, Case, Operand, Result
 from layoutopt.scalar import copy_body
 from layoutopt.simplify import simplified
-from layoutopt.profiles.target import Target
 from layoutopt.types import Array, TensorType, is_float, numpy_dtype
 
 Values = dict[int, Array]
@@ -97,7 +97,7 @@ def splat_constants(graph: Graph) -> dict[int, str]:
 
 def splat_line(name: str, value: str, kind: TensorType) -> str:
     """A splat constant as a line of MLIR."""
-    return f"  {name} = arith.constant dense<{value.split(':')[0].strip()}> : {kind}"
+    return f"  {name} = arith.constant dense<{value.split(':', maxsplit=1)[0].strip()}> : {kind}"
 
 
 def _benchmark(

@@ -147,9 +147,9 @@ def _machine() -> str:
             "CPU part",
             "Features",
         )
-        lines = dict(
-            (k.strip(), v.strip())
+        lines = {
+            k.strip(): v.strip()
             for k, _, v in (line.partition(":") for line in info.read_text().splitlines())
-        )
+        }
         text += "".join(lines.get(k, "") for k in wanted if k != "cpu MHz")
     return hashlib.sha256(text.encode()).hexdigest()[:16]

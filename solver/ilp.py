@@ -67,7 +67,8 @@ def _search(reduced: Reduced, deadline: float) -> _Found:
         return _Found(([], []), 0, 0, StopReason.PROVED)
     flow = build(reduced.problem)
     tables = Supply(reduced.problem)
-    relaxed = flow.program.relax(deadline - time.perf_counter())
+    left_s = deadline - time.perf_counter()
+    relaxed = flow.program.relax(left_s) if left_s > 0 else None
     costs = [0.0] * len(flow.program.costs) if relaxed is None else _least_costs(flow, relaxed)
     floor = 0.0 if relaxed is None else relaxed.bound
     best = _Found(None, math.inf, _whole(floor), StopReason.TIME_LIMIT)
