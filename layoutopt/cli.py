@@ -10,8 +10,11 @@ from typing import NoReturn
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from layoutopt.commands.bench import bench_command
+from layoutopt.commands.explain import explain_command
 from layoutopt.errors import InputError, LayoutoptError, MissingProfileError
 from layoutopt.mlir.module import recorded_flags
 from layoutopt.optimize import check_writable, optimize
@@ -202,8 +205,12 @@ def rules_command() -> None:
         table.add_column(column, overflow="fold")
     for rule in REWRITES:
         proof = f"unproven: {rule.proof.why}" if isinstance(rule.proof, Unproven) else rule.proof
-        table.add_row(rule.name, rule.summary, proof)
+        table.add_row(rule.name, escape(rule.summary), escape(proof))
     Console().print(table)
+
+
+cli.add_command(bench_command)
+cli.add_command(explain_command)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -214,7 +221,7 @@ def main(arguments: list[str] | None = None) -> None:
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.ClickException as error:
-        _fail(f"layoutopt: {error.format_message()}; see `layoutopt --help`", error.exit_code)
+        _fail(f"layoutopt: {error.format_message().rstrip('.')}; see `layoutopt --help`", error.exit_code)
     except (InputError, MissingProfileError) as error:
         _fail(str(error), 2)
     except LayoutoptError as error:

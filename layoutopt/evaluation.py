@@ -102,19 +102,19 @@ def evaluate_variants(
     variants: Sequence[Variant],
     functions: Sequence[Signature],
     folder: Path,
-    memory: Path,
+    memory: Path | None,
     device: str,
     threads: int,
     tolerance: float,
     compile_timeout_s: float,
     fingerprint: str,
 ) -> Evaluation:
-    """Compile, compare and time; ``memory`` is the folder of remembered results.
+    """Compile, compare and time; ``memory`` is the folder of remembered results, if any.
 
     Raises LoweringError where the optimized module or every form of the original fails.
     """
     key = _key(variants, device, threads, tolerance, fingerprint)
-    known = _recall(memory / f"{key}.json")
+    known = None if memory is None else _recall(memory / f"{key}.json")
     if known is not None:
         return known
     compiled: dict[str, Path] = {}
@@ -150,7 +150,7 @@ def evaluate_variants(
     )
     results = _time(variants, working, functions, failures, device, threads)
     evaluation = Evaluation(results, verification, datetime.now(UTC).isoformat(timespec="seconds"))
-    if verification.passed:
+    if verification.passed and memory is not None:
         _remember(memory, key, evaluation)
     return evaluation
 
@@ -189,7 +189,8 @@ def difference(got: Sequence[Array], expected: Sequence[Array]) -> tuple[float, 
             continue
         x, y = a.astype(np.float64), b.astype(np.float64)
         same = (x == y) | (np.isnan(x) & np.isnan(y))
-        error = float(np.max(np.where(same, 0.0, np.abs(x - y))))
+        with np.errstate(invalid="ignore"):  # inf - inf, where both agree
+            error = float(np.max(np.where(same, 0.0, np.abs(x - y))))
         if not np.isfinite(error):
             return float("inf"), float("inf")
         finite = y[np.isfinite(y)]

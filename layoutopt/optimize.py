@@ -227,7 +227,7 @@ class _Job:
                 variants,
                 signatures,
                 self.folder,
-                cache_folder(self.options) / "models",
+                cache_folder(self.options) / "models" if self.options.remember else None,
                 self.target.device,
                 self.options.threads,
                 self.options.tolerance,

@@ -29,3 +29,5 @@ class Options:
     """Folder of measured prices; None for the user's cache folder."""
     compile_timeout_s: float = 900.0
     """Seconds for compiling a whole model once."""
+    remember: bool = True
+    """Take the times of whole models from the cache where these very modules were run before."""

@@ -220,5 +220,5 @@ def _place(path: Path, error: Any) -> str:
 
 def _first_message(error: Any) -> str:
     for diagnostic in error.error_diagnostics:
-        return str(diagnostic.message).splitlines()[0]
+        return str(diagnostic.message).splitlines()[0].strip()
     return str(error).splitlines()[0]

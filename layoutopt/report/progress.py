@@ -23,8 +23,10 @@ class TerminalSteps:
             TextColumn("{task.fields[left]}"),
             console=console,
             transient=True,
+            disable=not console.is_terminal,
         )
         self._measuring = _Measuring(self._bar)
+        self._begun = False
 
     def __enter__(self) -> TerminalSteps:
         self._bar.start()
@@ -39,9 +41,11 @@ class TerminalSteps:
         self._bar.stop()
 
     def step(self, name: str) -> None:
-        """A stage begins."""
+        """A stage begins. The first one is not told: bad input then ends with its one line."""
         self._measuring.end()
-        self._console.print(f"[dim]{name} ...[/dim]", highlight=False)
+        if self._begun:
+            self._console.print(f"[dim]{name} ...[/dim]", highlight=False)
+        self._begun = True
 
     @property
     def progress(self) -> Callbacks:

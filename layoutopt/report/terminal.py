@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from rich import box
 from rich.console import Console
 from rich.markup import escape
@@ -133,13 +135,16 @@ def _choices(report: Report, console: Console) -> None:
 
 
 def _refusals(report: Report, console: Console) -> None:
-    if not report.refusals:
+    """Equal reasons of one rule in one row, the most frequent first."""
+    counts = Counter((r.rule, r.reason) for r in report.refusals)
+    counts += Counter((f"barrier {b.op}", b.reason) for b in report.barriers)
+    if not counts:
         return
-    table = _table("Refusals", "op", "rule", "reason", left=3)
-    for row in report.refusals[:_MOST]:
-        table.add_row(row.op, row.rule, escape(row.reason[:160]))
+    table = _table("Refusals and barriers", "rule", "reason", "ops", left=2)
+    for (rule, reason), times in counts.most_common(_MOST):
+        table.add_row(rule, escape(reason[:160]), str(times))
     console.print(table)
-    _more(len(report.refusals), console)
+    _more(len(counts), console)
 
 
 def _more(count: int, console: Console) -> None:

@@ -1,0 +1,100 @@
+"""``layoutopt bench``: models side by side with IREE's own flag sets and with other runtimes."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from layoutopt.evaluation import OPTIMIZED
+from layoutopt.optimize import check_writable, optimize
+from layoutopt.options import Options
+from layoutopt.report.progress import TerminalSteps
+from layoutopt.report.report import Report
+from layoutopt.runtime.peers import check_peers, time_peer
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One model: milliseconds by name; None where that did not run."""
+
+    model: str
+    milliseconds: dict[str, float | None]
+
+    @property
+    def speedup(self) -> float | None:
+        """IREE's default over the plan."""
+        mine, default = self.milliseconds.get(OPTIMIZED), self.milliseconds.get("default")
+        return default / mine if mine and default else None
+
+
+@click.command("bench")
+@click.argument("models", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--peers",
+    default="",
+    metavar="NAMES",
+    help="Other runtimes to time as well: onnxruntime,openvino (ONNX models).",
+)
+@click.option(
+    "--threads",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Threads that the models run with.",
+)
+@click.option(
+    "--cache",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder of measured prices; the user's cache folder by default.",
+)
+@click.option(
+    "--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here as JSON."
+)
+def bench_command(
+    models: tuple[Path, ...], peers: str, threads: int, cache: Path | None, json_path: Path | None
+) -> None:
+    """Plan each of MODELS, then time plan, IREE's own flag sets and peers in one run."""
+    names = tuple(n for n in peers.split(",") if n)
+    check_peers(names)
+    if json_path is not None:
+        check_writable(json_path)
+    options = Options(threads=threads, cache=cache, remember=False)
+    rows = []
+    for model in models:
+        with TerminalSteps(Console(stderr=True)) as steps:
+            plan = optimize(model, "host", options, steps)
+        rows.append(_row(plan.report, model, names, threads))
+    if json_path is not None:
+        text = json.dumps([asdict(row) for row in rows], indent=1)
+        json_path.write_text(text + "\n", encoding="utf-8")
+    _show(rows, threads)
+
+
+def _row(report: Report, model: Path, peers: tuple[str, ...], threads: int) -> Row:
+    found: dict[str, float | None] = {f.name: f.measured_ms for f in report.flag_sets}
+    for peer in peers if model.suffix == ".onnx" else ():
+        found[peer] = statistics.median(time_peer(peer, model, threads) for _ in range(3))
+    return Row(str(model), found)
+
+
+def _show(rows: list[Row], threads: int) -> None:
+    columns = list(dict.fromkeys(name for row in rows for name in row.milliseconds))
+    table = Table(title=f"Milliseconds, {threads} thread(s)", box=box.SIMPLE_HEAD)
+    table.add_column("model", overflow="fold")
+    for name in (*columns, "default / layoutopt"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        cells = [row.milliseconds.get(name) for name in columns]
+        speedup = "-" if row.speedup is None else f"{row.speedup:.2f}x"
+        table.add_row(
+            Path(row.model).name, *("-" if c is None else f"{c:.2f}" for c in cells), speedup
+        )
+    Console().print(table)

@@ -1,0 +1,37 @@
+"""Small models that the tests plan."""
+
+from __future__ import annotations
+
+CONVOLUTIONS = """
+#id = affine_map<(n, f, h, w) -> (n, f, h, w)>
+#bias = affine_map<(n, f, h, w) -> (f)>
+func.func @main(%x: tensor<1x8x18x18xf32>) -> tensor<1x16x8x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %w1 = arith.constant dense<0.25> : tensor<16x8x3x3xf32>
+  %w2 = util.unfoldable_constant dense<0.125> : tensor<16x16x1x1xf32>
+  %b = arith.constant dense<[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 0.5, 1.5, 2.5, 3.5, 4.5, 5.5,
+    6.5, 7.5]> : tensor<16xf32>
+  %e1 = tensor.empty() : tensor<1x16x16x16xf32>
+  %f1 = linalg.fill ins(%zero : f32) outs(%e1 : tensor<1x16x16x16xf32>) -> tensor<1x16x16x16xf32>
+  %c1 = linalg.conv_2d_nchw_fchw {strides = dense<1> : tensor<2xi64>,
+    dilations = dense<1> : tensor<2xi64>}
+    ins(%x, %w1 : tensor<1x8x18x18xf32>, tensor<16x8x3x3xf32>)
+    outs(%f1 : tensor<1x16x16x16xf32>) -> tensor<1x16x16x16xf32>
+  %r1 = linalg.generic {indexing_maps = [#id, #bias, #id],
+    iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%c1, %b : tensor<1x16x16x16xf32>, tensor<16xf32>) outs(%e1 : tensor<1x16x16x16xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %s = arith.addf %a, %c : f32
+    %m = arith.maximumf %s, %zero : f32
+    linalg.yield %m : f32
+  } -> tensor<1x16x16x16xf32>
+  %e2 = tensor.empty() : tensor<1x16x8x8xf32>
+  %f2 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<1x16x8x8xf32>) -> tensor<1x16x8x8xf32>
+  %c2 = linalg.conv_2d_nchw_fchw {strides = dense<2> : tensor<2xi64>,
+    dilations = dense<1> : tensor<2xi64>}
+    ins(%r1, %w2 : tensor<1x16x16x16xf32>, tensor<16x16x1x1xf32>)
+    outs(%f2 : tensor<1x16x8x8xf32>) -> tensor<1x16x8x8xf32>
+  return %c2 : tensor<1x16x8x8xf32>
+}
+"""
+"""A 3x3 convolution with bias and relu, then a strided 1x1 convolution behind a barrier's weight."""

@@ -1,0 +1,129 @@
+"""From a graph to a lowered plan, with made-up prices: no compiler, no clock."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from layoutopt.candidate import Candidate, identity_candidate
+from layoutopt.graph import Fence, Graph, Slice, Structured
+from layoutopt.layout import Layout, row_major
+from layoutopt.lowering import Lowered, lower
+from layoutopt.oracle import evaluate
+from layoutopt.planner import Space, explore
+from layoutopt.selection import build_selection, is_free, needed_conversions
+from layoutopt.solver import Status, check, solve
+from tests.models import CONVOLUTIONS
+from tests.parsing import lifted
+
+NHWC = Layout((0, 2, 3, 1))
+Price = Callable[[Space, Candidate], int]
+
+
+def planned(graph: Graph, price: Price, conversion_ns: int, budget: int | None = None) -> Lowered:
+    """The cheapest plan under made-up prices."""
+    space = explore(graph, hints=True)
+    costs = {c: price(space, c) for c in space.candidates}
+    conversions = needed_conversions(space.egraph.graph, space.clusters, tuple(costs), False)
+    changes = {
+        c: 0 if is_free(space.egraph.graph, c) else conversion_ns for c in conversions
+    }
+    selection = build_selection(space.egraph.graph, space.clusters, costs, changes,
+                                weight_budget_bytes=budget)
+    solution = solve(selection.problem)
+    assert solution.status is Status.OPTIMAL
+    assert check(selection.problem, solution) == []
+    return lower(space.egraph.graph, space.clusters,
+                 selection.choice(solution.candidates, solution.conversions))
+
+
+def identity_only(space: Space, candidate: Candidate) -> int:
+    cluster = space.clusters[candidate.cluster]
+    graph = space.egraph.graph
+    return 1 if candidate == identity_candidate(graph, candidate.cluster, cluster) else 10**9
+
+
+def likes_nhwc(space: Space, candidate: Candidate) -> int:
+    """Images in NHWC are cheap, everything else is dear."""
+    images = [x for _, x in candidate.layouts if x.rank == 4]
+    return 10 if NHWC in images else 10_000
+
+
+def meaning(graph: Graph, lowered: Lowered) -> tuple[list[object], list[object]]:
+    """Results of the graph and of the plan, on the same small integers."""
+    rng = np.random.default_rng(0)
+    values = {t: rng.integers(-2, 3, graph.types[t].shape).astype(np.float32)
+              for t in lowered.given}
+    expected = evaluate(graph, values)
+    inside = {p: values[t] for t, p in lowered.given.items()}
+    for prepared in lowered.prepared:
+        leaves = {p: values[t] for t, p in prepared.given.items()}
+        inside[prepared.planned] = evaluate(prepared.graph, leaves)[prepared.result]
+    found = evaluate(lowered.graph, inside)
+    return ([found[p].tolist() for p in lowered.made.values()],
+            [expected[t].tolist() for t in lowered.made])
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    return lifted(CONVOLUTIONS)
+
+
+def test_the_identity_plan_is_the_model(graph: Graph) -> None:
+    lowered = planned(graph, identity_only, conversion_ns=10**9)
+    assert not lowered.prepared
+    assert not any(isinstance(op, Fence) for op in lowered.graph.ops)
+    got, expected = meaning(graph, lowered)
+    assert got == expected
+
+
+def test_cheap_nhwc_pulls_the_whole_model_over(graph: Graph) -> None:
+    lowered = planned(graph, likes_nhwc, conversion_ns=100)
+    fences = [op for op in lowered.graph.ops if isinstance(op, Fence)]
+    assert len(fences) == 1, "one conversion in; the last contraction delivers row-major itself"
+    got, expected = meaning(graph, lowered)
+    assert got == expected
+
+
+def test_dear_conversions_keep_the_model_where_it_is(graph: Graph) -> None:
+    lowered = planned(graph, likes_nhwc, conversion_ns=10**8)
+    assert not any(isinstance(op, Fence) for op in lowered.graph.ops)
+
+
+def test_every_candidate_alone_means_the_same(graph: Graph) -> None:
+    """Make each candidate free in turn: whatever the solver builds around it is right."""
+    space = explore(graph, hints=True)
+    for favourite in space.candidates:
+        lowered = planned(
+            graph, lambda _, c, best=favourite: 0 if c == best else 1000, conversion_ns=1
+        )
+        got, expected = meaning(graph, lowered)
+        assert got == expected
+
+
+def test_alternatives_of_a_strided_convolution(graph: Graph) -> None:
+    lowered = planned(
+        graph,
+        lambda space, c: 1 if space.egraph.rule[space.clusters[c.cluster].root] else 1000,
+        conversion_ns=1,
+    )
+    assert any(isinstance(op, Slice) for op in lowered.graph.ops)
+    contractions = [op for op in lowered.graph.ops
+                    if isinstance(op, Structured) and op.is_contraction]
+    assert all(len(form.terms) == 1 for op in contractions for m in op.maps for form in m)
+    got, expected = meaning(graph, lowered)
+    assert got == expected
+
+
+def test_a_weight_budget_of_nothing_keeps_the_weights_as_they_are(graph: Graph) -> None:
+    lowered = planned(graph, likes_nhwc, conversion_ns=100, budget=0)
+    assert not lowered.prepared
+    got, expected = meaning(graph, lowered)
+    assert got == expected
+
+
+def test_conversions_start_where_somebody_makes_the_tensor(graph: Graph) -> None:
+    space = explore(graph, hints=False)
+    found = needed_conversions(space.egraph.graph, space.clusters, space.candidates, False)
+    tensor = graph.inputs[0]
+    assert {source for t, source, _ in found if t == tensor} == {row_major(4)}
