@@ -221,7 +221,10 @@ def main(arguments: list[str] | None = None) -> None:
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.ClickException as error:
-        _fail(f"layoutopt: {error.format_message().rstrip('.')}; see `layoutopt --help`", error.exit_code)
+        _fail(
+            f"layoutopt: {error.format_message().rstrip('.')}; see `layoutopt --help`",
+            error.exit_code,
+        )
     except (InputError, MissingProfileError) as error:
         _fail(str(error), 2)
     except LayoutoptError as error:

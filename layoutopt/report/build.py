@@ -77,7 +77,7 @@ def build_report(outcome: Outcome) -> Report:
             if isinstance(op, Opaque)
         ),
         flag_sets=_flag_sets(outcome.evaluation),
-        verification=_verification(outcome.evaluation),
+        verification=_verification(outcome.evaluation, outcome.names),
         compile_flags=outcome.compile_flags,
         seconds={k: round(v, 3) for k, v in outcome.seconds.items()},
         measured_on=outcome.evaluation.date_utc if outcome.evaluation else None,
@@ -219,8 +219,11 @@ def _flag_sets(evaluation: Evaluation | None) -> tuple[FlagSetReport, ...]:
     )
 
 
-def _verification(evaluation: Evaluation | None) -> VerificationReport | None:
+def _verification(
+    evaluation: Evaluation | None, planned: tuple[str, ...]
+) -> VerificationReport | None:
     if evaluation is None:
         return None
     v = evaluation.verification
-    return VerificationReport(v.max_abs_error, v.max_rel_error, v.tolerance, v.passed)
+    unverified = tuple(n for n in planned if n not in v.functions)
+    return VerificationReport(v.max_abs_error, v.max_rel_error, v.tolerance, v.passed, unverified)

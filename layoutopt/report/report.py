@@ -91,6 +91,8 @@ class VerificationReport:
     max_rel_error: float
     tolerance: float
     passed: bool
+    unverified: tuple[str, ...]
+    """Planned functions that could not be run: an argument is no tensor of static shape."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,6 +168,13 @@ def _closing(report: Report, console: Console) -> None:
             f"(allowed {v.tolerance:g})",
             highlight=False,
         )
+        if v.unverified:
+            names = escape(", ".join(v.unverified))
+            console.print(
+                f"[yellow]Not run, so not verified: {names}; an argument is no tensor of static "
+                "shape.[/yellow]",
+                highlight=False,
+            )
     console.print(
         "Compile flags: " + " ".join(report.compile_flags), highlight=False, soft_wrap=True
     )

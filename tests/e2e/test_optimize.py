@@ -42,7 +42,12 @@ def test_the_plan_is_proved_verified_and_timed(plan: layoutopt.Plan) -> None:
     assert report.verification.passed
     assert report.verification.max_rel_error < 1e-3
     assert {f.name for f in report.flag_sets} == {
-        "default", "data-tiling", "O3", "O3+data-tiling", "layoutopt"}
+        "default",
+        "data-tiling",
+        "O3",
+        "O3+data-tiling",
+        "layoutopt",
+    }
     fastest = min(f.measured_ms for f in report.flag_sets if f.measured_ms is not None)
     assert report.after.measured_ms == fastest
     assert [b.op for b in report.barriers] == ["util.unfoldable_constant"]
@@ -53,10 +58,23 @@ def test_the_json_report_has_the_promised_fields(plan: layoutopt.Plan) -> None:
     assert table["version"] == 1
     side = {"pack", "unpack", "transpose", "dispatches", "predicted_ms", "measured_ms"}
     assert table["before"].keys() == table["after"].keys() == side
-    assert table["solver"].keys() == {"status", "objective_ns", "bound_ns", "gap", "seconds",
-                                      "candidates", "classes", "stop_reason"}
-    assert table["verification"].keys() == {"max_abs_error", "max_rel_error", "tolerance",
-                                            "passed"}
+    assert table["solver"].keys() == {
+        "status",
+        "objective_ns",
+        "bound_ns",
+        "gap",
+        "seconds",
+        "candidates",
+        "classes",
+        "stop_reason",
+    }
+    assert table["verification"].keys() == {
+        "max_abs_error",
+        "max_rel_error",
+        "tolerance",
+        "passed",
+        "unverified",
+    }
     assert {"choices", "refusals", "compile_flags", "seconds", "model", "profile"} <= table.keys()
 
 
@@ -68,8 +86,9 @@ def test_a_second_run_measures_and_compiles_nothing(
 
     monkeypatch.setattr(compiling, "_compile", refuse)
     monkeypatch.setattr(measurement_run, "write_module", refuse, raising=False)
-    again = layoutopt.optimize(folder / "model.mlir",
-                               options=layoutopt.Options(cache=folder / "cache"))
+    again = layoutopt.optimize(
+        folder / "model.mlir", options=layoutopt.Options(cache=folder / "cache")
+    )
     assert again.functions[0].choice == plan.functions[0].choice
     assert again.report.after.measured_ms == plan.report.after.measured_ms
 
@@ -85,8 +104,11 @@ def test_the_written_module_compiles_with_its_recorded_flags(
 def test_a_saved_plan_gives_the_same_module(folder: Path, plan: layoutopt.Plan) -> None:
     plan.save(folder / "plan.json")
     plan.apply(folder / "first.mlir")
-    again = layoutopt.optimize(folder / "model.mlir", plan=folder / "plan.json",
-                               options=layoutopt.Options(cache=folder / "cache"))
+    again = layoutopt.optimize(
+        folder / "model.mlir",
+        plan=folder / "plan.json",
+        options=layoutopt.Options(cache=folder / "cache"),
+    )
     again.apply(folder / "second.mlir")
     assert (folder / "first.mlir").read_text() == (folder / "second.mlir").read_text()
 
@@ -100,8 +122,9 @@ def test_a_plan_for_another_model_is_refused(folder: Path, plan: layoutopt.Plan)
 
 
 def test_a_target_that_is_not_here_is_estimated_and_compiled(folder: Path) -> None:
-    found = layoutopt.optimize(folder / "model.mlir", profile="mi355x",
-                               options=layoutopt.Options(cache=folder / "cache"))
+    found = layoutopt.optimize(
+        folder / "model.mlir", profile="mi355x", options=layoutopt.Options(cache=folder / "cache")
+    )
     assert found.report.cost_source == "analytic"
     assert found.report.after.measured_ms is None
     assert found.report.after.dispatches is not None
@@ -112,8 +135,9 @@ def test_a_target_that_is_not_here_is_estimated_and_compiled(folder: Path) -> No
 def test_other_searches_find_no_cheaper_plan(
     folder: Path, plan: layoutopt.Plan, search: str
 ) -> None:
-    options = layoutopt.Options(cache=folder / "cache", time_limit_s=5,
-                                search="greedy" if search == "greedy" else "taso")
+    options = layoutopt.Options(
+        cache=folder / "cache", time_limit_s=5, search="greedy" if search == "greedy" else "taso"
+    )
     found = layoutopt.optimize(folder / "model.mlir", options=options)
     assert found.report.solver.objective_ns >= plan.report.solver.objective_ns
 
@@ -122,10 +146,24 @@ def test_an_interrupt_leaves_no_output_and_keeps_what_was_measured(tmp_path: Pat
     model = tmp_path / "model.mlir"
     model.write_text(CONVOLUTIONS)
     output = tmp_path / "out.mlir"
-    command = [sys.executable, "-m", "layoutopt", "optimize", str(model), "-o", str(output),
-               "--cache", str(tmp_path / "cache")]
-    running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                               text=True, env={**os.environ, "PYTHONPATH": os.getcwd()})
+    command = [
+        sys.executable,
+        "-m",
+        "layoutopt",
+        "optimize",
+        str(model),
+        "-o",
+        str(output),
+        "--cache",
+        str(tmp_path / "cache"),
+    ]
+    running = subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.getcwd()},
+    )
     store = tmp_path / "cache" / "prices.sqlite"
     deadline = time.monotonic() + 60
     while not store.exists() and time.monotonic() < deadline:
@@ -135,7 +173,8 @@ def test_an_interrupt_leaves_no_output_and_keeps_what_was_measured(tmp_path: Pat
     _, text = running.communicate(timeout=60)
     assert running.returncode == 130
     assert text.strip().splitlines()[-1] == (
-        "layoutopt: interrupted; what was measured is kept, run it again to go on")
+        "layoutopt: interrupted; what was measured is kept, run it again to go on"
+    )
     assert "Traceback" not in text
     assert sorted(p.name for p in tmp_path.iterdir()) == ["cache", "model.mlir"]
 

@@ -30,15 +30,20 @@ def model(tmp_path: Path) -> Path:
 def test_missing_file(capsys: pytest.CaptureFixture[str]) -> None:
     code, text = failure(capsys, "optimize", "gone.mlir")
     assert (code, text) == (
-        2, "gone.mlir: expected a model file, but got no such file; check the path")
+        2,
+        "gone.mlir: expected a model file, but got no such file; check the path",
+    )
 
 
 def test_unknown_suffix(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "model.txt"
     path.write_text("x")
     code, text = failure(capsys, "optimize", str(path))
-    assert (code, text) == (2, f"{path}: expected a file that ends in .mlir, .mlirbc, .onnx, but "
-                               "got '.txt'; export the model to ONNX or MLIR")
+    assert (code, text) == (
+        2,
+        f"{path}: expected a file that ends in .mlir, .mlirbc, .onnx, but "
+        "got '.txt'; export the model to ONNX or MLIR",
+    )
 
 
 def test_not_mlir(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -57,17 +62,22 @@ def test_syntax_error_has_line_and_column(
     path.write_text("func.func @f() {\n  %a = foo.bar\n  return\n}\n")
     code, text = failure(capsys, "optimize", str(path))
     assert code == 2
-    assert text == (f"{path}:2:8: expected MLIR that parses, but got Dialect `foo' not found for "
-                    "custom op 'foo.bar'; correct the module, or convert it with a matching IREE "
-                    "version")
+    assert text == (
+        f"{path}:2:8: expected MLIR that parses, but got Dialect `foo' not found for "
+        "custom op 'foo.bar'; correct the module, or convert it with a matching IREE "
+        "version"
+    )
 
 
 def test_no_function(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"
     path.write_text("module {}\n")
     code, text = failure(capsys, "optimize", str(path))
-    assert (code, text) == (2, f"{path}: expected a module with at least one function, but got "
-                               "none; give the module that holds the model's functions")
+    assert (code, text) == (
+        2,
+        f"{path}: expected a module with at least one function, but got "
+        "none; give the module that holds the model's functions",
+    )
 
 
 def test_unknown_profile_names_the_known_ones(
@@ -87,17 +97,21 @@ def test_onnx_without_the_extra(
     path.write_bytes(b"")
     monkeypatch.setattr(source.importlib.util, "find_spec", lambda name: None)
     code, text = failure(capsys, "optimize", str(path))
-    assert (code, text) == (2, f"{path}: expected the package 'onnx' to read ONNX files, but got "
-                               "none installed; run `pip install 'layoutopt[onnx]'`")
+    assert (code, text) == (
+        2,
+        f"{path}: expected the package 'onnx' to read ONNX files, but got "
+        "none installed; run `pip install 'layoutopt[onnx]'`",
+    )
 
 
 @pytest.mark.parametrize("option", ["-o", "--report", "--plan-out"])
-def test_unwritable_output(
-    capsys: pytest.CaptureFixture[str], model: Path, option: str
-) -> None:
+def test_unwritable_output(capsys: pytest.CaptureFixture[str], model: Path, option: str) -> None:
     code, text = failure(capsys, "optimize", str(model), option, "/nowhere/out")
-    assert (code, text) == (2, "/nowhere/out: expected a folder that can be written, but got "
-                               f"{os.strerror(2)}; choose another output")
+    assert (code, text) == (
+        2,
+        "/nowhere/out: expected a folder that can be written, but got "
+        f"{os.strerror(2)}; choose another output",
+    )
 
 
 def test_output_is_a_folder(
@@ -105,31 +119,40 @@ def test_output_is_a_folder(
 ) -> None:
     code, text = failure(capsys, "optimize", str(model), "-o", str(tmp_path))
     assert (code, text) == (
-        2, f"{tmp_path}: expected a file to write, but got a folder; name a file in it")
+        2,
+        f"{tmp_path}: expected a file to write, but got a folder; name a file in it",
+    )
 
 
 def test_bad_option(capsys: pytest.CaptureFixture[str]) -> None:
     code, text = failure(capsys, "optimize", "x.mlir", "--threads=0")
-    assert (code, text) == (2, "layoutopt: Invalid value for '--threads': 0 is not in the range "
-                               "x>=1; see `layoutopt --help`")
+    assert (code, text) == (
+        2,
+        "layoutopt: Invalid value for '--threads': 0 is not in the range "
+        "x>=1; see `layoutopt --help`",
+    )
 
 
-def test_plan_that_is_none(
-    capsys: pytest.CaptureFixture[str], model: Path, tmp_path: Path
-) -> None:
+def test_plan_that_is_none(capsys: pytest.CaptureFixture[str], model: Path, tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     path.write_text("{}")
     code, text = failure(capsys, "optimize", str(model), "--plan", str(path))
-    assert (code, text) == (2, f"{path}: expected a plan that `--plan-out` wrote, but got "
-                               "KeyError('version'); make the plan again")
+    assert (code, text) == (
+        2,
+        f"{path}: expected a plan that `--plan-out` wrote, but got "
+        "KeyError('version'); make the plan again",
+    )
 
 
 def test_compile_of_a_module_without_flags(
     capsys: pytest.CaptureFixture[str], model: Path, tmp_path: Path
 ) -> None:
     code, text = failure(capsys, "compile", str(model), "-o", str(tmp_path / "m.vmfb"))
-    assert (code, text) == (2, f"{model}: expected a module with 'layoutopt.compile_flags', but "
-                               "got none; give a module that `layoutopt optimize` wrote")
+    assert (code, text) == (
+        2,
+        f"{model}: expected a module with 'layoutopt.compile_flags', but "
+        "got none; give a module that `layoutopt optimize` wrote",
+    )
 
 
 def test_corrupt_price_store(
@@ -144,8 +167,10 @@ def test_corrupt_price_store(
 
 def test_unknown_peer(capsys: pytest.CaptureFixture[str], model: Path) -> None:
     code, text = failure(capsys, "bench", str(model), "--peers=abacus")
-    assert (code, text) == (2, "--peers: expected names among onnxruntime, openvino, but got "
-                               "'abacus'; leave it out")
+    assert (code, text) == (
+        2,
+        "--peers: expected names among onnxruntime, openvino, but got 'abacus'; leave it out",
+    )
 
 
 def test_explain_of_no_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -33,8 +33,10 @@ def test_the_meaning_stays() -> None:
     graph = lifted(BIAS_AS_START)
     changed = fold_broadcasts(start_from_zero(graph))
     rng = np.random.default_rng(0)
-    values = {t: rng.integers(-3, 4, graph.types[t].shape).astype(np.float32)
-              for t in (*graph.inputs, graph.ops[0].outputs[0])}
+    values = {
+        t: rng.integers(-3, 4, graph.types[t].shape).astype(np.float32)
+        for t in (*graph.inputs, graph.ops[0].outputs[0])
+    }
     result = graph.outputs[0]
     expected = evaluate(graph, values)[result]
     assert np.array_equal(evaluate(changed, values)[result], expected)

@@ -25,16 +25,18 @@ def planned(graph: Graph, price: Price, conversion_ns: int, budget: int | None =
     space = explore(graph, hints=True)
     costs = {c: price(space, c) for c in space.candidates}
     conversions = needed_conversions(space.egraph.graph, space.clusters, tuple(costs), False)
-    changes = {
-        c: 0 if is_free(space.egraph.graph, c) else conversion_ns for c in conversions
-    }
-    selection = build_selection(space.egraph.graph, space.clusters, costs, changes,
-                                weight_budget_bytes=budget)
+    changes = {c: 0 if is_free(space.egraph.graph, c) else conversion_ns for c in conversions}
+    selection = build_selection(
+        space.egraph.graph, space.clusters, costs, changes, weight_budget_bytes=budget
+    )
     solution = solve(selection.problem)
     assert solution.status is Status.OPTIMAL
     assert check(selection.problem, solution) == []
-    return lower(space.egraph.graph, space.clusters,
-                 selection.choice(solution.candidates, solution.conversions))
+    return lower(
+        space.egraph.graph,
+        space.clusters,
+        selection.choice(solution.candidates, solution.conversions),
+    )
 
 
 def identity_only(space: Space, candidate: Candidate) -> int:
@@ -52,16 +54,19 @@ def likes_nhwc(space: Space, candidate: Candidate) -> int:
 def meaning(graph: Graph, lowered: Lowered) -> tuple[list[object], list[object]]:
     """Results of the graph and of the plan, on the same small integers."""
     rng = np.random.default_rng(0)
-    values = {t: rng.integers(-2, 3, graph.types[t].shape).astype(np.float32)
-              for t in lowered.given}
+    values = {
+        t: rng.integers(-2, 3, graph.types[t].shape).astype(np.float32) for t in lowered.given
+    }
     expected = evaluate(graph, values)
     inside = {p: values[t] for t, p in lowered.given.items()}
     for prepared in lowered.prepared:
         leaves = {p: values[t] for t, p in prepared.given.items()}
         inside[prepared.planned] = evaluate(prepared.graph, leaves)[prepared.result]
     found = evaluate(lowered.graph, inside)
-    return ([found[p].tolist() for p in lowered.made.values()],
-            [expected[t].tolist() for t in lowered.made])
+    return (
+        [found[p].tolist() for p in lowered.made.values()],
+        [expected[t].tolist() for t in lowered.made],
+    )
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +113,9 @@ def test_alternatives_of_a_strided_convolution(graph: Graph) -> None:
         conversion_ns=1,
     )
     assert any(isinstance(op, Slice) for op in lowered.graph.ops)
-    contractions = [op for op in lowered.graph.ops
-                    if isinstance(op, Structured) and op.is_contraction]
+    contractions = [
+        op for op in lowered.graph.ops if isinstance(op, Structured) and op.is_contraction
+    ]
     assert all(len(form.terms) == 1 for op in contractions for m in op.maps for form in m)
     got, expected = meaning(graph, lowered)
     assert got == expected
