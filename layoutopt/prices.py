@@ -18,10 +18,9 @@ from layoutopt.runtime.measure import Measurement, Measurer
 from layoutopt.runtime.progress import Progress
 from layoutopt.selection import Conversion, is_free
 
-
 _LAUNCH_NS = 1_000
-"""What a dispatch costs at least: measured, one more in a local-sync call takes 1.3 us. Below that a
-sample is the noise of the empty call that was taken off."""
+"""What a dispatch costs at least: one more in a local-sync call takes 1.3 us, measured. Below that,
+a sample is the noise of the empty call that was taken off."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ def check(problem: Problem, solution: Solution) -> list[str]:
     if wrong:
         return wrong
     return (
-        _computable(problem, solution)
+        _made_once(problem, solution)
+        + _computable(problem, solution)
         + _unused(problem, solution)
         + _budget(problem, solution)
         + _objective(problem, solution)
@@ -36,6 +37,18 @@ def _indices(kind: str, indices: tuple[int, ...], count: int) -> list[str]:
 def _native(problem: Problem, solution: Solution) -> set[Pair]:
     made = (pair for i in solution.candidates for pair in problem.candidates[i].outputs)
     return {*problem.given, *made}
+
+
+def _made_once(problem: Problem, solution: Solution) -> list[str]:
+    makers: dict[int, list[int]] = {}
+    for i in solution.candidates:
+        for tensor in sorted({tensor for tensor, _ in problem.candidates[i].outputs}):
+            makers.setdefault(tensor, []).append(i)
+    return [
+        f"tensor {tensor}: made twice, by candidates {made[0]} and {made[1]}"
+        for tensor, made in sorted(makers.items())
+        if len(made) > 1
+    ]
 
 
 def _computable(problem: Problem, solution: Solution) -> list[str]:

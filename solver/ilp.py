@@ -2,19 +2,16 @@
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from layoutopt.solver.cycles import cuts
 from layoutopt.solver.flow import Flow, build
 from layoutopt.solver.problem import Pair, Problem
-from layoutopt.solver.program import Outcome, Relaxed, Term
+from layoutopt.solver.program import Outcome, Term
 from layoutopt.solver.reduce import Reduced, reduce, restore
 from layoutopt.solver.solution import Solution, Status, StopReason, answer, no_answer
 from layoutopt.solver.supply import Supply
 
-_FIRST_REACH = 1e-5  # of the relaxation's bound: enough for a good answer early
-_LEAST_REACH_NS = 1_000.0
-_WIDER = 10.0  # times the reach, at most, from one round to the next
 _ROUNDING_NS = 1e-3
 
 
@@ -23,7 +20,6 @@ class _Found:
     """The best answer, in the reduced problem, and what bounds every answer."""
 
     chosen: tuple[list[int], list[int]] | None
-    cost_ns: float
     bound_ns: int
     stop_reason: StopReason
     infeasible: bool = False
@@ -34,8 +30,7 @@ def solve_ilp(
 ) -> Solution:
     """Return the cheapest answer, or the best one known when the time is up.
 
-    `warm` is an answer of another search, returned where nothing better was found in time. HiGHS is
-    not started from it: the first round's answer near the relaxation is the better start.
+    `warm` is an answer of another search, returned where nothing better was found in time.
     """
     start = time.perf_counter()
     reduced = reduce(problem)
@@ -58,69 +53,25 @@ def solve_ilp(
 
 
 def _search(reduced: Reduced, deadline: float) -> _Found:
-    """Search near the linear relaxation, then as far from it as the answer found there demands.
-
-    An answer that uses a variable costs at least the relaxation's bound plus its reduced cost. So
-    variables beyond `reach_ns` are left out; an answer within the reach is proved against them.
-    """
+    """Solve; while the answer is circular, forbid that and solve again."""
     if not reduced.problem.demanded:
-        return _Found(([], []), 0, 0, StopReason.PROVED)
+        return _Found(([], []), 0, StopReason.PROVED)
     flow = build(reduced.problem)
     tables = Supply(reduced.problem)
-    left_s = deadline - time.perf_counter()
-    relaxed = flow.program.relax(left_s) if left_s > 0 else None
-    costs = [0.0] * len(flow.program.costs) if relaxed is None else _least_costs(flow, relaxed)
-    floor = 0.0 if relaxed is None else relaxed.bound
-    best = _Found(None, math.inf, _whole(floor), StopReason.TIME_LIMIT)
-    hint: dict[int, float] = {}
-    reach_ns = max(_LEAST_REACH_NS, floor * _FIRST_REACH)
+    bound_ns = 0
     while (left_s := deadline - time.perf_counter()) > 0:
-        keep = [cost <= reach_ns for cost in costs]
-        outcome = flow.program.solve(left_s, keep, hint)
+        outcome = flow.program.solve(left_s)
         if outcome.infeasible:
-            if all(keep):
-                return replace(best, stop_reason=StopReason.PROVED, infeasible=True)
-            reach_ns *= _WIDER
-            continue
-        horizon = math.inf if all(keep) else floor + reach_ns
-        best = replace(best, bound_ns=max(best.bound_ns, _whole(min(outcome.bound, horizon))))
+            return _Found(None, bound_ns, StopReason.PROVED, infeasible=True)
+        bound_ns = max(bound_ns, _whole(outcome.bound))
         chosen = _chosen(tables, flow, outcome)
-        if chosen is None:
+        broken = [] if chosen is None else _broken_rows(tables, flow, *chosen)
+        if not broken:
             reason = StopReason.TIME_LIMIT if outcome.timed_out else StopReason.NUMERICS
-            return replace(best, stop_reason=reason)
-        broken = _broken_rows(tables, flow, *chosen)
-        if broken:
-            for terms, high in broken:
-                flow.program.at_most(terms, high)
-            continue
-        cost_ns = tables.cost_ns(*chosen)
-        if cost_ns < best.cost_ns:
-            best = replace(best, chosen=chosen, cost_ns=cost_ns)
-            hint = dict(enumerate(outcome.values or ()))
-        if outcome.timed_out:
-            break
-        if cost_ns <= horizon:
-            return replace(best, stop_reason=StopReason.NUMERICS)
-        reach_ns = min(best.cost_ns - floor + 1, reach_ns * _WIDER)
-    return best
-
-
-def _least_costs(flow: Flow, relaxed: Relaxed) -> list[float]:
-    """Return, for each variable, what an answer that uses it costs at least above the relaxation.
-
-    Its own reduced cost, and the least of each group of variables that come with it.
-    """
-    own = [max(0.0, cost) for cost in relaxed.reduced_costs]
-    with_conversion = list(own)
-    candidates = set(flow.candidates)
-    for w, groups in flow.implied.items():
-        if w not in candidates:
-            with_conversion[w] += sum(own[z] for (z,) in groups)
-    least = list(with_conversion)
-    for y in flow.candidates:
-        for group in flow.implied[y]:
-            least[y] += min((with_conversion[v] for v in group), default=0.0)
-    return least
+            return _Found(chosen, bound_ns, reason)
+        for terms, high in broken:
+            flow.program.at_most(terms, high)
+    return _Found(None, bound_ns, StopReason.TIME_LIMIT)
 
 
 def _whole(bound_ns: float) -> int:

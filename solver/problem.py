@@ -8,10 +8,14 @@ The smallest set of facts that defines a right answer:
 - a pair is *native* if it is given or a used candidate makes it;
 - a pair is *available* if it is native, or a used conversion arrives at it from a native pair;
 - the inputs of every used candidate are available, and so is one layout of every demand;
+- no tensor is made twice: of the candidates that make it, at most one is used;
 - it can be computed in some order: nothing needs itself, directly or in a circle;
 - the bytes of the used conversions stay within the weight budget.
 
 The objective is the sum of the used costs, in nanoseconds.
+
+Computing a tensor twice, in two layouts, is given up on purpose: to allow it weakens the bound of
+the integer program past proving anything, and on real models it never paid.
 """
 
 from collections.abc import Iterable

@@ -2,7 +2,7 @@
 
 MathOpt and not OR-Tools' model builder, because with HiGHS the latter repeats the objective as the
 bound, stops at a relative gap of 1e-4 and calls that OPTIMAL, and loses the answer at a time limit.
-MathOpt passes on the dual bound, reduced costs and a start, and takes a gap of 0.
+MathOpt passes on the dual bound and takes a relative gap of 0.
 """
 
 import datetime
@@ -16,17 +16,7 @@ from ortools.math_opt.python import mathopt
 Term = tuple[int, float]  # (variable, coefficient)
 
 _LEAST_SECONDS = 0.01  # a limit of 0 would mean no limit
-
-
-@dataclass(frozen=True, slots=True)
-class Relaxed:
-    """The optimum with fractions: no answer costs less than `bound`.
-
-    An answer with a variable at 1 costs at least `bound` plus its reduced cost.
-    """
-
-    bound: float
-    reduced_costs: Sequence[float]
+_LEAST_GAP_NS = 0.5  # costs are whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +65,19 @@ class Program:
         """Demand that the sum of the terms is at most `high`."""
         self.row(-math.inf, terms, high)
 
-    def relax(self, time_limit_s: float) -> Relaxed | None:
-        """Minimize with fractions; None if there was no time for it, or no answer."""
-        result = self._run([False] * len(self.costs), [1.0] * len(self.costs), time_limit_s, {})
-        optimal = result.termination.reason == mathopt.TerminationReason.OPTIMAL
-        if not optimal or not result.has_dual_feasible_solution():
-            return None
-        by_variable = result.reduced_costs()
-        return Relaxed(
-            result.termination.objective_bounds.dual_bound,
-            _by_id(by_variable, len(self.costs)),
+    def solve(self, time_limit_s: float) -> Outcome:
+        """Minimize. Deterministic, unless the time limit strikes."""
+        limit = datetime.timedelta(seconds=max(time_limit_s, _LEAST_SECONDS))
+        result = mathopt.solve(
+            mathopt.Model.from_model_proto(self._proto()),
+            mathopt.SolverType.HIGHS,
+            params=mathopt.SolveParameters(
+                time_limit=limit,
+                relative_gap_tolerance=0.0,
+                absolute_gap_tolerance=_LEAST_GAP_NS,
+                random_seed=1,
+            ),
         )
-
-    def solve(
-        self, time_limit_s: float, keep: Sequence[bool], start: Mapping[int, float]
-    ) -> Outcome:
-        """Minimize, with the variables not to keep held at 0, from a start given in part.
-
-        Deterministic, unless the time limit strikes.
-        """
-        upper = [float(kept) for kept in keep]
-        result = self._run(self.integer, upper, time_limit_s, start)
         values = None
         if result.has_primal_feasible_solution():
             values = _by_id(result.variable_values(), len(self.costs))
@@ -106,36 +88,13 @@ class Program:
             timed_out=result.termination.limit == mathopt.Limit.TIME,
         )
 
-    def _run(
-        self,
-        integer: Sequence[bool],
-        upper: Sequence[float],
-        time_limit_s: float,
-        start: Mapping[int, float],
-    ) -> mathopt.SolveResult:
-        limit = datetime.timedelta(seconds=max(time_limit_s, _LEAST_SECONDS))
-        model = mathopt.Model.from_model_proto(self._proto(integer, upper))
-        hint = {model.get_variable(v): value for v, value in start.items() if upper[v] >= value}
-        hints = [mathopt.SolutionHint(variable_values=hint)] if hint else []
-        return mathopt.solve(
-            model,
-            mathopt.SolverType.HIGHS,
-            params=mathopt.SolveParameters(
-                time_limit=limit,
-                relative_gap_tolerance=0.0,
-                absolute_gap_tolerance=0.0,
-                random_seed=1,
-            ),
-            model_params=mathopt.ModelSolveParameters(solution_hints=hints),
-        )
-
-    def _proto(self, integer: Sequence[bool], upper: Sequence[float]) -> model_pb2.ModelProto:
+    def _proto(self) -> model_pb2.ModelProto:
         model = model_pb2.ModelProto()
         count = len(self.costs)
         model.variables.ids.extend(range(count))
         model.variables.lower_bounds.extend([0.0] * count)
-        model.variables.upper_bounds.extend(upper)
-        model.variables.integers.extend(integer)
+        model.variables.upper_bounds.extend([1.0] * count)
+        model.variables.integers.extend(self.integer)
         priced = [v for v in range(count) if self.costs[v]]
         model.objective.linear_coefficients.ids.extend(priced)
         model.objective.linear_coefficients.values.extend(float(self.costs[v]) for v in priced)

@@ -5,8 +5,8 @@ In this order, the middle three until nothing changes:
 1. A copy that alone is over the weight budget goes; a budget that all others keep is no budget.
 2. An input or demand that is given, or converts for free from what is given, is met already.
 3. What cannot be computed from the given pairs by all candidates together goes.
-4. What the demands cannot lead back to goes: candidates, single outputs, conversions.
-5. A candidate goes if another of its op needs no more, makes no less and costs no more.
+4. What the demands cannot lead back to goes: candidates and conversions.
+5. A candidate goes if another of its tensors needs no more, makes no less and costs no more.
    A conversion goes if one of its target from a given layout costs no more.
 
 None of them makes a circle out of an answer without one: 5 only takes needs away.
@@ -162,26 +162,20 @@ def _without_undemanded(reduced: Reduced) -> Reduced:
                 for i in tables.makers.get(source, ()):
                     stack.extend(problem.candidates[i].inputs)
 
-    def trimmed(candidate: Candidate) -> Candidate:
-        outputs = tuple(p for p in candidate.outputs if p in native)
-        return replace(candidate, outputs=outputs) if outputs else candidate
-
     def lands(c: Conversion) -> bool:
         return (c.tensor, c.target) in wanted
 
     useful = [not native.isdisjoint(c.outputs) for c in problem.candidates]
-    candidates = tuple(trimmed(c) for c in problem.candidates)
-    reduced = replace(reduced, problem=replace(problem, candidates=candidates))
     return reduced.keep(useful.__getitem__, lambda i: lands(problem.conversions[i]))
 
 
 def _without_dominated(reduced: Reduced) -> Reduced:
     problem = reduced.problem
-    by_op: dict[int, list[int]] = {}
+    rivals: dict[frozenset[int], list[int]] = {}  # by the tensors that they make
     for i, candidate in enumerate(problem.candidates):
-        by_op.setdefault(candidate.op, []).append(i)
+        rivals.setdefault(frozenset(t for t, _ in candidate.outputs), []).append(i)
     kept: set[int] = set()
-    for indices in by_op.values():
+    for indices in rivals.values():
         best: list[tuple[set[Pair], set[Pair]]] = []  # cheapest first: only these can dominate
         for i in sorted(indices, key=lambda i: (problem.candidates[i].cost_ns, i)):
             inputs, outputs = set(problem.candidates[i].inputs), set(problem.candidates[i].outputs)

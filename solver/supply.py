@@ -37,6 +37,15 @@ class Supply:
         return _by_pair(c.outputs for c in self.problem.candidates)
 
     @cached_property
+    def tensor_makers(self) -> dict[int, list[int]]:
+        """Candidates that make a tensor, in any layout; at most one of them is used."""
+        table: dict[int, list[int]] = {}
+        for i, candidate in enumerate(self.problem.candidates):
+            for tensor in dict.fromkeys(tensor for tensor, _ in candidate.outputs):
+                table.setdefault(tensor, []).append(i)
+        return table
+
+    @cached_property
     def users(self) -> dict[Pair, list[int]]:
         """Candidates that need a pair."""
         return _by_pair(c.inputs for c in self.problem.candidates)

@@ -34,4 +34,4 @@ func.func @main(%x: tensor<1x8x18x18xf32>) -> tensor<1x16x8x8xf32> {
   return %c2 : tensor<1x16x8x8xf32>
 }
 """
-"""A 3x3 convolution with bias and relu, then a strided 1x1 convolution behind a barrier's weight."""
+"""A 3x3 convolution with bias and relu, then a strided 1x1 one whose weight is a barrier."""

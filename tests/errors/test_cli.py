@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from layoutopt import source
 from layoutopt.cli import main
 from tests.models import CONVOLUTIONS
 
@@ -95,7 +94,7 @@ def test_onnx_without_the_extra(
 ) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(b"")
-    monkeypatch.setattr(source.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     code, text = failure(capsys, "optimize", str(path))
     assert (code, text) == (
         2,

@@ -51,6 +51,10 @@ def likes_nhwc(space: Space, candidate: Candidate) -> int:
     return 10 if NHWC in images else 10_000
 
 
+def _free_for(favourite: Candidate) -> Price:
+    return lambda space, candidate: 0 if candidate == favourite else 1000
+
+
 def meaning(graph: Graph, lowered: Lowered) -> tuple[list[object], list[object]]:
     """Results of the graph and of the plan, on the same small integers."""
     rng = np.random.default_rng(0)
@@ -99,9 +103,7 @@ def test_every_candidate_alone_means_the_same(graph: Graph) -> None:
     """Make each candidate free in turn: whatever the solver builds around it is right."""
     space = explore(graph, hints=True)
     for favourite in space.candidates:
-        lowered = planned(
-            graph, lambda _, c, best=favourite: 0 if c == best else 1000, conversion_ns=1
-        )
+        lowered = planned(graph, _free_for(favourite), conversion_ns=1)
         got, expected = meaning(graph, lowered)
         assert got == expected
 
