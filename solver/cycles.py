@@ -7,36 +7,19 @@ made by a candidate none of whose inputs comes from S. So a used maker of S is r
     y_maker <= sum of whatever could bring something into S from outside
 
 This is a loop formula (Lin and Zhao, "ASSAT", Artificial Intelligence 157, 2004). Forbidding just
-the circle of candidates would be wrong: they may be used together where another maker starts it.
+the circle of candidates would be wrong: they may be used together where a given pair starts it.
 """
-
-from typing import TYPE_CHECKING
 
 import networkx as nx
 
-from layoutopt.solver.problem import Pair, Problem
+from layoutopt.solver.flow import Flow
+from layoutopt.solver.problem import Pair
 from layoutopt.solver.program import Term
 from layoutopt.solver.supply import Derivation, Supply
 
-if TYPE_CHECKING:
-    from layoutopt.solver.flow import Flow
-
-
-def circular_tensors(problem: Problem) -> frozenset[int]:
-    """Return the tensors that could, by some choice of candidates, be needed for themselves."""
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    for candidate in problem.candidates:
-        for need, _ in candidate.inputs:
-            graph.add_edges_from((need, made) for made, _ in candidate.outputs)
-    circular: set[int] = set()
-    for component in nx.strongly_connected_components(graph):
-        if len(component) > 1 or any(graph.has_edge(t, t) for t in component):
-            circular |= component
-    return frozenset(circular)
-
 
 def cuts(
-    tables: Supply, flow: "Flow", candidates: list[int], conversions: list[int], found: Derivation
+    tables: Supply, flow: Flow, candidates: list[int], conversions: list[int], found: Derivation
 ) -> list[list[Term]]:
     """Return rows `terms <= 0` that the answer breaks; none if all of it can be computed.
 
@@ -70,7 +53,7 @@ class _Answer:
     def __init__(
         self,
         tables: Supply,
-        flow: "Flow",
+        flow: Flow,
         candidates: set[int],
         conversions: set[int],
         found: Derivation,

@@ -11,7 +11,7 @@ MOST_CHOICES = 24  # candidates and conversions together
 
 
 def solve_exhaustively(problem: Problem) -> Solution:
-    """Return the cheapest answer, the first one found among equals.
+    """Return the cheapest answer, one with the fewest candidates among equals.
 
     Raises ValueError beyond 24 candidates and conversions.
     """
@@ -24,7 +24,7 @@ def solve_exhaustively(problem: Problem) -> Solution:
         )
     best: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     best_ns = 0
-    for candidates in _made_once(problem, (), frozenset()):
+    for candidates in sorted(_made_once(problem, (), frozenset()), key=len):
         candidates_ns = sum(problem.candidates[i].cost_ns for i in candidates)
         if best is not None and candidates_ns >= best_ns:
             continue

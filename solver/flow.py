@@ -18,7 +18,8 @@ each could share half a maker of t, and so on up the graph: a bound of next to n
 import math
 from dataclasses import dataclass
 
-from layoutopt.solver.cycles import circular_tensors
+import networkx as nx
+
 from layoutopt.solver.exclusive import exclusive_readers
 from layoutopt.solver.problem import Pair, Problem
 from layoutopt.solver.program import Program
@@ -58,6 +59,35 @@ def whole_conversions(problem: Problem) -> frozenset[int]:
     )
 
 
+def circular_tensors(problem: Problem) -> frozenset[int]:
+    """Return the tensors that could, by some choice of candidates, be needed for themselves."""
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    for candidate in problem.candidates:
+        for need, _ in candidate.inputs:
+            graph.add_edges_from((need, made) for made, _ in candidate.outputs)
+    circular: set[int] = set()
+    for component in nx.strongly_connected_components(graph):
+        if len(component) > 1 or any(graph.has_edge(t, t) for t in component):
+            circular |= component
+    return frozenset(circular)
+
+
+def required_tensors(tables: Supply) -> frozenset[int]:
+    """Return tensors that every answer makes: the demanded, and what all makers of these read."""
+    given = {tensor for tensor, _ in tables.problem.given}
+    stack = [d.tensor for d in tables.problem.demanded]
+    required: set[int] = set()
+    while stack:
+        tensor = stack.pop()
+        if tensor in given or tensor in required:
+            continue
+        required.add(tensor)
+        makers = (tables.problem.candidates[i] for i in tables.tensor_makers.get(tensor, ()))
+        reads = [{t for t, _ in maker.inputs} for maker in makers]
+        stack.extend(set.intersection(*reads) if reads else ())
+    return frozenset(required)
+
+
 class _Builder:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -72,9 +102,10 @@ class _Builder:
         self.ways = {(c.tensor, c.source, c.target): i for i, c in enumerate(problem.conversions)}
 
     def build(self) -> Flow:
-        for makers in self.tables.tensor_makers.values():
-            if len(makers) > 1:
-                self.program.at_most([(self.y[i], 1) for i in makers], 1)
+        required = required_tensors(self.tables)
+        for tensor, makers in self.tables.tensor_makers.items():
+            least = 1.0 if tensor in required else 0.0
+            self.program.row(least, [(self.y[i], 1) for i in makers], 1)
         groups = exclusive_readers(self.problem)
         demanded = [d.tensor for d in self.problem.demanded]
         for tensor, readers in groups.items():

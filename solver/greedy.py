@@ -3,8 +3,8 @@
 Among the candidates whose input tensors are there, the one with the least accumulated cost goes
 first and settles the tensors that it makes; that orders alternatives and circles too (Knuth, "A
 generalization of Dijkstra's algorithm", Information Processing Letters 6, 1977). Its inputs are
-converted from the layouts that are there. Where these choices meet no demand, further walks make
-the tensors in more layouts.
+converted from the layouts that are there. It never takes a choice back, so it may end in layouts
+that meet no demand.
 """
 
 import heapq
@@ -26,9 +26,9 @@ def solve_greedy(problem: Problem, time_limit_s: float = 60.0) -> Solution:
         seconds = time.perf_counter() - start
         return answer(*found, tables.cost_ns(*found), 0, seconds, StopReason.EXHAUSTED)
     everything = range(len(problem.candidates)), range(len(problem.conversions))
-    possible = problem.weight_budget_bytes is not None and tables.pruned(*everything) is not None
+    possible = tables.pruned(*everything) is not None
     seconds = time.perf_counter() - start
-    if possible:  # a budget stood in the way, perhaps only of this walk
+    if possible:  # the choices of this walk stood in the way, perhaps not those of another one
         return no_answer(Status.UNKNOWN, seconds, StopReason.EXHAUSTED)
     return no_answer(Status.INFEASIBLE, seconds, StopReason.PROVED)
 
@@ -95,21 +95,21 @@ class Walk:
 
 
 def walked(tables: Supply) -> Walk:
-    """Walk until every demand is met, or nothing more can be computed."""
+    """Walk until nothing more can be computed, then convert for the demands."""
     walk = Walk(tables)
     for pair in sorted(tables.problem.given):
         walk.native.add(pair)
         walk.available.add(pair)
         walk.total_ns[pair[0]] = 0
     _settle(walk)
-    while not _meet_demands(walk) and _widen(walk):
-        pass
+    _meet_demands(walk)
     return walk
 
 
 def _settle(walk: Walk) -> None:
     """Settle each tensor once, cheapest first."""
     problem = walk.tables.problem
+    made: set[int] = set()
     waiting: dict[int, int] = {}
     readers: dict[int, list[int]] = {}
     queue: list[tuple[int, int]] = []
@@ -128,10 +128,12 @@ def _settle(walk: Walk) -> None:
             offer(i)
     while queue:
         _, i = heapq.heappop(queue)
-        fresh = dict.fromkeys(t for t, _ in problem.candidates[i].outputs if t not in walk.total_ns)
+        outputs = dict.fromkeys(tensor for tensor, _ in problem.candidates[i].outputs)
+        fresh = [tensor for tensor in outputs if tensor not in walk.total_ns]
         ways = walk.ways(problem.candidates[i].inputs)
-        if not fresh or ways is None:
+        if not fresh or not made.isdisjoint(outputs) or ways is None:
             continue
+        made.update(outputs)
         walk.commit(i, ways)
         for tensor in fresh:
             for reader in readers.get(tensor, ()):
@@ -140,28 +142,13 @@ def _settle(walk: Walk) -> None:
                     offer(reader)
 
 
-def _meet_demands(walk: Walk) -> bool:
-    """Convert for each demand; False if one cannot be met yet."""
+def _meet_demands(walk: Walk) -> None:
+    """Convert for each demand that can be met."""
     for demand in walk.tables.problem.demanded:
         offers = []
         for layout in demand.layouts:
             ways = walk.ways(((demand.tensor, layout),))
             if ways is not None:
                 offers.append((walk.tables.cost_ns((), ways), layout, ways))
-        if not offers:
-            return False
-        walk.convert(min(offers)[2])
-    return True
-
-
-def _widen(walk: Walk) -> bool:
-    """Run every candidate that makes a pair nobody made yet; False if there is none."""
-    widened = False
-    for i, candidate in enumerate(walk.tables.problem.candidates):
-        if walk.native.issuperset(candidate.outputs):
-            continue
-        ways = walk.ways(candidate.inputs)
-        if ways is not None:
-            walk.commit(i, ways)
-            widened = True
-    return widened
+        if offers:
+            walk.convert(min(offers)[2])

@@ -2,7 +2,7 @@
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from layoutopt.solver.cycles import cuts
 from layoutopt.solver.flow import Flow, build
@@ -12,6 +12,9 @@ from layoutopt.solver.reduce import Reduced, reduce, restore
 from layoutopt.solver.solution import Solution, Status, StopReason, answer, no_answer
 from layoutopt.solver.supply import Supply
 
+_FIRST_REACH = 1e-5  # of the relaxation's bound: enough for a good answer early
+_LEAST_REACH_NS = 1_000.0
+_WIDER = 10.0  # times the reach, at most, from one round to the next
 _ROUNDING_NS = 1e-3
 
 
@@ -20,6 +23,7 @@ class _Found:
     """The best answer, in the reduced problem, and what bounds every answer."""
 
     chosen: tuple[list[int], list[int]] | None
+    cost_ns: float
     bound_ns: int
     stop_reason: StopReason
     infeasible: bool = False
@@ -53,25 +57,50 @@ def solve_ilp(
 
 
 def _search(reduced: Reduced, deadline: float) -> _Found:
-    """Solve; while the answer is circular, forbid that and solve again."""
+    """Solve near the linear relaxation, then as far from it as the answer found there demands.
+
+    An answer that uses a variable costs at least the relaxation's bound plus its reduced cost. So
+    variables beyond `reach_ns` are left out; an answer within the reach is proved against them.
+    A circular answer is forbidden, and the same solved again.
+    """
     if not reduced.problem.demanded:
-        return _Found(([], []), 0, StopReason.PROVED)
+        return _Found(([], []), 0, 0, StopReason.PROVED)
     flow = build(reduced.problem)
     tables = Supply(reduced.problem)
-    bound_ns = 0
+    left_s = deadline - time.perf_counter()
+    relaxed = flow.program.relax(left_s) if left_s > 0 else None
+    floor = 0.0 if relaxed is None else max(0.0, relaxed.bound)
+    reach_ns = math.inf if relaxed is None else max(_LEAST_REACH_NS, floor * _FIRST_REACH)
+    costs = [0.0] * len(flow.program.costs) if relaxed is None else relaxed.reduced_costs
+    best = _Found(None, math.inf, _whole(floor), StopReason.TIME_LIMIT)
     while (left_s := deadline - time.perf_counter()) > 0:
-        outcome = flow.program.solve(left_s)
+        keep = [cost <= reach_ns for cost in costs]
+        horizon = math.inf if all(keep) else floor + reach_ns
+        outcome = flow.program.solve(left_s, keep)
         if outcome.infeasible:
-            return _Found(None, bound_ns, StopReason.PROVED, infeasible=True)
-        bound_ns = max(bound_ns, _whole(outcome.bound))
+            if all(keep):
+                return replace(best, stop_reason=StopReason.PROVED, infeasible=True)
+            reach_ns *= _WIDER
+            continue
+        best = replace(best, bound_ns=max(best.bound_ns, _whole(min(outcome.bound, horizon))))
         chosen = _chosen(tables, flow, outcome)
-        broken = [] if chosen is None else _broken_rows(tables, flow, *chosen)
-        if not broken:
+        if chosen is None:
             reason = StopReason.TIME_LIMIT if outcome.timed_out else StopReason.NUMERICS
-            return _Found(chosen, bound_ns, reason)
+            return replace(best, stop_reason=reason)
+        broken = _broken_rows(tables, flow, *chosen)
         for terms, high in broken:
             flow.program.at_most(terms, high)
-    return _Found(None, bound_ns, StopReason.TIME_LIMIT)
+        if broken:
+            continue
+        cost_ns = tables.cost_ns(*chosen)
+        if cost_ns < best.cost_ns:
+            best = replace(best, chosen=chosen, cost_ns=cost_ns)
+        if outcome.timed_out:
+            break
+        if cost_ns <= horizon:
+            return replace(best, stop_reason=StopReason.NUMERICS)
+        reach_ns = min(best.cost_ns - floor + 1, reach_ns * _WIDER)
+    return best
 
 
 def _whole(bound_ns: float) -> int:

@@ -2,7 +2,7 @@
 
 MathOpt and not OR-Tools' model builder, because with HiGHS the latter repeats the objective as the
 bound, stops at a relative gap of 1e-4 and calls that OPTIMAL, and loses the answer at a time limit.
-MathOpt passes on the dual bound and takes a relative gap of 0.
+MathOpt passes on the dual bound and the reduced costs, and takes a relative gap of 0.
 """
 
 import datetime
@@ -17,6 +17,17 @@ Term = tuple[int, float]  # (variable, coefficient)
 
 _LEAST_SECONDS = 0.01  # a limit of 0 would mean no limit
 _LEAST_GAP_NS = 0.5  # costs are whole
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxed:
+    """The optimum with fractions: no answer costs less than `bound`.
+
+    An answer with a variable at 1 costs at least `bound` plus its reduced cost.
+    """
+
+    bound: float
+    reduced_costs: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +76,22 @@ class Program:
         """Demand that the sum of the terms is at most `high`."""
         self.row(-math.inf, terms, high)
 
-    def solve(self, time_limit_s: float) -> Outcome:
-        """Minimize. Deterministic, unless the time limit strikes."""
-        limit = datetime.timedelta(seconds=max(time_limit_s, _LEAST_SECONDS))
-        result = mathopt.solve(
-            mathopt.Model.from_model_proto(self._proto()),
-            mathopt.SolverType.HIGHS,
-            params=mathopt.SolveParameters(
-                time_limit=limit,
-                relative_gap_tolerance=0.0,
-                absolute_gap_tolerance=_LEAST_GAP_NS,
-                random_seed=1,
-            ),
-        )
+    def relax(self, time_limit_s: float) -> Relaxed | None:
+        """Minimize with fractions; None if there was no time for it, or no answer."""
+        count = len(self.costs)
+        result = self._run(self._proto([False] * count, [1.0] * count), time_limit_s)
+        optimal = result.termination.reason == mathopt.TerminationReason.OPTIMAL
+        if not optimal or not result.has_dual_feasible_solution():
+            return None
+        bound = result.termination.objective_bounds.dual_bound
+        return Relaxed(bound, _by_id(result.reduced_costs(), count))
+
+    def solve(self, time_limit_s: float, keep: Sequence[bool]) -> Outcome:
+        """Minimize, with the variables not to keep held at 0.
+
+        Deterministic, unless the time limit strikes.
+        """
+        result = self._run(self._proto(self.integer, [float(k) for k in keep]), time_limit_s)
         values = None
         if result.has_primal_feasible_solution():
             values = _by_id(result.variable_values(), len(self.costs))
@@ -88,13 +102,26 @@ class Program:
             timed_out=result.termination.limit == mathopt.Limit.TIME,
         )
 
-    def _proto(self) -> model_pb2.ModelProto:
+    def _run(self, model: model_pb2.ModelProto, time_limit_s: float) -> mathopt.SolveResult:
+        limit = datetime.timedelta(seconds=max(time_limit_s, _LEAST_SECONDS))
+        return mathopt.solve(
+            mathopt.Model.from_model_proto(model),
+            mathopt.SolverType.HIGHS,
+            params=mathopt.SolveParameters(
+                time_limit=limit,
+                relative_gap_tolerance=0.0,
+                absolute_gap_tolerance=_LEAST_GAP_NS,
+                random_seed=1,
+            ),
+        )
+
+    def _proto(self, integer: Sequence[bool], upper: Sequence[float]) -> model_pb2.ModelProto:
         model = model_pb2.ModelProto()
         count = len(self.costs)
         model.variables.ids.extend(range(count))
         model.variables.lower_bounds.extend([0.0] * count)
-        model.variables.upper_bounds.extend([1.0] * count)
-        model.variables.integers.extend(self.integer)
+        model.variables.upper_bounds.extend(upper)
+        model.variables.integers.extend(integer)
         priced = [v for v in range(count) if self.costs[v]]
         model.objective.linear_coefficients.ids.extend(priced)
         model.objective.linear_coefficients.values.extend(float(self.costs[v]) for v in priced)

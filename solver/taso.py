@@ -3,13 +3,13 @@
 Jia et al., "TASO: optimizing deep learning computation with automatic generation of graph
 substitutions", SOSP 2019, section 5: a queue of graphs by cost; the cheapest is taken out, every
 single substitution of it is priced, and those below alpha times the best known cost are queued. A
-substitution here gives one tensor another candidate, in place of the one it has or beside it. The
-start is the greedy answer.
+substitution here gives the tensors of one candidate that candidate as their maker. The start is the
+greedy answer.
 """
 
 import heapq
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from layoutopt.solver.greedy import solve_greedy, walked
@@ -20,7 +20,7 @@ from layoutopt.solver.supply import Supply
 ALPHA = 1.05  # TASO's own setting
 MOST_EXPANSIONS = 1_000
 
-Choice = tuple[tuple[int, ...], ...]  # for each tensor, the candidates that make it if it is needed
+Choice = tuple[int | None, ...]  # for each tensor, the candidate that makes it if it is needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,23 +68,24 @@ def solve_taso(problem: Problem, time_limit_s: float = 60.0) -> Solution:
 
 
 def _first_choice(tables: Supply) -> Choice:
-    makers: list[list[int]] = [[] for _ in range(tables.problem.tensors)]
-    for i in walked(tables).candidates:
-        for tensor in dict.fromkeys(t for t, _ in tables.problem.candidates[i].outputs):
-            makers[tensor].append(i)
-    return tuple(tuple(sorted(indices)) for indices in makers)
+    return _with_makers(tables, (None,) * tables.problem.tensors, walked(tables).candidates)
+
+
+def _with_makers(tables: Supply, choice: Choice, candidates: Iterable[int]) -> Choice:
+    makers = list(choice)
+    for i in candidates:
+        for tensor, _ in tables.problem.candidates[i].outputs:
+            makers[tensor] = i
+    return tuple(makers)
 
 
 def _substitutes(tables: Supply, choice: Choice) -> Iterator[Choice]:
-    """Every choice that differs in one tensor that is in use, in index order."""
-    in_use = _used_candidates(tables, choice)
-    tensors = {t for i in in_use for t, _ in tables.problem.candidates[i].outputs}
+    """Every choice with one other candidate, for a tensor that is in use, in index order."""
+    used = _used_candidates(tables, choice)
+    tensors = {t for i in used for t, _ in tables.problem.candidates[i].outputs}
     for i, candidate in enumerate(tables.problem.candidates):
-        for tensor in dict.fromkeys(t for t, _ in candidate.outputs):
-            if tensor not in tensors or i in choice[tensor]:
-                continue
-            for makers in ((i,), tuple(sorted((*choice[tensor], i)))):
-                yield (*choice[:tensor], makers, *choice[tensor + 1 :])
+        if i not in used and any(tensor in tensors for tensor, _ in candidate.outputs):
+            yield _with_makers(tables, choice, (i,))
 
 
 def _used_candidates(tables: Supply, choice: Choice) -> list[int]:
@@ -92,12 +93,14 @@ def _used_candidates(tables: Supply, choice: Choice) -> list[int]:
     seen = set(stack)
     used: set[int] = set()
     while stack:
-        for i in choice[stack.pop()]:
-            used.add(i)
-            for tensor, _ in tables.problem.candidates[i].inputs:
-                if tensor not in seen:
-                    seen.add(tensor)
-                    stack.append(tensor)
+        i = choice[stack.pop()]
+        if i is None:
+            continue
+        used.add(i)
+        for tensor, _ in tables.problem.candidates[i].inputs:
+            if tensor not in seen:
+                seen.add(tensor)
+                stack.append(tensor)
     return sorted(used)
 
 
@@ -127,6 +130,9 @@ def _price(tables: Supply, choice: Choice) -> _Priced | None:
     pruned = tables.pruned(candidates, ways.values())
     budget = problem.weight_budget_bytes
     if pruned is None or (budget is not None and tables.size_bytes(pruned[1]) > budget):
+        return None
+    made = [t for i in pruned[0] for t in {t for t, _ in problem.candidates[i].outputs}]
+    if len(made) != len(set(made)):
         return None
     return _Priced(tables.cost_ns(*pruned), *pruned)
 

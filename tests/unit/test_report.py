@@ -135,7 +135,8 @@ def test_json_is_written_whole_and_reads_back(tmp_path: Path) -> None:
             [
                 "convolution.3: convolution-to-im2col, 5.0 us; t4 perm[0,2,3,1], t9 row-major; "
                 "runner-up: as it came, 2.0 us more",
-                "t4: tensor<1x8x4x4xf32>: transpose from row-major to perm[0,2,3,1], 0.1 us, 1024 bytes; "
+                "t4: tensor<1x8x4x4xf32>: transpose from row-major to perm[0,2,3,1], 0.1 us, "
+                "1024 bytes; "
                 "pad.2 is cheapest in row-major, convolution.3 in perm[0,2,3,1]",
                 "convolution.3: refused patch-convolution-to-contraction: expected filter = stride",
             ],
@@ -144,7 +145,8 @@ def test_json_is_written_whole_and_reads_back(tmp_path: Path) -> None:
             "pad.2",
             [
                 "pad.2: as it came, 0.9 us; t4 perm[0,2,3,1]; nothing else was possible",
-                "t4: tensor<1x8x4x4xf32>: transpose from row-major to perm[0,2,3,1], 0.1 us, 1024 bytes; "
+                "t4: tensor<1x8x4x4xf32>: transpose from row-major to perm[0,2,3,1], 0.1 us, "
+                "1024 bytes; "
                 "pad.2 is cheapest in row-major, convolution.3 in perm[0,2,3,1]",
             ],
         ),

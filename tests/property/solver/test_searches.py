@@ -12,11 +12,12 @@ from tests.property.solver.problems import (
     residual_network,
     small_graphs,
 )
+from tests.property.solver.rewritten import rewritten_graphs
 
-problems = st.one_of(loose_problems(), small_graphs())
+problems = st.one_of(loose_problems(), small_graphs(), rewritten_graphs())
 
 
-@settings(max_examples=60)
+@settings(max_examples=300)
 @given(problems)
 def test_the_integer_program_finds_the_oracles_optimum(problem: Problem) -> None:
     oracle = solve_exhaustively(problem)

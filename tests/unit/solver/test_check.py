@@ -34,6 +34,7 @@ def test_a_right_answer_is_clean(problem: Problem) -> None:
         (CHAIN, claimed((0, 2), (0,), 115), "conversion 0: nobody demands what it makes"),
         (CHAIN, claimed((0, 1, 2), (0,), 155), "candidate 1: nobody demands what it makes"),
         (CHAIN, claimed((0, 2), (), 109), "objective: 109 ns claimed, the costs add up to 110 ns"),
+        (TWICE, claimed((0, 1, 2, 3), (), 32), "tensor 1: made twice, by candidates 0 and 1"),
         (CIRCLE, claimed((0, 1), (), 2), "candidate 0: waits for itself in a circle"),
         (
             BUDGET,

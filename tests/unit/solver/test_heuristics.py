@@ -7,6 +7,7 @@ import pytest
 from layoutopt.solver import (
     SEARCHES,
     Candidate,
+    Conversion,
     Demand,
     Problem,
     Search,
@@ -45,7 +46,7 @@ def shortsighted() -> Problem:
             Candidate(1, 100, ((1, 0),), ((2, 0),)),
             Candidate(1, 90, ((1, 1),), ((2, 0),)),
         ),
-        (),
+        (Conversion(1, 1, 0, 4),),
     )
 
 
@@ -55,12 +56,13 @@ def test_greedy_decides_where_it_stands() -> None:
     assert (found.bound_ns, found.gap, found.stop_reason) == (0, 1.0, "search exhausted")
 
 
-def test_greedy_widens_where_its_choice_meets_no_demand() -> None:
+def test_greedy_stuck_in_its_choice_is_unknown() -> None:
     problem = replace(
         shortsighted(), candidates=(*shortsighted().candidates[:2], shortsighted().candidates[3])
     )
     found = solve(problem, "greedy")
-    assert (found.candidates, found.objective_ns) == ((1, 2), 101)
+    assert (found.status, found.stop_reason) == (Status.UNKNOWN, StopReason.EXHAUSTED)
+    assert solve(problem).candidates == (1, 2)
 
 
 def test_greedy_stuck_at_the_budget_is_unknown() -> None:
