@@ -20,11 +20,13 @@ from layoutopt.graph import (
     Opaque,
     Pad,
     Reshape,
+    Scatter,
     Slice,
     Structured,
 )
 from layoutopt.mlir.named import NamedOp, named_op
 from layoutopt.mlir.reshape import reshape_lines
+from layoutopt.mlir.scatter import scatter_lines
 from layoutopt.scalar import Body, fill_value
 from layoutopt.types import TensorType
 
@@ -64,6 +66,8 @@ class _Emitter:
                 self._slice(op)
             case Insert():
                 self._insert(op)
+            case Scatter():
+                self.lines += scatter_lines(op, self.graph.types)
             case Concat():
                 self._concat(op)
             case Reshape():
