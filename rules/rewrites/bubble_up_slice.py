@@ -4,7 +4,7 @@
 
 For contractions, convolutions and elementwise ops: the dual of scattering behind a contraction.
 Sound because a parallel loop's points do not look at each other. Fires only where nobody else
-reads the whole tensor, for there it would be computed twice.
+reads the whole tensor, for there it would be computed twice, or where it is only a copy.
 """
 
 from __future__ import annotations
@@ -47,11 +47,12 @@ class BubbleUpSlice:
         found = graph.ops[op]
         if not isinstance(found, Slice) or found.source in graph.outputs:
             return None
-        if any(not isinstance(graph.ops[c], Slice) for c in graph.consumers[found.source]):
-            return None
+        alone = all(isinstance(graph.ops[c], Slice) for c in graph.consumers[found.source])
         for index in graph.producers[found.source]:
             maker = graph.ops[index]
-            if isinstance(maker, Structured) and len(maker.results) == 1 and maker.sources:
+            if not isinstance(maker, Structured) or not (alone or maker.is_copy):
+                continue
+            if len(maker.results) == 1 and maker.sources:
                 return SlicedOp(found, maker, graph.types[found.result].shape)
         return None
 

@@ -17,11 +17,16 @@ from layoutopt.graph import Graph, GraphBuilder, Scatter
 from layoutopt.rules.rule import Example, Expression, Refusal
 
 
-def _example(computed: bool) -> Graph:
+_MOST = 16
+
+
+def _example(sources: int) -> Graph:
     builder = GraphBuilder()
-    x, y = builder.tensor((2, 3), "f32"), builder.tensor((7, 3), "f32")
-    builder.add(Scatter((x,), y, ((1, 0),), (3, 1), "4.0 : f32", computed))
-    return builder.build((x,), (y,))
+    xs = [builder.tensor((2, 3), "f32") for _ in range(sources)]
+    y = builder.tensor((2 * sources + 1, 3), "f32")
+    offsets = tuple((i, 0) for i in range(sources))
+    builder.add(Scatter(tuple(xs), y, offsets, (sources, 1), "4.0 : f32"))
+    return builder.build(xs, (y,))
 
 
 class ScatterToIndexArithmetic:
@@ -32,24 +37,27 @@ class ScatterToIndexArithmetic:
     proof = "i -> (i - offset) / stride inverts offset + stride * j where the remainder is zero"
     normal_form = False
     examples = (
-        Example(_example(computed=False), 0),
+        Example(_example(sources=3), 0),
         Example(
-            _example(computed=True),
+            _example(sources=17),
             0,
-            refusal="expected a scatter by copies, but it is computed already",
+            refusal="expected at most 16 sources, for each place looks at all, but got 17",
         ),
     )
 
     def match(self, graph: Graph, op: int) -> Scatter | None:
-        """Any scatter."""
+        """Any scatter by copies."""
         found = graph.ops[op]
-        return found if isinstance(found, Scatter) else None
+        return found if isinstance(found, Scatter) and not found.computed else None
 
     def guard(self, match: Scatter) -> Refusal | None:
-        """Once is enough."""
-        if not match.computed:
+        """Every place of the result looks at every source."""
+        if len(match.sources) <= _MOST:
             return None
-        return Refusal("expected a scatter by copies, but it is computed already")
+        return Refusal(
+            f"expected at most {_MOST} sources, for each place looks at all, "
+            f"but got {len(match.sources)}"
+        )
 
     def rewrite(self, graph: Graph, match: Scatter) -> Expression:
         """The same scatter, written the other way."""

@@ -206,18 +206,20 @@ def _phased(draw: st.DrawFn, builder: GraphBuilder) -> tuple[list[int], int, lis
 
 
 @st.composite
-def scatter_consumers(draw: st.DrawFn) -> Graph:
+def scatter_consumers(
+    draw: st.DrawFn,
+    kinds: tuple[str, ...] = ("own", "twice", "bias", "residual", "reshape", "math"),
+) -> Graph:
     """f(scatter), f(scatter, scatter), f(scatter, bias), with f(0) anything; or a reshape."""
     builder = GraphBuilder()
     sources, wide, shape = _phased(draw, builder)
-    kind = draw(st.sampled_from(["own", "twice", "bias", "residual", "reshape", "math"]))
+    kind = draw(st.sampled_from(kinds))
     if kind == "reshape":
         y = builder.tensor((*shape[:1], 1, *shape[1:]), "f32")
         builder.add(Reshape(wide, y))
         return builder.build(sources, (y,))
     turned = draw(st.booleans())
     read = plain_map([1, 0]) if draw(st.booleans()) else identity_map(2)
-    domain = tuple(shape[f.dims[0]] for f in read)
     inverse = {read[a].dims[0]: shape[a] for a in range(2)}
     domain = (inverse[0], inverse[1])
     written = plain_map([1, 0]) if turned else identity_map(2)

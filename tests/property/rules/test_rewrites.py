@@ -100,6 +100,7 @@ def test_a_rule_is_sound_wherever_it_fires(rule: Rule) -> None:
             backward_convolutions(filters=1),
             weight_gradients(),
             scatter_consumers(),
+            scatter_consumers(kinds=("reshape",)),
             sliced(st.one_of(convolutions(), matmuls(), elementwise())),
             MOVES["scatter"](),
         )
