@@ -76,5 +76,5 @@ class BubbleUpSlice:
             form.dims[0]: Progression(cut.offsets[axis], cut.strides[axis], match.sizes[axis])
             for axis, form in enumerate(match.op.result_maps[0])
         }
-        restricted(match.op, loops, rewriting, cut.result)
+        restricted(match.op, loops, rewriting, cut.result, composed=match.op.is_copy)
         return Expression(tuple(rewriting.builder.types), tuple(rewriting.builder.ops))

@@ -60,23 +60,26 @@ def restricted(
     result: int | None = None,
     replaced: Mapping[int, tuple[int, IndexMap]] | None = None,
     padding: Mapping[int, str] | None = None,
+    composed: bool = False,
 ) -> int:
     """Add the op over fewer points; hands back the tensor of its result.
 
     The op has one result, and every loop of ``loops`` that is parallel is a plain dim of it.
     ``replaced``: for some inputs (by position) another tensor and its map over the new loops.
-    ``padding``: for some inputs the value that lies around them.
+    ``padding``: for some inputs the value that lies around them. ``composed``: read inputs where
+    they lie, with strides in the maps, in place of slices.
     """
     domain = tuple(loops[d].size if d in loops else n for d, n in enumerate(op.domain))
     sources, maps = [], []
-    for position, (tensor, index_map) in enumerate(zip(op.sources, op.source_maps, strict=True)):
-        forms: IndexMap = tuple(on_progressions(f, loops) for f in index_map)
-        if replaced is not None and position in replaced:
-            tensor, forms = replaced[position]
-        value = None if padding is None else padding.get(position)
-        tensor, forms = _cut(tensor, forms, domain, rewriting, value)
-        sources.append(tensor)
-        maps.append(forms)
+    given = {
+        p: (t, tuple(on_progressions(f, loops) for f in m))
+        for p, (t, m) in enumerate(zip(op.sources, op.source_maps, strict=True))
+    }
+    for position, (whole, forms) in (given | dict(replaced or {})).items():
+        value = (padding or {}).get(position)
+        read = (whole, forms) if composed else _cut(whole, forms, domain, rewriting, value)
+        sources.append(read[0])
+        maps.append(read[1])
     kind = rewriting.type_of(op.results[0])
     written = tuple(on_progressions(f, loops) for f in op.result_maps[0])
     init: Init = op.inits[0]

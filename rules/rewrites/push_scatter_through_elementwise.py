@@ -54,6 +54,8 @@ class PushScatterThroughElementwise:
         found = graph.ops[op]
         if not isinstance(found, Structured) or not found.is_elementwise:
             return None
+        if any(len(form.terms) > 1 for m in found.source_maps for form in m):
+            return None  # an unfolding of windows
         if len(found.results) != 1 or not isinstance(found.inits[0], Uninitialized):
             return None
         for tensor in found.sources:
