@@ -13,7 +13,7 @@ import math
 from layoutopt.affine import plain_dims
 from layoutopt.candidate import PhysicalForm
 from layoutopt.cluster import is_windowed
-from layoutopt.graph import Op, Reshape, Structured
+from layoutopt.graph import Op, Reshape, Scatter, Structured
 from layoutopt.mlir.named import named_op
 from layoutopt.profiles.target import Target
 
@@ -28,15 +28,20 @@ def estimate_ns(form: PhysicalForm, target: Target) -> int:
     rates = target.rates
     compute_ns = 0.0
     share = 1.0
+    passes = 0  # a fill and each strided copy run on their own
     for op in graph.ops:
         if isinstance(op, Structured) and op.is_contraction:
             element = graph.types[op.sources[0]].element
             peak = rates.gflops.get(element, rates.gflops["f32"])
             compute_ns += 2 * math.prod(op.domain) / (peak * rates.efficiency[_form_name(op)])
+        elif isinstance(op, Scatter) and not op.computed:
+            passes += len(op.sources) - (op.background is None)
+            if op.background is not None:
+                size += graph.types[op.result].size_bytes
         elif _is_scattered(op):
             share = min(share, rates.efficiency["copy"])
     memory_ns = size / (rates.bandwidth_gb_s * share)
-    return round(rates.launch_ns + max(compute_ns, memory_ns))
+    return round(rates.launch_ns * (1 + passes) + max(compute_ns, memory_ns))
 
 
 def _form_name(op: Structured) -> str:

@@ -6,7 +6,7 @@ and reductions without one stay together. Everything else stands alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from layoutopt.affine import plain_dims
 from layoutopt.egraph import EGraph
@@ -38,17 +38,50 @@ def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
     clusters = [_cluster(graph, ops) for ops in partition]
     of_result = {t: ops for ops in partition for t in graph.ops[ops[0]].outputs}
     split: set[tuple[int, ...]] = set()
+    chained: set[int] = set()
     for index in range(egraph.original_ops, len(graph.ops)):
         op = graph.ops[index]
         behind = of_result.get(op.outputs[0], ())[1:]
+        if index in chained or all(t in graph.constants for t in op.outputs):
+            continue
         if isinstance(op, Structured) and op.is_contraction:
             clusters.append(_cluster(graph, (index, *behind)))
+            chain = () if behind else _chain(egraph, index)
+            if chain:
+                chained.update(chain)
+                last = graph.ops[chain[-1]].outputs
+                clusters.append(replace(_cluster(graph, (index, *chain)), outputs=last))
             continue
         clusters.append(_cluster(graph, (index,)))
         if behind and behind not in split:
             split.add(behind)
             clusters.append(_cluster(graph, behind))
     return tuple(clusters)
+
+
+def _chain(egraph: EGraph, index: int) -> tuple[int, ...]:
+    """The alternative elementwise ops that follow an alternative contraction one by one."""
+    graph = egraph.graph
+    found: list[int] = []
+    tensor = graph.ops[index].outputs[0]
+    while tensor not in graph.outputs:
+        readers = [
+            c
+            for c in graph.consumers[tensor]
+            if c >= egraph.original_ops
+            and _is_elementwise(graph.ops[c])
+            and tensor not in egraph.graph.ops[c].outputs
+        ]
+        if len(readers) != 1 or len(found) + 1 >= _LARGEST:
+            break
+        op = graph.ops[readers[0]]
+        assert isinstance(op, Structured)
+        dims = plain_dims(op.source_maps[op.sources.index(tensor)])
+        if dims is None or len(dims) != len(op.domain):
+            break
+        found.append(readers[0])
+        tensor = op.results[0]
+    return tuple(found)
 
 
 def is_root(op: Op) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -49,26 +50,34 @@ class EGraph:
 def saturate(
     graph: Graph, rules: Sequence[RewriteRule[Any]] = REWRITES, op_limit: int = 20_000
 ) -> EGraph:
-    """Add every alternative that the rules find; each (op, rule) is tried once."""
+    """Add every alternative that the rules find; each (op, rule) fires once at most.
+
+    Where an op's input gets another producer, the rules that found nothing there look again.
+    """
     origin = list(range(len(graph.ops)))
     made_by: list[tuple[str, ...]] = [()] * len(graph.ops)
-    refusals: list[RefusedRewrite] = []
+    refusals: dict[RefusedRewrite, None] = {}
     superseded: set[int] = set()
     seen: dict[Op, int] = {op: i for i, op in enumerate(graph.ops)}
     original = len(graph.ops)
     grown = graph
-    index = 0
     stop = StopReason.SATURATED
-    while index < len(grown.ops):
+    pending = deque(range(original))
+    fired: set[tuple[int, str]] = set()
+    while pending:
         if len(grown.ops) > op_limit:
             stop = StopReason.OP_LIMIT
             break
+        index = pending.popleft()
         for rule in rules if _worth(grown, index) else ():
+            if (index, rule.name) in fired:
+                continue
             found = apply(rule, grown, index)
             if isinstance(found, Refusal):
-                refusals.append(RefusedRewrite(origin[index], rule.name, found.reason))
+                refusals[RefusedRewrite(origin[index], rule.name, found.reason)] = None
             if found is None or isinstance(found, Refusal):
                 continue
+            fired.add((index, rule.name))
             if rule.normal_form:
                 superseded.add(index)
             if all(op in seen for op in found.ops):
@@ -77,9 +86,11 @@ def saturate(
             grown = grown.extended(found.types, found.ops, [name] * len(found.ops))
             for op in found.ops:
                 seen[op] = len(origin)
+                pending.append(len(origin))
                 origin.append(origin[index])
                 made_by.append((*made_by[index], rule.name))
-        index += 1
+            for tensor in found.ops[-1].outputs:
+                pending.extend(c for c in grown.consumers[tensor] if c not in pending)
     return EGraph(
         grown, original, tuple(origin), tuple(made_by), frozenset(superseded), tuple(refusals), stop
     )

@@ -29,6 +29,7 @@ from layoutopt.ops import (
     Uninitialized,
     kind_name,
 )
+from layoutopt.scatter import Scatter
 from layoutopt.types import TensorType
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "Opaque",
     "Pad",
     "Reshape",
+    "Scatter",
     "Slice",
     "Structured",
     "Uninitialized",

@@ -21,6 +21,7 @@ from layoutopt.graph import (
     Opaque,
     Pad,
     Reshape,
+    Scatter,
     Slice,
     Structured,
 )
@@ -249,7 +250,9 @@ def _renumbered(op: Op, number: dict[int, int]) -> Op:
     match moved:
         case Structured():
             return replace(moved, results=tuple(number[t] for t in moved.results))
-        case Pad() | Slice() | Insert() | Concat() | Reshape() | Fence() | Constant():
+        case Pad() | Slice() | Insert() | Scatter() | Concat() | Reshape():
+            return replace(moved, result=number[moved.result])
+        case Fence() | Constant():
             return replace(moved, result=number[moved.result])
         case Opaque():
             raise AssertionError("an opaque op is never written")

@@ -10,6 +10,7 @@ from enum import Enum
 
 from layoutopt.affine import IndexMap
 from layoutopt.scalar import Body, is_contraction, is_copy
+from layoutopt.scatter import Scatter
 
 
 class IteratorType(Enum):
@@ -260,7 +261,7 @@ class Opaque:
         return self.results
 
 
-Op = Structured | Pad | Slice | Insert | Concat | Reshape | Fence | Constant | Opaque
+Op = Structured | Pad | Slice | Insert | Scatter | Concat | Reshape | Fence | Constant | Opaque
 
 
 def kind_name(op: Op) -> str:

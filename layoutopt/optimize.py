@@ -22,6 +22,7 @@ from layoutopt.prices import Analytic, Measured, Pricer
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import Target, load_target
 from layoutopt.report.build import Outcome, build_report
+from layoutopt.report.captured import compare_captured, starts_from_constant
 from layoutopt.report.report import Report
 from layoutopt.runtime.compile import compile_file, compile_to
 from layoutopt.runtime.measure import Measurer
@@ -124,6 +125,12 @@ class _Job:
             optimized = self.folder / "optimized.mlir"
             module.write(optimized, flags)
         evaluation, dispatches = self._evaluate(source, optimized, flags, signatures)
+        captured = None
+        if any(map(starts_from_constant, graphs)):
+            plain = (*source.phase_flags, *self.target.flags)
+            captured = compare_captured(
+                (source.path, plain), (optimized, flags), self.folder, self.options
+            )
         winner = _winner(evaluation)
         if winner != OPTIMIZED and evaluation is not None:
             flags = evaluation.result(winner).flags
@@ -142,6 +149,7 @@ class _Job:
                 winner,
                 flags,
                 self.clock.seconds,
+                captured,
             )
         )
         functions = tuple(

@@ -23,7 +23,7 @@ from layoutopt.selection import (
 )
 from layoutopt.solver import Solution, Status, check, solve
 from layoutopt.space import layout_sets
-from layoutopt.start import start_from_zero
+from layoutopt.start import start_from_neutral
 from layoutopt.steps import Clock
 
 
@@ -72,7 +72,7 @@ class Space:
 
 def explore(graph: Graph, hints: bool) -> Space:
     """Enumerate the candidates of a function. ``hints``: the target knows per-op data tiling."""
-    egraph = saturate(fold_broadcasts(start_from_zero(graph)))
+    egraph = saturate(fold_broadcasts(start_from_neutral(graph)))
     clusters = form_clusters(egraph)
     sets = layout_sets(egraph)
     candidates, forms = enumerate_candidates(egraph, clusters, sets, hints)

@@ -75,6 +75,25 @@ class Body:
         return replace(self, ops=tuple(map(renumber, self.ops)))
 
 
+def pruned(body: Body) -> Body:
+    """The body without ops that nobody reads."""
+    count = len(body.arguments)
+    needed = set(body.yields)
+    for position in reversed(range(len(body.ops))):
+        if count + position in needed:
+            needed.update(body.ops[position].operands)
+    kept = [i for i in range(len(body.ops)) if count + i in needed]
+    number = {count + old: count + new for new, old in enumerate(kept)}
+
+    def moved(value: int) -> int:
+        return number.get(value, value)
+
+    ops = tuple(
+        replace(body.ops[i], operands=tuple(map(moved, body.ops[i].operands))) for i in kept
+    )
+    return Body(body.arguments, ops, tuple(map(moved, body.yields)))
+
+
 def copy_body(element: str) -> Body:
     """Yields the one input."""
     return Body((element, element), (), (0,))

@@ -15,6 +15,7 @@ from layoutopt.graph import (
     Op,
     Pad,
     Reshape,
+    Scatter,
     Slice,
     Structured,
 )
@@ -66,7 +67,7 @@ def renamed(op: Op, new: Callable[[int], int]) -> Op:
             return replace(op, source=new(op.source))
         case Insert():
             return replace(op, source=new(op.source), destination=new(op.destination))
-        case Concat():
+        case Concat() | Scatter():
             return replace(op, sources=tuple(map(new, op.sources)))
         case _:
             return op

@@ -1,10 +1,12 @@
-"""Let contractions start from zero and add what they started from afterwards.
+"""Let ops start from a neutral element and read the constants they started from as inputs.
 
-    contraction(x, w) starting from b   ->   contraction(x, w) starting from 0, then + b
+    reduction(x) starting from b     ->   reduction(x) starting from neutral, then combined with b
+    elementwise(x) writing over b    ->   elementwise(x, b) writing over nothing
 
-For b a constant or a broadcast (a bias): as an init it is copied and read back by every tile of
-the reduction (iree-org/iree issue 12233); as an input of the elementwise op behind, it is read once
-and a broadcast is never spread out. Sound up to the order of additions.
+For b a constant or a broadcast (a bias): as an init it is captured read-write, copied, and read
+back by every tile of the reduction (iree-org/iree issue 12233); as an input it is read once and a
+broadcast is never spread out. Sound where one commutative op folds into the accumulator: add, mul,
+max, min, and, or, xor; up to the order of additions. Splats are fills already when they are lifted.
 """
 
 from __future__ import annotations
@@ -16,42 +18,63 @@ from layoutopt.graph import (
     Fill,
     FromTensor,
     Graph,
+    Init,
     IteratorType,
     Op,
     Structured,
     Uninitialized,
 )
-from layoutopt.scalar import Body, ScalarOp
+from layoutopt.scalar import Body, ScalarOp, is_reassociable
 from layoutopt.types import TensorType, is_float
 
+_INFINITY = {"f64": "0x7FF0000000000000", "f32": "0x7F800000", "f16": "0x7C00", "bf16": "0x7F80"}
+_MINUS_INFINITY = {
+    "f64": "0xFFF0000000000000",
+    "f32": "0xFF800000",
+    "f16": "0xFC00",
+    "bf16": "0xFF80",
+}
 
-def start_from_zero(graph: Graph) -> Graph:
-    """The same graph where no contraction starts from a constant or a broadcast."""
+
+def start_from_neutral(graph: Graph) -> Graph:
+    """The same graph where no linalg op starts from a constant or a broadcast."""
     types = list(graph.types)
     ops: list[Op] = []
     names: list[str] = []
     for index, op in enumerate(graph.ops):
-        start = _start(graph, op)
-        if start is None or not isinstance(op, Structured):
-            ops.append(op)
-            names.append(graph.name_of(index))
-            continue
-        kind = graph.types[op.results[0]]
-        product = len(types)
-        types.append(kind)
-        zero = "0.0" if is_float(kind.element) else "0"
-        init = Fill(f"{zero} : {kind.element}")
-        ops.append(replace(op, inits=(init,), results=(product,)))
-        ops.append(_sum(product, start, op.results[0], kind))
-        names += [graph.name_of(index), f"{graph.name_of(index)}.start"]
+        name = graph.name_of(index)
+        started = [op]
+        if isinstance(op, Structured):
+            started = _reading(graph, op) if op.is_elementwise else _combined(graph, op, types)
+        ops += started
+        names += [name, *(f"{name}.start" for _ in started[1:])]
     return Graph(tuple(types), tuple(ops), graph.inputs, graph.outputs, tuple(names))
 
 
-def _start(graph: Graph, op: Op) -> int | None:
-    """The tensor that a contraction starts from, where it is a constant or a broadcast."""
-    if not isinstance(op, Structured) or not op.is_contraction:
+def neutral(combiner: str, element: str) -> str | None:
+    """The element that changes nothing under an op, as MLIR text; None where it is unknown."""
+    name = combiner.removeprefix("arith.")
+    if is_float(element):
+        low, high = _MINUS_INFINITY[element], _INFINITY[element]
+        known = {"addf": "0.0", "mulf": "1.0", "maximumf": low, "maxnumf": low}
+        known |= {"minimumf": high, "minnumf": high}
+    elif element.startswith("i") and element[1:].isdigit():
+        bits = int(element[1:])
+        known = {"addi": "0", "muli": "1", "ori": "0", "xori": "0", "andi": "-1"}
+        known |= {"maxsi": str(-(1 << (bits - 1))), "minsi": str((1 << (bits - 1)) - 1)}
+        known |= {"maxui": "0", "minui": "-1"}
+        if bits == 1:
+            known = {"andi": "true", "ori": "false", "xori": "false"}
+    else:
         return None
-    init = op.inits[0]
+    value = known.get(name)
+    if value is None or value in ("true", "false"):
+        return value
+    return f"{value} : {element}"
+
+
+def _constant_start(graph: Graph, init: Init) -> int | None:
+    """The tensor that an op starts from, where it is a constant or a broadcast."""
     if not isinstance(init, FromTensor):
         return None
     if init.tensor in graph.constants:
@@ -61,10 +84,29 @@ def _start(graph: Graph, op: Op) -> int | None:
     return init.tensor if copies else None
 
 
-def _sum(first: int, second: int, result: int, kind: TensorType) -> Structured:
+def _combined(graph: Graph, op: Structured, types: list[TensorType]) -> list[Op]:
+    """A reduction from neutral elements, and the ops that combine its results with the starts."""
+    starts = [_constant_start(graph, init) for init in op.inits]
+    if not any(s is not None for s in starts) or not is_reassociable(op.body, len(op.results)):
+        return [op]
+    inits, results = list(op.inits), list(op.results)
+    behind: list[Op] = []
+    for position, start in enumerate(starts):
+        folding = op.body.op_of(op.body.yields[position])
+        kind = graph.types[op.results[position]]
+        value = neutral(folding.name, kind.element) if folding is not None else None
+        if start is None or folding is None or value is None:
+            continue
+        inits[position] = Fill(value)
+        results[position] = len(types)
+        types.append(kind)
+        behind.append(_combine(folding.name, results[position], start, op.results[position], kind))
+    return [replace(op, inits=tuple(inits), results=tuple(results)), *behind]
+
+
+def _combine(name: str, first: int, second: int, result: int, kind: TensorType) -> Structured:
     rank = len(kind.shape)
     element = kind.element
-    name = "arith.addf" if is_float(element) else "arith.addi"
     return Structured(
         (first, second),
         (Uninitialized(),),
@@ -73,4 +115,36 @@ def _sum(first: int, second: int, result: int, kind: TensorType) -> Structured:
         (IteratorType.PARALLEL,) * rank,
         (identity_map(rank),) * 3,
         Body((element,) * 3, (ScalarOp(name, (0, 1), element),), (3,)),
+    )
+
+
+def _reading(graph: Graph, op: Structured) -> list[Op]:
+    """An elementwise op that reads what it started from as one more input."""
+    for position, init in enumerate(op.inits):
+        start = _constant_start(graph, init)
+        if start is None:
+            continue
+        op = _with_input(op, position, start)
+    return [op]
+
+
+def _with_input(op: Structured, position: int, start: int) -> Structured:
+    count = len(op.sources)
+    was = count + position
+
+    def moved(value: int) -> int:
+        if value == was:
+            return count
+        return value if value < count else value + 1
+
+    body = op.body
+    arguments = (*body.arguments[:count], body.arguments[was], *body.arguments[count:])
+    ops = tuple(replace(o, operands=tuple(map(moved, o.operands))) for o in body.ops)
+    inits = (*op.inits[:position], Uninitialized(), *op.inits[position + 1 :])
+    return replace(
+        op,
+        sources=(*op.sources, start),
+        inits=inits,
+        maps=(*op.maps[:count], op.result_maps[position], *op.maps[count:]),
+        body=Body(arguments, ops, tuple(map(moved, body.yields))),
     )

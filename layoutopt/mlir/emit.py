@@ -20,11 +20,14 @@ from layoutopt.graph import (
     Opaque,
     Pad,
     Reshape,
+    Scatter,
     Slice,
     Structured,
 )
+from layoutopt.mlir.gather import read_lines, runs_backwards
 from layoutopt.mlir.named import NamedOp, named_op
 from layoutopt.mlir.reshape import reshape_lines
+from layoutopt.mlir.scatter import scatter_lines
 from layoutopt.scalar import Body, fill_value
 from layoutopt.types import TensorType
 
@@ -64,6 +67,8 @@ class _Emitter:
                 self._slice(op)
             case Insert():
                 self._insert(op)
+            case Scatter():
+                self.lines += scatter_lines(op, self.graph.types)
             case Concat():
                 self._concat(op)
             case Reshape():
@@ -126,8 +131,12 @@ class _Emitter:
         if named is not None:
             self._named(op, named, outs)
             return
-        ins = f"ins({self._operands(op.sources)}) " if op.sources else ""
-        maps = ", ".join(map_text(m, len(op.domain)) for m in op.maps)
+        backwards = [i for i, m in enumerate(op.source_maps) if runs_backwards(m)]
+        forwards = [t for i, t in enumerate(op.sources) if i not in backwards]
+        ins = f"ins({self._operands(forwards)}) " if forwards else ""
+        maps = ", ".join(
+            map_text(m, len(op.domain)) for i, m in enumerate(op.maps) if i not in backwards
+        )
         iterators = ", ".join(f'"{kind.value}"' for kind in op.iterators)
         hint = f"attrs = {{{HINT}}} " if op.hint else ""
         arrow = types if len(op.results) == 1 else f"({types})"
@@ -136,7 +145,11 @@ class _Emitter:
             f"  {results} = linalg.generic {{indexing_maps = [{maps}], "
             f"iterator_types = [{iterators}]}} {ins}{outs} {hint}{{"
         )
-        self.lines += _region(op.body)
+        reads: dict[int, list[str]] = {}
+        for i in backwards:
+            tensor = op.sources[i]
+            reads[i] = read_lines(f"%b{i}", f"%t{tensor}", str(self._type(tensor)), op.maps[i])
+        self.lines += _region(op.body, reads)
         self.lines.append(f"  }} -> {arrow}")
 
     def _named(self, op: Structured, named: NamedOp, outs: str) -> None:
@@ -222,10 +235,13 @@ def _transpose(op: Structured) -> tuple[int, ...] | None:
     return tuple(source.index(d) for d in result)
 
 
-def _region(body: Body) -> list[str]:
+def _region(body: Body, reads: dict[int, list[str]]) -> list[str]:
+    """``reads``: lines that make the arguments which are no block arguments."""
     names = [f"%b{i}" for i in range(len(body.arguments))]
-    header = ", ".join(f"{n}: {t}" for n, t in zip(names, body.arguments, strict=True))
-    lines = [f"  ^bb0({header}):"]
+    header = ", ".join(
+        f"%b{i}: {kind}" for i, kind in enumerate(body.arguments) if i not in reads
+    )
+    lines = [f"  ^bb0({header}):", *(line for made in reads.values() for line in made)]
     types = list(body.arguments)
     for i, op in enumerate(body.ops):
         name = f"%s{i}"

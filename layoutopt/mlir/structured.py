@@ -9,8 +9,9 @@ from iree.compiler.dialects import linalg
 
 from layoutopt.affine import Affine, IndexMap, affine
 from layoutopt.graph import Fill, FromTensor, Init, IteratorType, Structured, Uninitialized
+from layoutopt.mlir.gather import check_inside, extracted
 from layoutopt.mlir.state import Blind, State, new_tensor, static_type, tensor_of, tensor_type
-from layoutopt.scalar import Body, ScalarOp
+from layoutopt.scalar import Body, ScalarOp, pruned
 
 
 def lift_structured(state: State, op: Any) -> None:
@@ -26,14 +27,20 @@ def lift_structured(state: State, op: Any) -> None:
     scalar_sources = [v for v in sources if tensor_type(v.type) is None]
     if scalar_sources:
         raise Blind("expected tensor operands, but one input is a scalar or has a dynamic shape")
+    block = op.operation.regions[0].blocks[0]
+    gathered = extracted(block, state.scalars)
     maps = _maps(op)
-    body = _body(state, op.operation.regions[0].blocks[0])
     rank = _rank(op)
+    shapes = [static_type(v.type).shape for v in sources] + [k.shape for k in kinds]
+    domain = _domain(maps, shapes, rank)
+    for value, index_map in gathered.values():
+        check_inside(index_map, value, domain)
+    maps[len(sources) : len(sources)] = [m for _, m in gathered.values()]
+    sources += [value for value, _ in gathered.values()]
+    body = _body(state, block, len(results), list(gathered))
     iterators = _iterators(op, maps, len(results), rank)
     inits = tuple(_init(state, v, body, len(sources) + i) for i, v in enumerate(outs))
     read = tuple(tensor_of(state, v) for v in sources)
-    shapes = [state.builder.types[t].shape for t in read] + [k.shape for k in kinds]
-    domain = _domain(maps, shapes, rank)
     state.builder.add(
         Structured(
             read,
@@ -117,9 +124,12 @@ def _init(state: State, value: Any, body: Body, argument: int) -> Init:
     return FromTensor(tensor_of(state, value))
 
 
-def _body(state: State, block: Any) -> Body:
-    arguments = tuple(str(a.type) for a in block.arguments)
-    number = {a: i for i, a in enumerate(block.arguments)}
+def _body(state: State, block: Any, results: int, gathered: list[Any]) -> Body:
+    """The body with one more input for each element that it extracts from a tensor."""
+    given = list(block.arguments)
+    inputs = [*given[: len(given) - results], *gathered, *given[len(given) - results :]]
+    arguments = tuple(str(a.type) for a in inputs)
+    number = {a: i for i, a in enumerate(inputs)}
     ops: list[ScalarOp] = []
 
     def value_of(value: Any) -> int:
@@ -137,6 +147,8 @@ def _body(state: State, block: Any) -> Body:
     operations = list(block.operations)
     for op in operations[:-1]:
         name = op.operation.name
+        if name == "tensor.extract":
+            continue
         if list(op.operation.regions) or len(op.operation.results) != 1:
             raise Blind(f"expected scalar ops in the body, but got {name}")
         attributes = _attributes(op)
@@ -148,7 +160,9 @@ def _body(state: State, block: Any) -> Body:
         )
         number[op.operation.results[0]] = len(arguments) + len(ops) - 1
     yields = tuple(value_of(v) for v in operations[-1].operation.operands)
-    return Body(arguments, tuple(ops), yields)
+    return pruned(Body(arguments, tuple(ops), yields)) if gathered else Body(
+        arguments, tuple(ops), yields
+    )
 
 
 def _attributes(op: Any) -> list[tuple[str, str]]:

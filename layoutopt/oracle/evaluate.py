@@ -21,6 +21,7 @@ from layoutopt.graph import (
     Opaque,
     Pad,
     Reshape,
+    Scatter,
     Slice,
     Structured,
     Uninitialized,
@@ -61,6 +62,8 @@ def evaluate_op(
         into = values[op.destination].copy()
         into[_index(op.offsets, types[op.source].shape, op.strides)] = values[op.source]
         return (into,)
+    if isinstance(op, Scatter):
+        return (_scatter(op, types, values),)
     if isinstance(op, Concat):
         return (np.concatenate([values[t] for t in op.sources], axis=op.axis),)
     if isinstance(op, Fence):
@@ -78,6 +81,16 @@ def _index(
         slice(o, o + (n - 1) * s + 1 if n else o, s)
         for o, n, s in zip(offsets, sizes, strides, strict=True)
     )
+
+
+def _scatter(op: Scatter, types: tuple[TensorType, ...], values: Mapping[int, Array]) -> Array:
+    kind = types[op.result]
+    found = np.zeros(kind.shape, values[op.sources[0]].dtype)
+    if op.background is not None:
+        found[...] = _scalar(op.background, kind.element)
+    for source, offsets in zip(op.sources, op.offsets, strict=True):
+        found[_index(offsets, types[source].shape, op.strides)] = values[source]
+    return found
 
 
 def _scalar(text: str, element: str) -> Array:

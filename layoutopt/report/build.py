@@ -13,6 +13,7 @@ from layoutopt.planner import GraphPlan
 from layoutopt.profiles.target import Target
 from layoutopt.report.census import Census, total
 from layoutopt.report.report import (
+    CapturedReport,
     ChoiceReport,
     ConversionReport,
     FlagSetReport,
@@ -43,6 +44,7 @@ class Outcome:
     winner: str
     compile_flags: tuple[str, ...]
     seconds: dict[str, float]
+    captured: CapturedReport | None = None
 
 
 def build_report(outcome: Outcome) -> Report:
@@ -81,6 +83,7 @@ def build_report(outcome: Outcome) -> Report:
         compile_flags=outcome.compile_flags,
         seconds={k: round(v, 3) for k, v in outcome.seconds.items()},
         measured_on=outcome.evaluation.date_utc if outcome.evaluation else None,
+        captured=outcome.captured,
     )
 
 

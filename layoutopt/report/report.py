@@ -96,6 +96,18 @@ class VerificationReport:
 
 
 @dataclass(frozen=True, slots=True)
+class CapturedReport:
+    """Constants that dispatches capture read-write and the copies of them in one run."""
+
+    readwrite_before: int
+    readwrite_after: int
+    copies_before: int
+    copies_after: int
+    copied_bytes_before: int
+    copied_bytes_after: int
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What one optimization did."""
 
@@ -117,6 +129,8 @@ class Report:
     measured_on: str | None
     """When the whole modules were run (UTC), None where they were not."""
     version: int = VERSION
+    captured: CapturedReport | None = None
+    """Counted only where some op of the model writes over a constant."""
 
     @property
     def speedup(self) -> float | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from layoutopt.graph import Concat, Insert, Op, Pad, Reshape, Slice, Structured
+from layoutopt.graph import Concat, Insert, Op, Pad, Reshape, Scatter, Slice, Structured
 from layoutopt.layout import Layout
 from layoutopt.rules.propagation.barrier import BarrierLayouts
 from layoutopt.rules.propagation.concat import ConcatLayouts
 from layoutopt.rules.propagation.insert import InsertLayouts
 from layoutopt.rules.propagation.pad import PadLayouts
 from layoutopt.rules.propagation.reshape import ReshapeLayouts
+from layoutopt.rules.propagation.scatter import ScatterLayouts
 from layoutopt.rules.propagation.slice import SliceLayouts
 from layoutopt.rules.propagation.structured import StructuredLayouts
 from layoutopt.rules.rule import Assignment, Physical, PropagationRule, Refusal
@@ -21,6 +22,7 @@ RULES: dict[type, PropagationRule[Any]] = {
     Pad: PadLayouts(),
     Slice: SliceLayouts(),
     Insert: InsertLayouts(),
+    Scatter: ScatterLayouts(),
     Concat: ConcatLayouts(),
     Reshape: ReshapeLayouts(),
 }

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from layoutopt.rules.rewrites.bubble_up_slice import BubbleUpSlice
+from layoutopt.rules.rewrites.commute_scatter_with_contraction import CommuteScatterWithContraction
 from layoutopt.rules.rewrites.convolution_to_im2col import ConvolutionToIm2col
+from layoutopt.rules.rewrites.insert_to_scatter import InsertToScatter
 from layoutopt.rules.rewrites.patch_convolution_to_contraction import (
     PatchConvolutionToContraction,
 )
+from layoutopt.rules.rewrites.push_scatter_through_elementwise import PushScatterThroughElementwise
+from layoutopt.rules.rewrites.push_scatter_through_reshape import PushScatterThroughReshape
+from layoutopt.rules.rewrites.scatter_to_index_arithmetic import ScatterToIndexArithmetic
+from layoutopt.rules.rewrites.skip_zeros_of_reduction import SkipZerosOfReduction
+from layoutopt.rules.rewrites.split_convolution_into_phases import SplitConvolutionIntoPhases
 from layoutopt.rules.rewrites.strided_unit_filter_to_slice import StridedUnitFilterToSlice
 from layoutopt.rules.rewrites.unit_filter_to_contraction import UnitFilterToContraction
 from layoutopt.rules.rule import RewriteRule
@@ -17,4 +25,12 @@ REWRITES: tuple[RewriteRule[Any], ...] = (
     StridedUnitFilterToSlice(),
     PatchConvolutionToContraction(),
     ConvolutionToIm2col(),
+    InsertToScatter(),
+    CommuteScatterWithContraction(),
+    SkipZerosOfReduction(),
+    SplitConvolutionIntoPhases(),
+    PushScatterThroughElementwise(),
+    PushScatterThroughReshape(),
+    BubbleUpSlice(),
+    ScatterToIndexArithmetic(),
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from layoutopt.graph import Concat, Graph, GraphBuilder, Insert, Pad, Reshape, Slice
+from layoutopt.graph import Concat, Graph, GraphBuilder, Insert, Pad, Reshape, Scatter, Slice
 
 
 def _shape(draw: st.DrawFn, least: int = 1) -> tuple[int, ...]:
@@ -60,6 +60,23 @@ def inserts(draw: st.DrawFn) -> Graph:
 
 
 @st.composite
+def scatters(draw: st.DrawFn) -> Graph:
+    """One source, or two that differ in their offset along one dim."""
+    shape = _shape(draw)
+    offsets, sizes, strides = _ranges(draw, shape)
+    builder = GraphBuilder()
+    x, other, y = (builder.tensor(s, "f32") for s in (sizes, sizes, shape))
+    sources, places = [x], [offsets]
+    wide = [d for d, s in enumerate(strides) if s > 1 and offsets[d] + s * sizes[d] <= shape[d]]
+    if wide and draw(st.booleans()):
+        sources.append(other)
+        places.append(tuple(o + (d == wide[0]) for d, o in enumerate(offsets)))
+    computed = draw(st.booleans())
+    builder.add(Scatter(tuple(sources), y, tuple(places), strides, "5.0 : f32", computed))
+    return builder.build((x, other), (y,))
+
+
+@st.composite
 def concats(draw: st.DrawFn) -> Graph:
     shape = _shape(draw)
     axis = draw(st.integers(0, len(shape) - 1))
@@ -94,6 +111,7 @@ MOVES: dict[str, Callable[[], st.SearchStrategy[Graph]]] = {
     "pad": pads,
     "slice": slices,
     "insert": inserts,
+    "scatter": scatters,
     "concat": concats,
     "reshape": reshapes,
 }

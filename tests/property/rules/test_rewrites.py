@@ -12,13 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from layoutopt.egraph import saturate
-from layoutopt.graph import Graph
+from layoutopt.graph import Graph, Op
 from layoutopt.oracle import evaluate
 from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rule import Example, Expression, Refusal, RewriteRule, Unproven, apply
 from tests.parsing import verified
 from tests.property.layouts import small_integers
-from tests.property.rules.ops import STRUCTURED, convolutions
+from tests.property.rules.moves import MOVES
+from tests.property.rules.ops import STRUCTURED, convolutions, elementwise, matmuls
+from tests.property.rules.stuffed import (
+    backward_convolutions,
+    scatter_consumers,
+    sliced,
+    weight_gradients,
+)
 
 Rule = RewriteRule[Any]
 EXAMPLES = [(rule, example) for rule in REWRITES for example in rule.examples]
@@ -32,7 +39,13 @@ def assert_equal(graph: Graph, op: int, found: Expression) -> None:
     """The expression makes the op's own tensors, bit for bit, and is MLIR."""
     types = (*graph.types, *found.types)
     outputs = graph.ops[op].outputs
-    other = Graph(types, found.ops, graph.inputs, outputs)
+    needed = {t for new in found.ops for t in new.inputs}
+    before: list[Op] = []
+    for old in reversed(graph.ops):
+        if needed & {*old.outputs} and not {*old.outputs} & {*outputs}:
+            before.insert(0, old)
+            needed.update(old.inputs)
+    other = Graph(types, (*before, *found.ops), graph.inputs, outputs)
     verified(other)
     assert found.ops[-1].outputs == outputs
     values = {t: small_integers(graph.types[t], t) for t in graph.inputs}
@@ -83,15 +96,23 @@ def test_a_rule_is_sound_wherever_it_fires(rule: Rule) -> None:
             convolutions(),
             convolutions(filters=st.just(1)),
             convolutions(filters=st.just(1), unit_batch=True),
+            backward_convolutions(),
+            backward_convolutions(filters=1),
+            weight_gradients(),
+            scatter_consumers(),
+            scatter_consumers(kinds=("reshape",)),
+            sliced(st.one_of(convolutions(), matmuls(), elementwise())),
+            MOVES["scatter"](),
         )
     )
-    @settings(max_examples=120)
+    @settings(max_examples=250)
     def hold(graph: Graph) -> None:
         nonlocal fired
-        found = apply(rule, graph, 0)
-        if isinstance(found, Expression):
-            fired += 1
-            assert_equal(graph, 0, found)
+        for op in range(len(graph.ops)):
+            found = apply(rule, graph, op)
+            if isinstance(found, Expression):
+                fired += 1
+                assert_equal(graph, op, found)
 
     hold()
     assert fired > 0, f"{rule.name} never fired"

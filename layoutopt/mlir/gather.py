@@ -1,0 +1,99 @@
+"""Reads by computed index: ``tensor.extract`` in a body, where the index is linear in the loops.
+
+    generic { i = linalg.index 2; e = tensor.extract w[.., 2 - i, ..]; yield e }
+      <->
+    generic ins(w) with the indexing map (.., -d2 + 2, ..)
+
+Filter flips are written this way, because linalg takes no maps that run backwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from iree.compiler import ir
+
+from layoutopt.affine import Affine, IndexMap, affine
+from layoutopt.mlir.state import Blind, static_type
+
+_SIGNS = {"arith.addi": 1, "arith.subi": -1}
+
+
+def extracted(block: Any, scalars: dict[Any, tuple[str, str]]) -> dict[Any, tuple[Any, IndexMap]]:
+    """For each ``tensor.extract`` of a body, by its result: the tensor and the map it reads by.
+
+    Raises Blind where an index is not linear.
+    """
+    forms: dict[Any, Affine] = {}
+    found: dict[Any, tuple[Any, IndexMap]] = {}
+    for op in block.operations:
+        name = op.operation.name
+        operands = list(op.operation.operands)
+        if name == "tensor.extract":
+            indices = tuple(_form(v, forms, scalars) for v in operands[1:])
+            found[op.operation.results[0]] = (operands[0], indices)
+        elif name == "linalg.index":
+            loop = ir.IntegerAttr(op.operation.attributes["dim"]).value
+            forms[op.operation.results[0]] = affine([(loop, 1)])
+        elif name == "arith.constant" and str(op.operation.results[0].type) == "index":
+            value = ir.IntegerAttr(op.operation.attributes["value"]).value
+            forms[op.operation.results[0]] = affine([], value)
+        elif name in _SIGNS and str(op.operation.results[0].type) == "index":
+            try:
+                lhs, rhs = (_form(v, forms, scalars) for v in operands)
+            except Blind:
+                continue
+            sign = _SIGNS[name]
+            terms = (*lhs.terms, *((d, sign * c) for d, c in rhs.terms))
+            forms[op.operation.results[0]] = affine(terms, lhs.offset + sign * rhs.offset)
+    return found
+
+
+def check_inside(index_map: IndexMap, value: Any, domain: Sequence[int]) -> None:
+    """Raises Blind where a read would leave the tensor."""
+    shape = static_type(value.type).shape
+    for axis, (form, n) in enumerate(zip(index_map, shape, strict=True)):
+        ends = [c * (domain[d] - 1) for d, c in form.terms]
+        low = form.offset + sum(min(0, e) for e in ends)
+        high = form.offset + sum(max(0, e) for e in ends)
+        if low < 0 or high >= n:
+            raise Blind(f"expected reads inside the tensor, but dim {axis} reads {low} to {high}")
+
+
+def runs_backwards(index_map: IndexMap) -> bool:
+    """Whether some dim is read against the direction of a loop."""
+    return any(c < 0 for form in index_map for _, c in form.terms)
+
+
+def read_lines(name: str, tensor: str, kind: str, index_map: IndexMap) -> list[str]:
+    """Lines of a body that read one element of a tensor into the value ``name``."""
+    lines: list[str] = []
+    places: list[str] = []
+
+    def value(text: str) -> str:
+        made = f"{name}_{len(lines)}"
+        lines.append(f"    {made} = {text}")
+        return made
+
+    for form in index_map:
+        place = value(f"arith.constant {form.offset} : index")
+        for d, c in form.terms:
+            term = value(f"linalg.index {d} : index")
+            if abs(c) != 1:
+                factor = value(f"arith.constant {abs(c)} : index")
+                term = value(f"arith.muli {term}, {factor} : index")
+            sum_name = "arith.addi" if c > 0 else "arith.subi"
+            place = value(f"{sum_name} {place}, {term} : index")
+        places.append(place)
+    lines.append(f"    {name} = tensor.extract {tensor}[{', '.join(places)}] : {kind}")
+    return lines
+
+
+def _form(value: Any, forms: dict[Any, Affine], scalars: dict[Any, tuple[str, str]]) -> Affine:
+    if value in forms:
+        return forms[value]
+    text = scalars.get(value)
+    if text is not None and text[1] == "index":
+        return affine([], int(text[0].split(":")[0]))
+    raise Blind("expected an index that is linear in the loops, but it is computed otherwise")

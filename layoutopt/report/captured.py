@@ -1,0 +1,120 @@
+"""Count constants that dispatches capture read-write, and the copies they cost.
+
+Read from IREE's own compiled form: a dispatch result that is tied to an operand makes that operand
+read-write (``-> %x`` in the flow phase); where the operand is a constant or a splat, the stream
+phase copies it before the dispatch runs (``stream.cmd.copy``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from layoutopt.graph import FromTensor, Graph, Structured
+from layoutopt.options import Options
+from layoutopt.report.report import CapturedReport
+from layoutopt.runtime.compile import compile_to
+
+_CONSTANT = re.compile(
+    r"^\s*(%[\w$.]+) = (?:util\.global\.load|flow\.tensor\.(?:constant|splat)|arith\.constant dense)"
+)
+_DISPATCH = re.compile(r"= flow\.dispatch @")
+_INDEX = re.compile(r"^\s*(%[\w$.]+) = arith\.constant (\d+) : index")
+_COPY = re.compile(r"stream\.cmd\.copy .*?, (%[\w$.]+) : !stream\.resource<constant>")
+_LONGEST = 20_000
+"""Characters of a line that are looked at: constants are printed in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """Read-write captured constants, the copies of constants, and their bytes in one run."""
+
+    readwrite: int
+    copies: int
+    copied_bytes: int
+
+
+def starts_from_constant(graph: Graph) -> bool:
+    """Whether some op writes over a constant: only then is there anything to count."""
+    return any(
+        isinstance(init, FromTensor) and init.tensor in graph.constants
+        for op in graph.ops
+        if isinstance(op, Structured) and not all(t in graph.constants for t in op.outputs)
+        for init in op.inits
+    )
+
+
+def compare_captured(
+    original: tuple[Path, tuple[str, ...]],
+    optimized: tuple[Path, tuple[str, ...]],
+    folder: Path,
+    options: Options,
+) -> CapturedReport | None:
+    """Both counts of two modules, each given with its compile flags."""
+    limit = options.compile_timeout_s
+    before = count_captured(original[0], folder, original[1], limit)
+    after = count_captured(optimized[0], folder, optimized[1], limit)
+    if before is None or after is None:
+        return None
+    return CapturedReport(
+        before.readwrite,
+        after.readwrite,
+        before.copies,
+        after.copies,
+        before.copied_bytes,
+        after.copied_bytes,
+    )
+
+
+def count_captured(
+    source: Path, folder: Path, flags: tuple[str, ...], timeout_s: float
+) -> Captured | None:
+    """Compile a module twice and count; None where it does not compile."""
+    flow, stream = folder / f"{source.stem}.flow.mlir", folder / f"{source.stem}.stream.mlir"
+    for phase, path in (("flow", flow), ("stream", stream)):
+        outcome = compile_to(
+            source, "flow" if phase == "flow" else "stream", path, flags, timeout_s
+        )
+        if not outcome.ok:
+            return None
+    with flow.open(encoding="utf-8", errors="replace") as lines:
+        readwrite = count_readwrite(lines)
+    with stream.open(encoding="utf-8", errors="replace") as lines:
+        copies, size = count_copies(lines)
+    return Captured(readwrite, copies, size)
+
+
+def count_readwrite(lines: Iterable[str]) -> int:
+    """Constants that results of dispatches are tied to, in text of the flow phase."""
+    constants: set[str] = set()
+    found = 0
+    for line in lines:
+        text = line[:_LONGEST]
+        if text.lstrip().startswith(("util.func", "util.initializer")):
+            constants.clear()
+        constant = _CONSTANT.match(text)
+        if constant:
+            constants.add(constant[1])
+        elif _DISPATCH.search(text):
+            tied = re.findall(r"%[\w$.]+", text.rsplit("->", 1)[1])
+            found += sum(name in constants for name in tied)
+    return found
+
+
+def count_copies(lines: Iterable[str]) -> tuple[int, int]:
+    """Copies of constants and their bytes, in text of the stream phase."""
+    sizes: dict[str, int] = {}
+    copies = 0
+    size = 0
+    for line in lines:
+        text = line[:_LONGEST]
+        index = _INDEX.match(text)
+        if index:
+            sizes[index[1]] = int(index[2])
+        copy = _COPY.search(text)
+        if copy:
+            copies += 1
+            size += sizes.get(copy[1], 0)
+    return copies, size

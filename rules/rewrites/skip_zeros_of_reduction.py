@@ -1,0 +1,50 @@
+"""Sum over the elements of a scattered tensor alone: no scatter at all.
+
+    sum_k scatter(x, stride s)[k] * w[k]   ->   sum_j x[j] * w[o + s * j]
+
+Sound because all other products are zero. Assumes no Inf or NaN in w.
+"""
+
+from __future__ import annotations
+
+from layoutopt.graph import Graph
+from layoutopt.rules.rewrites.stuffed_examples import stuffed_gradient_example
+from layoutopt.rules.rewrites.zero_skipping import (
+    Reading,
+    StuffedContraction,
+    by_phases,
+    refusal_of,
+    stuffed_contraction,
+)
+from layoutopt.rules.rule import Example, Expression, Refusal
+
+
+class SkipZerosOfReduction:
+    """Strided reduction dims: weight gradients."""
+
+    name = "skip-zeros-of-reduction"
+    summary = "contraction over scattered dims -> contraction that reads the other with the stride"
+    proof = "the sum keeps exactly the products that are not 0 * w"
+    normal_form = False
+    examples = (
+        Example(stuffed_gradient_example(stride=2), 1),
+        Example(stuffed_gradient_example(stride=2, filter_size=3), 1),
+        Example(
+            stuffed_gradient_example(stride=2, background="1.0 : f32"),
+            1,
+            refusal="expected a zero background, but got 1.0 : f32",
+        ),
+    )
+
+    def match(self, graph: Graph, op: int) -> StuffedContraction | None:
+        """A contraction that reads strided dims by reduction loops alone."""
+        found = stuffed_contraction(graph, op)
+        return found if found is not None and found.reading is Reading.REDUCTION else None
+
+    def guard(self, match: StuffedContraction) -> Refusal | None:
+        """The background must be zero."""
+        return refusal_of(match)
+
+    def rewrite(self, graph: Graph, match: StuffedContraction) -> Expression:
+        """Contract with a strided read of the other operand."""
+        return by_phases(graph, match)

@@ -1,0 +1,51 @@
+"""A convolution over a zero-stuffed tensor is one small convolution per output phase.
+
+    conv(scatter(x, strides s), w)   ->   interleave(conv(x, w[p::s]) for each phase p)
+
+Sound because output i = p (mod s) meets elements of x only at the taps k of one progression; the
+other taps multiply zeros. Assumes no Inf or NaN in w.
+"""
+
+from __future__ import annotations
+
+from layoutopt.graph import Graph
+from layoutopt.rules.rewrites.stuffed_examples import stuffed_example
+from layoutopt.rules.rewrites.zero_skipping import (
+    Reading,
+    StuffedContraction,
+    by_phases,
+    refusal_of,
+    stuffed_contraction,
+)
+from layoutopt.rules.rule import Example, Expression, Refusal
+
+
+class SplitConvolutionIntoPhases:
+    """Backward-data convolutions with K x K filters."""
+
+    name = "split-convolution-into-phases"
+    summary = "convolution over a zero-stuffed tensor -> interleaved convolutions, one per phase"
+    proof = "c*i + e*k = o (mod s) fixes k modulo s / gcd(e, s) for each i modulo s / gcd(c, s)"
+    normal_form = False
+    examples = (
+        Example(stuffed_example(filter_size=3, stride=2, offset=1), 1),
+        Example(stuffed_example(filter_size=3, stride=3, offset=2), 1),
+        Example(
+            stuffed_example(filter_size=3, stride=2, background="2.0 : f32"),
+            1,
+            refusal="expected a zero background, but got 2.0 : f32",
+        ),
+    )
+
+    def match(self, graph: Graph, op: int) -> StuffedContraction | None:
+        """A convolution whose windows slide along strided dims."""
+        found = stuffed_contraction(graph, op)
+        return found if found is not None and found.reading is Reading.WINDOW else None
+
+    def guard(self, match: StuffedContraction) -> Refusal | None:
+        """The background must be zero and the windows regular."""
+        return refusal_of(match)
+
+    def rewrite(self, graph: Graph, match: StuffedContraction) -> Expression:
+        """One convolution per phase, then interleave."""
+        return by_phases(graph, match)
