@@ -29,3 +29,5 @@ class Options:
     """Folder of measured prices; None for the user's cache folder."""
     compile_timeout_s: float = 900.0
     """Seconds for compiling a whole model once."""
+    compiled_facts: bool = False
+    """Compile each candidate for a GPU that is not here; what its kernel says corrects estimates."""

@@ -50,13 +50,13 @@ def _memory_ns(work: DispatchWork, target: Target) -> float:
         share *= work.share
     if work.engine and machine.copy_large_bytes and work.size_bytes > machine.copy_large_bytes:
         share *= machine.copy_large_share
-    read_ns = sum(size / (_level_gb_s(size, machine, peak) * share) for size in work.reads)
+    read_ns = sum(work.reads) / (_level_gb_s(work.size_bytes, machine, peak) * share)
     written_ns = sum(work.writes) / (peak * share)
     return read_ns + written_ns + work.runs * machine.copy_run_ns
 
 
 def _level_gb_s(size_bytes: int, machine: Machine, peak: float) -> float:
-    """Rate of the nearest level that keeps a tensor with room for as much beside it."""
+    """Rate of the nearest level that keeps all that a dispatch touches and as much beside it."""
     for level in machine.levels:
         if 2 * size_bytes <= level.size_bytes:
             return max(level.gb_s, peak)
