@@ -12,11 +12,12 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from layoutopt.commands.profile import profile_command
+from layoutopt.commands.targets import targets_command
 from layoutopt.errors import InputError, LayoutoptError, MissingProfileError
 from layoutopt.mlir.module import recorded_flags
 from layoutopt.optimize import check_writable, optimize
 from layoutopt.options import Options
-from layoutopt.profiles.target import known_targets, load_target
 from layoutopt.report.progress import TerminalSteps
 from layoutopt.report.terminal import show
 from layoutopt.rules.rewrites import REWRITES
@@ -109,19 +110,6 @@ def compile_command(module: Path, output: Path, time_limit: float) -> None:
     click.echo(f"Wrote {output}, compiled with {' '.join(flags)}")
 
 
-@cli.command("targets")
-def targets_command() -> None:
-    """List the targets that layoutopt knows."""
-    table = Table(box=None)
-    for column in ("target", "prices", "device", "description"):
-        table.add_column(column)
-    for name in known_targets():
-        target = load_target(name)
-        table.add_row(name, "measured" if target.measurable else "estimated", target.device,
-                      target.description)
-    Console().print(table)
-
-
 @cli.command("rules")
 def rules_command() -> None:
     """List the rewrite rules, what they do and why they are sound."""
@@ -132,6 +120,10 @@ def rules_command() -> None:
         proof = f"unproven: {rule.proof.why}" if isinstance(rule.proof, Unproven) else rule.proof
         table.add_row(rule.name, rule.summary, proof)
     Console().print(table)
+
+
+cli.add_command(profile_command)
+cli.add_command(targets_command)
 
 
 def main(arguments: list[str] | None = None) -> None:

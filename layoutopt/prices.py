@@ -16,7 +16,7 @@ from layoutopt.profiles.target import Target
 from layoutopt.rules.rule import Refusal
 from layoutopt.runtime.benchmark import Benchmark
 from layoutopt.runtime.kernels import Kernels
-from layoutopt.runtime.measure import Measurement, Measurer
+from layoutopt.runtime.measure import Measurement
 from layoutopt.runtime.progress import Progress
 from layoutopt.selection import Conversion, is_free
 
@@ -80,12 +80,24 @@ def _estimated(estimate: Estimate) -> Price:
     return Price(round(estimate.robust_ns), uncertainty=estimate.uncertainty)
 
 
+class Measures(Protocol):
+    """Whoever measures: a `Measurer` in this process, or a farm."""
+
+    def measure(
+        self,
+        benchmarks: Sequence[Benchmark],
+        progress: Progress | None = None,
+        group: Sequence[int] | None = None,
+    ) -> list[Measurement]:
+        """A measurement per candidate, in order."""
+
+
 class Measured:
-    """Measurements on this machine."""
+    """Measurements on this machine, or on a farm of machines like the target."""
 
     source = "measured"
 
-    def __init__(self, measurer: Measurer) -> None:
+    def __init__(self, measurer: Measures) -> None:
         self.measurer = measurer
 
     def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:

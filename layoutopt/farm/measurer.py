@@ -99,10 +99,10 @@ class FarmMeasurer:
         """Results in order of arrival. Futures end with the run, also where it is interrupted."""
         from distributed import KilledWorker, as_completed  # noqa: PLC0415  (an extra: [farm])
 
-        waiting: dict[str, Chunk] = {}
-        pending: dict[str, Future] = {}
+        waiting: dict[object, Chunk] = {}
+        pending: dict[object, Future[tuple[Record, ...]]] = {}
 
-        def submit(chunk: Chunk) -> Future:
+        def submit(chunk: Chunk) -> Future[tuple[Record, ...]]:
             future = self._client.submit(
                 self._measure, chunk, self._setting, pure=False,
                 resources={self._setting.resource: 1},
