@@ -13,7 +13,7 @@ from layoutopt.planner import GraphPlan
 from layoutopt.rules.rule import Refusal
 from layoutopt.selection import is_free
 
-_SIZES = re.compile(r"_(\d+(?:x\d+)*)(?:_|$)")
+_SIZES = re.compile(r"_(\d+(?:x\d+)*)(?:x[a-z]+\d+)?(?=_|$)")
 
 
 @dataclass(frozen=True, slots=True)
