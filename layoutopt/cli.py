@@ -15,11 +15,12 @@ from rich.table import Table
 
 from layoutopt.commands.bench import bench_command
 from layoutopt.commands.explain import explain_command
+from layoutopt.commands.profile import profile_command
+from layoutopt.commands.targets import targets_command
 from layoutopt.errors import InputError, LayoutoptError, MissingProfileError
 from layoutopt.mlir.module import recorded_flags
 from layoutopt.optimize import check_writable, optimize
 from layoutopt.options import Options
-from layoutopt.profiles.target import known_targets, load_target
 from layoutopt.report.progress import TerminalSteps
 from layoutopt.report.terminal import show
 from layoutopt.rules.rewrites import REWRITES
@@ -180,23 +181,6 @@ def compile_command(module: Path, output: Path, time_limit: float) -> None:
     click.echo(f"Wrote {output}, compiled with {' '.join(flags)}")
 
 
-@cli.command("targets")
-def targets_command() -> None:
-    """List the targets that layoutopt knows."""
-    table = Table(box=None)
-    for column in ("target", "prices", "device", "description"):
-        table.add_column(column)
-    for name in known_targets():
-        target = load_target(name)
-        table.add_row(
-            name,
-            "measured" if target.measurable else "estimated",
-            target.device,
-            target.description,
-        )
-    Console().print(table)
-
-
 @cli.command("rules")
 def rules_command() -> None:
     """List the rewrite rules, what they do and why they are sound."""
@@ -211,6 +195,8 @@ def rules_command() -> None:
 
 cli.add_command(bench_command)
 cli.add_command(explain_command)
+cli.add_command(profile_command)
+cli.add_command(targets_command)
 
 
 def main(arguments: list[str] | None = None) -> None:

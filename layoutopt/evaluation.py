@@ -29,6 +29,8 @@ from layoutopt.runtime.model import (
 from layoutopt.types import Array, is_float, numpy_dtype
 
 OPTIMIZED = "layoutopt"
+PROFILED_RUNS = 5
+"""Runs of the optimized module under the profiler; the median of each call counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class VariantResult:
     spread: float
     dispatches: int | None
     reason: str = ""
+    calls: tuple[tuple[str, float], ...] = ()
+    """(dispatch, nanoseconds) of each call inside one run, in order; the optimized module's only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +253,7 @@ def _time(
     total = dict.fromkeys(names, 0.0)
     spread = dict.fromkeys(names, 0.0)
     dispatches = dict.fromkeys(names, 0)
+    calls: list[tuple[str, float]] = []
     for function in functions:
         inputs = random_inputs(function)
         models = [(working[n], function.name) for n in names]
@@ -259,12 +264,24 @@ def _time(
             total[name] += measured.median_ns / 1e6
             spread[name] = max(spread[name], measured.spread)
         for name in names:
-            profile = dispatch_times(working[name], function.name, inputs, device, threads, runs=2)
+            runs = PROFILED_RUNS if name == OPTIMIZED else 2
+            profile = dispatch_times(
+                working[name], function.name, inputs, device, threads, runs=runs
+            )
             dispatches[name] += sum(d.count for d in profile)
+            if name == OPTIMIZED:
+                calls += [(d.name, ns) for d in profile for ns in d.calls_ns]
     return tuple(
         VariantResult(v.name, v.flags, None, 0.0, None, failures[v.name])
         if v.name in failures
-        else VariantResult(v.name, v.flags, total[v.name], spread[v.name], dispatches[v.name])
+        else VariantResult(
+            v.name,
+            v.flags,
+            total[v.name],
+            spread[v.name],
+            dispatches[v.name],
+            calls=tuple(calls) if v.name == OPTIMIZED else (),
+        )
         for v in variants
     )
 
@@ -295,7 +312,16 @@ def _recall(path: Path) -> Evaluation | None:
         return None
     table = json.loads(path.read_text(encoding="utf-8"))
     return Evaluation(
-        tuple(VariantResult(**{**v, "flags": tuple(v["flags"])}) for v in table["variants"]),
+        tuple(
+            VariantResult(
+                **{
+                    **v,
+                    "flags": tuple(v["flags"]),
+                    "calls": tuple((name, ns) for name, ns in v.get("calls", ())),
+                }
+            )
+            for v in table["variants"]
+        ),
         Verification(
             **{**table["verification"], "functions": tuple(table["verification"]["functions"])}
         ),

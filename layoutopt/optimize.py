@@ -25,6 +25,7 @@ from layoutopt.report.build import Outcome, build_report
 from layoutopt.report.captured import compare_captured, starts_from_constant
 from layoutopt.report.report import Report
 from layoutopt.runtime.compile import compile_file, compile_to
+from layoutopt.runtime.kernels import Kernels
 from layoutopt.runtime.measure import Measurer
 from layoutopt.source import Source, open_source
 from layoutopt.steps import Clock, SilentSteps, Steps
@@ -194,7 +195,11 @@ class _Job:
     @contextmanager
     def _pricer(self) -> Iterator[Pricer]:
         if not self.target.measurable:
-            yield Analytic(self.target)
+            kernels = None
+            if self.options.compiled_facts and self.target.machine.matrix:
+                path = cache_folder(self.options) / "kernels.jsonl"
+                kernels = Kernels(path, self.target.fingerprint)
+            yield Analytic(self.target, kernels)
             return
         path = cache_folder(self.options) / "prices.sqlite"
         with (

@@ -31,3 +31,5 @@ class Options:
     """Seconds for compiling a whole model once."""
     remember: bool = True
     """Take the times of whole models from the cache where these very modules were run before."""
+    compiled_facts: bool = False
+    """Compile each candidate for a GPU that is not here; what its kernel says corrects estimates."""

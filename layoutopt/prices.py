@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from layoutopt.analytic import estimate_ns
+from layoutopt.analytic import estimate_form
 from layoutopt.candidate import Candidate, PhysicalForm, physical_form
 from layoutopt.cluster import Cluster
+from layoutopt.estimate.work import Estimate
 from layoutopt.graph import Graph
 from layoutopt.pricing import candidate_benchmark, conversion_benchmark, conversion_form
 from layoutopt.profiles.target import Target
 from layoutopt.rules.rule import Refusal
 from layoutopt.runtime.benchmark import Benchmark
-from layoutopt.runtime.measure import Measurement, Measurer
+from layoutopt.runtime.kernels import Kernels
+from layoutopt.runtime.measure import Measurement
 from layoutopt.runtime.progress import Progress
 from layoutopt.selection import Conversion, is_free
 
@@ -29,6 +31,8 @@ class Price:
 
     cost_ns: int | None
     reason: str = ""
+    uncertainty: float = 0.0
+    """Relative standard error: of the estimate, or half the quartile spread of the samples."""
 
 
 class Pricer(Protocol):
@@ -51,24 +55,53 @@ class Work:
 
 
 class Analytic:
-    """Estimates from the target's rates."""
+    """Estimates from the target's rates, corrected by compiled kernels where there are any."""
 
     source = "analytic"
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, kernels: Kernels | None = None) -> None:
         self.target = target
+        self.kernels = kernels
 
     def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
-        """Estimates never refuse."""
-        return [Price(estimate_ns(w.form, self.target)) for w in work]
+        """Robust prices: uncertain estimates are dearer. Only the compiler can refuse."""
+        if self.kernels is None:
+            return [_estimated(estimate_form(w.form, self.target)) for w in work]
+        paid = [w for w in work if not w.form.is_free]
+        read = iter(self.kernels.read([w.benchmark for w in paid], progress))
+        prices = []
+        for w in work:
+            facts = None if w.form.is_free else next(read)
+            if facts is not None and facts.reason:
+                prices.append(Price(None, facts.reason))
+                continue
+            kernel = None if facts is None else facts.kernel
+            prices.append(_estimated(estimate_form(w.form, self.target, kernel)))
+        return prices
+
+
+def _estimated(estimate: Estimate) -> Price:
+    return Price(round(estimate.robust_ns), uncertainty=estimate.uncertainty)
+
+
+class Measures(Protocol):
+    """Whoever measures: a `Measurer` in this process, or a farm."""
+
+    def measure(
+        self,
+        benchmarks: Sequence[Benchmark],
+        progress: Progress | None = None,
+        group: Sequence[int] | None = None,
+    ) -> list[Measurement]:
+        """A measurement per candidate, in order."""
 
 
 class Measured:
-    """Measurements on this machine."""
+    """Measurements on this machine, or on a farm of machines like the target."""
 
     source = "measured"
 
-    def __init__(self, measurer: Measurer) -> None:
+    def __init__(self, measurer: Measures) -> None:
         self.measurer = measurer
 
     def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
@@ -82,7 +115,7 @@ class Measured:
 
 def _price(measurement: Measurement) -> Price:
     if measurement.ok:
-        return Price(max(_LAUNCH_NS, measurement.median_ns))
+        return Price(max(_LAUNCH_NS, measurement.median_ns), uncertainty=measurement.spread / 2)
     return Price(None, f"{measurement.outcome.value}: {measurement.reason}")
 
 

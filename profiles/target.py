@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import platform
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
 from layoutopt.errors import InputError, MissingProfileError
+from layoutopt.profiles.host import detected_gflops
+from layoutopt.profiles.machine import Machine, machine_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class Rates:
     launch_ns: float
     efficiency: dict[str, float]
     """Share of the peak by form: matmul, conv_nhwc, conv_nchw, conv_other, generic, copy, ..."""
+    vector_gflops: dict[str, float] = field(default_factory=dict)
+    """Peak rate without matrix instructions; empty where there is no difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ class Target:
     """Whether prices are measured on this machine; else they are estimates."""
     rates: Rates
     fingerprint: str
+    machine: Machine = field(default_factory=Machine)
 
 
 def known_targets() -> tuple[str, ...]:
@@ -62,9 +67,17 @@ def load_target(name: str) -> Target:
     """
     path = Path(name)
     if path.suffix == ".toml":
+        return _parse(target_text(name), name)
+    return _parse(target_text(name), f"{name}.toml")
+
+
+def target_text(name: str) -> str:
+    """The TOML text of a target, comments included. Raises as `load_target` does."""
+    path = Path(name)
+    if path.suffix == ".toml":
         if not path.is_file():
             raise InputError(f"profile '{name}'", "a TOML file", "no such file", "check the path")
-        return _parse(path.read_text(encoding="utf-8"), name)
+        return path.read_text(encoding="utf-8")
     if name not in known_targets():
         raise MissingProfileError(
             f"profile '{name}'",
@@ -72,8 +85,7 @@ def load_target(name: str) -> Target:
             f"'{name}'",
             "choose one of these or give a TOML file of your own",
         )
-    text = (resources.files("layoutopt.profiles") / f"{name}.toml").read_text(encoding="utf-8")
-    return _parse(text, f"{name}.toml")
+    return (resources.files("layoutopt.profiles") / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def _parse(text: str, where: str) -> Target:
@@ -98,6 +110,9 @@ def _target(table: dict[str, object]) -> Target:
     sets = _table(compiling, "flag_sets")
     measurable = bool(running["measurable"])
     name = str(table["name"])
+    gflops = {k: float(str(v)) for k, v in _table(rates, "gflops").items()}
+    if bool(running.get("detect", False)):
+        gflops |= detected_gflops()
     flags = _strings(compiling["flags"])
     return Target(
         name=name,
@@ -108,12 +123,14 @@ def _target(table: dict[str, object]) -> Target:
         device=str(running["device"]),
         measurable=measurable,
         rates=Rates(
-            {k: float(str(v)) for k, v in _table(rates, "gflops").items()},
+            gflops,
             float(str(rates["bandwidth_gb_s"])),
             float(str(rates["launch_ns"])),
             {k: float(str(v)) for k, v in _table(rates, "efficiency").items()},
+            {k: float(str(v)) for k, v in _optional(rates, "vector_gflops").items()},
         ),
-        fingerprint=f"{name}:{_machine() if measurable else 'estimate'}",
+        fingerprint=f"{name}:{machine_fingerprint() if measurable else 'estimate'}",
+        machine=machine_from(table),
     )
 
 
@@ -124,13 +141,17 @@ def _table(table: dict[str, object], key: str) -> dict[str, object]:
     return found
 
 
+def _optional(table: dict[str, object], key: str) -> dict[str, object]:
+    return _table(table, key) if key in table else {}
+
+
 def _strings(value: object) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise TypeError(f"{value!r} is no list of strings")
     return tuple(map(str, value))
 
 
-def _machine() -> str:
+def machine_fingerprint() -> str:
     """What tells one host from another as far as speed goes: its processor and its features."""
     text = platform.machine() + platform.processor()
     info = Path("/proc/cpuinfo")

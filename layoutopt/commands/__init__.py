@@ -1,1 +1,1 @@
-"""Commands of the command line that have a file of their own."""
+"""Commands of the command line, one file each."""

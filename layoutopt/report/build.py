@@ -23,6 +23,7 @@ from layoutopt.report.report import (
     SolverReport,
     VerificationReport,
 )
+from layoutopt.report.validation import Validation, validate
 from layoutopt.selection import Conversion, is_free
 
 
@@ -84,7 +85,15 @@ def build_report(outcome: Outcome) -> Report:
         seconds={k: round(v, 3) for k, v in outcome.seconds.items()},
         measured_on=outcome.evaluation.date_utc if outcome.evaluation else None,
         captured=outcome.captured,
+        validation=_validation(outcome),
     )
+
+
+def _validation(outcome: Outcome) -> Validation | None:
+    if outcome.evaluation is None:
+        return None
+    mine = outcome.evaluation.result(OPTIMIZED)
+    return validate(outcome.plans, mine.calls, mine.milliseconds) if mine.calls else None
 
 
 def _side(

@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from layoutopt.report.validation import Validation
+
 VERSION = 1
 """Of the JSON form: grows when a field changes its meaning."""
 
@@ -128,6 +130,8 @@ class Report:
     seconds: dict[str, float]
     measured_on: str | None
     """When the whole modules were run (UTC), None where they were not."""
+    validation: Validation | None = None
+    """Predicted against measured, None where the plan was not run."""
     version: int = VERSION
     captured: CapturedReport | None = None
     """Counted only where some op of the model writes over a constant."""

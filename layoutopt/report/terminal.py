@@ -24,6 +24,7 @@ def show(report: Report, console: Console) -> None:
         _flag_sets(report, console)
     _conversions(report, console)
     _choices(report, console)
+    _validation(report, console)
     _refusals(report, console)
     _closing(report, console)
 
@@ -132,6 +133,50 @@ def _choices(report: Report, console: Console) -> None:
         table.add_row(row.op, row.form, f"{row.cost_ns / 1e3:.1f}", second, row.runner_up or "-")
     console.print(table)
     _more(len(report.choices), console)
+
+
+def _validation(report: Report, console: Console) -> None:
+    found = report.validation
+    if found is None:
+        return
+    table = _table(
+        "Predicted against measured, inside the module",
+        "op",
+        "dispatch",
+        "predicted us",
+        "measured us",
+        "error",
+        left=2,
+    )
+    costly = sorted(found.dispatches, key=lambda d: -(d.measured_ns or d.predicted_ns or 0))
+    for row in costly[:_MOST]:
+        table.add_row(
+            row.op or "(not planned)",
+            row.dispatch or "(in another dispatch)",
+            _us(row.predicted_ns),
+            _us(row.measured_ns),
+            _error(row.predicted_ns, row.measured_ns),
+        )
+    console.print(table)
+    _more(len(costly), console)
+    middle = "-" if found.median_error is None else f"{100 * found.median_error:.0f} %"
+    console.print(
+        f"Whole module: predicted {found.predicted_ms:.3f} ms, its dispatches "
+        f"{found.dispatched_ms:.3f} ms, wall time {_ms(found.measured_ms)} ms "
+        f"({_error(found.predicted_ms, found.measured_ms)}); median error of a dispatch {middle}; "
+        f"{found.unexpected} dispatches that were not planned.",
+        highlight=False,
+    )
+
+
+def _us(nanoseconds: int | None) -> str:
+    return "-" if nanoseconds is None else f"{nanoseconds / 1e3:.1f}"
+
+
+def _error(predicted: float | None, measured: float | None) -> str:
+    if predicted is None or not measured:
+        return "-"
+    return f"{100 * (predicted / measured - 1):+.0f} %"
 
 
 def _refusals(report: Report, console: Console) -> None:

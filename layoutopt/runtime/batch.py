@@ -72,11 +72,14 @@ def weight_prefix(place: int) -> str:
     return f"c{place}_w"
 
 
-def write_module(batch: Batch) -> Module:
-    """Write a batch as one module. Each line of a prelude is written once."""
+def write_module(batch: Batch, calibrated: bool = True) -> Module:
+    """Write a batch as one module. Each line of a prelude is written once.
+
+    `calibrated`: with the functions that tell what an empty call costs.
+    """
     preludes = [line for benchmark in batch.benchmarks for line in benchmark.prelude.splitlines()]
     lines = list(dict.fromkeys(line for line in preludes if line.strip()))
-    lines += CALIBRATION.splitlines()
+    lines += CALIBRATION.splitlines() if calibrated else []
     first_lines = []
     for place, benchmark in enumerate(batch.benchmarks):
         first_lines.append(len(lines) + 1)

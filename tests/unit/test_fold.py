@@ -5,7 +5,7 @@ import numpy as np
 from layoutopt.fold import fold_broadcasts
 from layoutopt.graph import Fill, Structured
 from layoutopt.oracle import evaluate
-from layoutopt.start import start_from_zero
+from layoutopt.start import start_from_neutral
 from tests.parsing import lifted
 
 BIAS_AS_START = """
@@ -22,7 +22,7 @@ func.func @f(%x: tensor<4x8xf32>, %w: tensor<8x6xf32>) -> tensor<4x6xf32> {
 
 def test_a_broadcast_bias_is_added_behind_the_contraction() -> None:
     graph = lifted(BIAS_AS_START)
-    changed = fold_broadcasts(start_from_zero(graph))
+    changed = fold_broadcasts(start_from_neutral(graph))
     structured = [op for op in changed.ops if isinstance(op, Structured)]
     assert [op.is_contraction for op in structured] == [True, False]
     assert structured[0].inits == (Fill("0.0 : f32"),)
@@ -31,7 +31,7 @@ def test_a_broadcast_bias_is_added_behind_the_contraction() -> None:
 
 def test_the_meaning_stays() -> None:
     graph = lifted(BIAS_AS_START)
-    changed = fold_broadcasts(start_from_zero(graph))
+    changed = fold_broadcasts(start_from_neutral(graph))
     rng = np.random.default_rng(0)
     values = {
         t: rng.integers(-3, 4, graph.types[t].shape).astype(np.float32)
@@ -50,7 +50,7 @@ func.func @f(%x: tensor<4x8xf32>, %w: tensor<8x6xf32>, %y: tensor<4x6xf32>) -> t
   return %r : tensor<4x6xf32>
 }
 """)
-    assert start_from_zero(graph).ops == graph.ops
+    assert start_from_neutral(graph).ops == graph.ops
 
 
 def test_a_batch_of_broadcast_weights_becomes_one_matrix() -> None:

@@ -1,0 +1,206 @@
+"""`layoutopt profile`: measure what models need and a target's prices still lack."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from layoutopt.commands.store import (
+    CACHE,
+    export_command,
+    import_command,
+    merge_command,
+    prune_command,
+    show_command,
+    store_path,
+)
+from layoutopt.errors import InputError
+from layoutopt.farm.chunk import setting
+from layoutopt.farm.measurer import FarmMeasurer, connect
+from layoutopt.graph import Graph
+from layoutopt.mlir.module import has_work, parse_module
+from layoutopt.options import Options
+from layoutopt.prices import Analytic, Measured, Pricer
+from layoutopt.profile_model import OpenQuestion, Priced, open_questions, price_graphs
+from layoutopt.profiles.store import Store
+from layoutopt.profiles.target import Target, load_target
+from layoutopt.report.progress import TerminalSteps
+from layoutopt.runtime.kernels import Kernels
+from layoutopt.runtime.measure import Measurer
+from layoutopt.source import open_source
+
+_MOST = 12
+_PATH = click.Path(path_type=Path)
+
+
+class MeasureByDefault(click.Group):
+    """A group whose first word may also be a model: then `measure` is meant."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put `measure` in front, unless a subcommand or help is asked for."""
+        if args and args[0] not in {*self.commands, "-h", "--help"}:
+            args = ["measure", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("profile", cls=MeasureByDefault)
+def profile_command() -> None:
+    """Measure what MODELs need: `layoutopt profile [MODEL ...] --profile NAME`.
+
+    The word `measure` may be left out. The other commands look after the store of prices.
+    """
+
+
+@profile_command.command("measure")
+@click.argument("models", type=_PATH, nargs=-1)
+@click.option(
+    "--profile",
+    default="host",
+    show_default=True,
+    metavar="NAME|FILE",
+    help="Target: a name from `layoutopt targets` or a TOML file.",
+)
+@click.option("--device", metavar="URI", help="Measure on this device of IREE's runtime.")
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Measure on the workers of this Dask scheduler, as tcp://HOST:8786.",
+)
+@click.option(
+    "--threads",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Threads that the models will run with.",
+)
+@click.option(
+    "--compiled-facts",
+    is_flag=True,
+    help="For a GPU that is not here: compile candidates, let their kernels correct the estimates.",
+)
+@CACHE
+def measure_command(
+    models: tuple[Path, ...], profile: str, device: str | None, scheduler: str | None,
+    threads: int, compiled_facts: bool, cache: Path | None,
+) -> None:  # fmt: skip
+    """Measure every candidate of MODELs that has no price yet; go on where a run stopped.
+
+    For a target that is not here, nothing is measured: listed is which measurements would settle
+    the plan, by what the plan may lose without them.
+    """
+    target = at_device(load_target(profile), device, scheduler, threads)
+    options = Options(threads=threads, device=device, cache=cache, compiled_facts=compiled_facts)
+    console = Console()
+    if not models:
+        raise InputError("layoutopt profile", "at least one model", "none",
+                         "name a model, or see `layoutopt profile show`")  # fmt: skip
+    with TerminalSteps(Console(stderr=True)) as steps:
+        steps.step("read")
+        graphs = _graphs(models, target, options)
+        steps.step("price")
+        with _pricer(target, options, scheduler) as (pricer, before):
+            priced = price_graphs(graphs, target, pricer, options, steps.progress)
+            questions: tuple[OpenQuestion, ...] = ()
+            if not target.measurable:
+                questions = open_questions(graphs, target, pricer, options, steps)
+    _show_priced(priced, target, before, store_path(cache), console)
+    if not target.measurable:
+        _show_questions(questions, console)
+
+
+def at_device(
+    target: Target, device: str | None, scheduler: str | None, threads: int
+) -> Target:  # fmt: skip
+    """The target as it will be measured: on a device, a farm, or with several threads."""
+    if device is not None:
+        target = replace(target, device=device, measurable=True)
+    elif scheduler is not None:
+        target = replace(target, measurable=True)
+    if threads > 1 and target.device == "local-sync":
+        target = replace(target, device="local-task")
+    return target
+
+
+def _graphs(models: tuple[Path, ...], target: Target, options: Options) -> list[Graph]:
+    graphs: list[Graph] = []
+    for model in models:
+        with tempfile.TemporaryDirectory(prefix="layoutopt-") as folder:
+            source = open_source(model, Path(folder), target.flags, options.compile_timeout_s)
+            graphs += [graph for graph in parse_module(source.path).graphs if has_work(graph)]
+    return graphs
+
+
+@contextmanager
+def _pricer(
+    target: Target, options: Options, scheduler: str | None
+) -> Iterator[tuple[Pricer, int]]:  # fmt: skip
+    """The pricer, and how many prices the store held before."""
+    path = store_path(options.cache)
+    if not target.measurable:
+        kernels = None
+        if options.compiled_facts and target.machine.matrix:
+            kernels = Kernels(path.parent / "kernels.jsonl", target.fingerprint)
+        yield Analytic(target, kernels), 0
+        return
+    with Store(path) as store:
+        before = _held(store)
+        if scheduler is not None:
+            where = setting(target.fingerprint, target.device, options.threads)
+            with FarmMeasurer(store, connect(scheduler), where) as farm:
+                yield Measured(farm), before
+            return
+        with Measurer(
+            store, target.fingerprint, target.device, options.threads
+        ) as measurer:  # fmt: skip
+            yield Measured(measurer), before
+
+
+def _held(store: Store) -> int:
+    return sum(row.count for row in store.summary())
+
+
+def _show_priced(
+    priced: Priced, target: Target, before: int, path: Path, console: Console
+) -> None:  # fmt: skip
+    console.print(f"{target.name}: {priced.candidates} candidates and {priced.conversions} "
+                  "conversions have their prices", highlight=False)  # fmt: skip
+    if target.measurable:
+        with Store(path) as store:
+            new = _held(store) - before
+        console.print(f"Measured now: {new}; the others were known or equal. Store: {path}",
+                      highlight=False, soft_wrap=True)  # fmt: skip
+    if not priced.refused:
+        return
+    table = Table(title="Refused", title_justify="left", box=None)
+    table.add_column("reason", overflow="fold")
+    table.add_column("candidates", justify="right")
+    for reason, count in priced.refused[:_MOST]:
+        table.add_row(reason, str(count))
+    console.print(table)
+
+
+def _show_questions(questions: tuple[OpenQuestion, ...], console: Console) -> None:
+    if not questions:
+        console.print("No estimate is uncertain enough to change a choice.", highlight=False)
+        return
+    table = Table(title="Measurements that would settle the plan", title_justify="left", box=None)
+    for column in ("op", "chosen", "against", "us", "us", "at stake us"):
+        table.add_column(column, justify="right" if "us" in column else "left", overflow="fold")
+    for question in questions[:_MOST]:
+        table.add_row(question.op, question.chosen, question.rival,
+                      f"{question.chosen_ns / 1e3:.1f}", f"{question.rival_ns / 1e3:.1f}",
+                      f"{question.regret_ns / 1e3:.1f}")  # fmt: skip
+    console.print(table)
+    if len(questions) > _MOST:
+        console.print(f"  and {len(questions) - _MOST} more", highlight=False)
+
+
+for _command in (export_command, import_command, merge_command, show_command, prune_command):
+    profile_command.add_command(_command)

@@ -1,0 +1,85 @@
+"""`layoutopt profile export|import|merge|show|prune`: the store of prices, by hand."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from layoutopt.profiles.store import Store, default_path
+
+_PATH = click.Path(path_type=Path)
+CACHE = click.option(
+    "--cache", type=_PATH, metavar="DIR",
+    help="Folder of measured prices; the user's cache folder by default.",
+)  # fmt: skip
+
+
+def store_path(cache: Path | None) -> Path:
+    """Where the prices are; the same file as `layoutopt optimize --cache` uses."""
+    return (cache or default_path().parent) / "prices.sqlite"
+
+
+@click.command("export")
+@click.argument("file", type=_PATH)
+@CACHE
+def export_command(file: Path, cache: Path | None) -> None:
+    """Write all prices to FILE as lines of JSON, for another machine."""
+    with Store(store_path(cache)) as store:
+        count = store.export(file)
+    click.echo(f"Wrote {count} prices to {file}")
+
+
+@click.command("import")
+@click.argument("file", type=_PATH)
+@CACHE
+def import_command(file: Path, cache: Path | None) -> None:
+    """Take in the prices of FILE, written by `export`; newer ones win."""
+    with Store(store_path(cache)) as store:
+        count = store.import_(file)
+    click.echo(f"Read {count} prices from {file}")
+
+
+@click.command("merge")
+@click.argument("stores", type=_PATH, nargs=-1, required=True)
+@CACHE
+def merge_command(stores: tuple[Path, ...], cache: Path | None) -> None:
+    """Take in the prices of other STORES (files `prices.sqlite`); newer ones win."""
+    with Store(store_path(cache)) as store:
+        for path in stores:
+            click.echo(f"Read {store.merge(path)} prices from {path}")
+
+
+@click.command("show")
+@CACHE
+def show_command(cache: Path | None) -> None:
+    """List what the store holds, by target, IREE version and outcome."""
+    path = store_path(cache)
+    table = Table(title=str(path), title_justify="left", box=None)
+    for column in ("target", "IREE", "outcome", "prices", "oldest", "newest"):
+        table.add_column(column, justify="right" if column == "prices" else "left")
+    with Store(path) as store:
+        for row in store.summary():
+            table.add_row(row.target_fingerprint, row.iree_version, row.outcome, str(row.count),
+                          row.oldest_utc, row.newest_utc)  # fmt: skip
+    Console().print(table)
+
+
+@click.command("prune")
+@click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="Measured before.")
+@click.option("--iree", metavar="VERSION", help="Measured with this version of IREE.")
+@click.option("--target", metavar="FINGERPRINT", help="Of this target, as `show` spells it.")
+@click.option("--refusals", is_flag=True, help="Candidates that were refused.")
+@CACHE
+def prune_command(
+    older_than: float | None, iree: str | None, target: str | None, refusals: bool,
+    cache: Path | None,
+) -> None:  # fmt: skip
+    """Remove the prices that meet every condition given."""
+    age = None if older_than is None else timedelta(days=older_than)
+    with Store(store_path(cache)) as store:
+        count = store.prune(age, iree, target, refusals)
+    click.echo(f"Removed {count} prices")

@@ -1,0 +1,103 @@
+"""From a candidate as it is emitted to the work of its dispatch."""
+
+from __future__ import annotations
+
+import math
+
+from layoutopt.affine import plain_dims
+from layoutopt.candidate import PhysicalForm
+from layoutopt.cluster import is_windowed
+from layoutopt.estimate.work import Contraction, DispatchWork
+from layoutopt.graph import Graph, Insert, Op, Pad, Reshape, Scatter, Slice, Structured
+from layoutopt.mlir.named import named_op
+from layoutopt.profiles.target import Target
+
+
+def dispatch_work(form: PhysicalForm, target: Target) -> DispatchWork:
+    """The form as one dispatch: its real bytes, padding included, and its contraction."""
+    graph = form.graph
+    reads = tuple(graph.types[t].size_bytes for t in dict.fromkeys((*form.inputs, *form.weights)))
+    writes = tuple(graph.types[t].size_bytes for t in dict.fromkeys(form.outputs))
+    root = _root(graph)
+    if root is None:
+        share = _copy_share(graph, target)
+        runs = sum(_runs(op, graph) for op in graph.ops)
+        return DispatchWork(reads, writes, runs=runs, engine=runs > 0, share=share)
+    name = form_name(root)
+    efficiency = target.rates.efficiency
+    share = efficiency[name]
+    if target.machine.matrix:  # what tiles and steps explain for a matmul is not counted twice
+        share /= efficiency["matmul"]
+    known = name in {"matmul", "conv_nhwc"}
+    return DispatchWork(
+        reads, writes, contraction_of(root, graph), share=min(1.0, share), known_form=known
+    )
+
+
+def form_name(op: Structured) -> str:
+    """The row of `rates.efficiency` that a contraction belongs to."""
+    named = named_op(op)
+    if named is None:
+        return "conv_other" if is_windowed(op) else "generic"
+    if "matmul" in named.name or named.name in ("matvec", "vecmat", "dot", "mmt4d", "batch_mmt4d"):
+        return "matmul"
+    image = named.name.split("_")[-2]
+    return "conv_nhwc" if image.endswith("c") else "conv_nchw"
+
+
+def contraction_of(op: Structured, graph: Graph) -> Contraction:
+    """Sizes of the implicit matmul: which operands a loop moves says whether it is m, n or batch.
+
+    A filter loop of a convolution moves the image too but is summed over, so it belongs to k.
+    """
+    lhs, rhs = ({d for form in m for d in form.dims} for m in op.source_maps)
+    sizes = {"batch": 1, "m": 1, "n": 1, "k": 1}
+    for loop, size in enumerate(op.domain):
+        if loop in op.reduction_dims:
+            role = "k"
+        elif loop in lhs and loop in rhs:
+            role = "batch"
+        else:
+            role = "m" if loop in lhs else "n"
+        sizes[role] *= size
+    element = graph.types[op.sources[0]].element
+    return Contraction(sizes["batch"], sizes["m"], sizes["n"], sizes["k"], element)
+
+
+def _root(graph: Graph) -> Structured | None:
+    """The contraction with the most work; None where there is none."""
+    found = [op for op in graph.ops if isinstance(op, Structured) and op.is_contraction]
+    return max(found, key=lambda op: math.prod(op.domain), default=None)
+
+
+def _copy_share(graph: Graph, target: Target) -> float:
+    """What is left of the streaming rate where neighbours in memory do not stay neighbours."""
+    if not any(_is_scattered(op) for op in graph.ops):
+        return 1.0
+    share = target.rates.efficiency["copy"]
+    return min(1.0, share / target.rates.efficiency["matmul"] if target.machine.matrix else share)
+
+
+def _runs(op: Op, graph: Graph) -> int:
+    """Innermost runs of a copy that copy engines start one by one: strided or padded ones."""
+    if isinstance(op, Scatter) and not op.computed:
+        return sum(math.prod(graph.types[t].shape[:-1]) for t in op.sources)
+    if not isinstance(op, Insert | Pad | Slice):
+        return 0
+    small = op.result if isinstance(op, Slice) else op.source
+    shape = graph.types[small].shape
+    return math.prod(shape[:-1])
+
+
+def _is_scattered(op: Op) -> bool:
+    """Whether neighbours in the result are not neighbours in some input."""
+    if isinstance(op, Reshape) or not isinstance(op, Structured) or not op.source_maps:
+        return False
+    result = plain_dims(op.result_maps[0])
+    if not result or not op.is_elementwise:
+        return False
+    last = next((d for d in reversed(result) if op.domain[d] != 1), None)
+    return any(
+        m and any(last in form.dims for form in m) and last not in m[-1].dims
+        for m in op.source_maps
+    )

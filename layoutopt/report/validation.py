@@ -1,0 +1,139 @@
+"""Predicted against measured: each dispatch inside the whole module, and the module."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from layoutopt.candidate import physical_form
+from layoutopt.graph import Reshape, Structured
+from layoutopt.planner import GraphPlan
+from layoutopt.rules.rule import Refusal
+from layoutopt.selection import is_free
+
+_SIZES = re.compile(r"_(\d+(?:x\d+)*)(?:x[a-z]+\d+)?(?=_|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchValidation:
+    """One dispatch; a side that is missing was not expected, or not found."""
+
+    op: str
+    """What the plan meant it to be; empty for a dispatch that no cluster stands for."""
+    dispatch: str
+    """IREE's name for it; empty for a cluster that IREE put elsewhere."""
+    predicted_ns: int | None
+    measured_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """All dispatches of the optimized module in the plan's order, and what the sums say."""
+
+    dispatches: tuple[DispatchValidation, ...]
+    predicted_ms: float
+    dispatched_ms: float
+    """Sum of the dispatch times inside the module."""
+    measured_ms: float | None
+    """Wall time of the module."""
+    median_error: float | None
+    """Median over the dispatches found on both sides of |predicted / measured - 1|."""
+    unexpected: int
+    """Dispatches that no cluster stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    op: str
+    cost_ns: int
+    loops: tuple[int, ...]
+
+
+def validate(
+    plans: Sequence[GraphPlan], calls: Sequence[tuple[str, float]], measured_ms: float | None
+) -> Validation:
+    """Match what the plans expected with the calls (dispatch, ns) of one run of the module.
+
+    IREE names a dispatch by its loops, so equal loops match first, then an equal number of points
+    (IREE collapses loops); both in order of execution.
+    """
+    expected = [row for plan in plans for row in _expected(plan)]
+    left = dict(enumerate(calls))
+    found: dict[int, int] = {}
+    for same in (_same_loops, _same_points):
+        for index, row in enumerate(expected):
+            if index in found:
+                continue
+            match = next((i for i, (name, _) in left.items() if same(row.loops, loops_of(name))),
+                         None)  # fmt: skip
+            if match is not None:
+                found[index] = match
+                del left[match]
+    rows = []
+    errors = []
+    for index, row in enumerate(expected):
+        name, ns = calls[found[index]] if index in found else ("", None)
+        measured = None if ns is None else round(ns)
+        rows.append(DispatchValidation(row.op, name, row.cost_ns, measured))
+        if ns:
+            errors.append(abs(row.cost_ns / ns - 1))
+    rows += [DispatchValidation("", name, None, round(ns)) for name, ns in left.values()]
+    return Validation(
+        tuple(rows),
+        sum(row.cost_ns for row in expected) / 1e6,
+        sum(ns for _, ns in calls) / 1e6,
+        measured_ms,
+        sorted(errors)[len(errors) // 2] if errors else None,
+        len(left),
+    )
+
+
+def loops_of(dispatch: str) -> tuple[int, ...]:
+    """Loop sizes in the name of a dispatch, as ``main_dispatch_3_matmul_256x1024x64_f32``."""
+    name = dispatch.partition("_dispatch_")[2].partition("_")[2]
+    found = _SIZES.findall(f"_{name}")
+    return tuple(int(size) for size in found[-1].split("x")) if found else ()
+
+
+def _same_loops(loops: tuple[int, ...], others: tuple[int, ...]) -> bool:
+    return bool(others) and _plain(loops) == _plain(others)
+
+
+def _same_points(loops: tuple[int, ...], others: tuple[int, ...]) -> bool:
+    return bool(others) and math.prod(loops) == math.prod(others)
+
+
+def _plain(loops: tuple[int, ...]) -> list[int]:
+    return sorted(size for size in loops if size != 1)
+
+
+def _expected(plan: GraphPlan) -> list[_Expected]:
+    graph = plan.egraph.graph
+    rows = []
+    for candidate in plan.choice.candidates:
+        cluster = plan.clusters[candidate.cluster]
+        cost = plan.costs.get(candidate, 0)
+        if not cost:
+            continue
+        form = physical_form(graph, cluster, candidate)
+        assert not isinstance(form, Refusal), form
+        ops = [op for op in form.graph.ops if not isinstance(op, Reshape)]
+        structured = [op for op in ops if isinstance(op, Structured)]
+        root = next((op for op in structured if op.is_contraction), None)
+        if root is not None:
+            loops = root.domain
+        elif structured:
+            loops = max((op.domain for op in structured), key=math.prod)
+        else:
+            loops = form.graph.types[form.outputs[0]].shape
+        rows.append(_Expected(graph.name_of(cluster.root), cost, tuple(loops)))
+    for conversion in plan.choice.conversions:
+        if is_free(graph, conversion):
+            continue
+        tensor, source, target = conversion
+        shape = target.physical_shape(graph.types[tensor].shape)
+        rows.append(_Expected(f"t{tensor}: {source} to {target}",
+                              plan.conversion_costs[conversion], shape))  # fmt: skip
+    return rows

@@ -1,0 +1,104 @@
+"""Compile candidates for a GPU that is not here and read what the compiler made of them.
+
+Facts are kept as JSON lines beside the price store, under the candidate's key.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from layoutopt.estimate.kernel import Kernel, read_kernels
+from layoutopt.profiles.machine import Tile
+from layoutopt.runtime.batch import Batch, write_module
+from layoutopt.runtime.benchmark import Benchmark
+from layoutopt.runtime.compile import compile_file
+from layoutopt.runtime.measure import iree_version
+from layoutopt.runtime.process import kill_running
+from layoutopt.runtime.progress import Progress
+from layoutopt.runtime.workspace import workspace
+
+DUMP = "--iree-hal-dump-executable-files-to="
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The main kernel of a candidate, None where it has none; a refusal has a `reason`."""
+
+    kernel: Kernel | None
+    reason: str = ""
+
+
+class Kernels:
+    """Compiled facts of one target, remembered in `path`."""
+
+    def __init__(self, path: Path, target: str, jobs: int = 2, timeout_s: float = 60.0) -> None:
+        self._path = path
+        self._target = target
+        self._jobs = jobs
+        self._timeout_s = timeout_s
+        self._known = dict(_remembered(path))
+
+    def read(self, benchmarks: Sequence[Benchmark], progress: Progress) -> list[Facts]:
+        """Facts per candidate, in order; each new one is on disk as soon as it is known."""
+        keys = [benchmark.key(self._target, iree_version()) for benchmark in benchmarks]
+        missing = {k: b for k, b in zip(keys, benchmarks, strict=True) if k not in self._known}
+        progress.total(len(missing))
+        progress.description(f"compiling {len(missing)} candidates")
+        if missing:
+            with workspace() as folder:
+                self._compile(missing, folder, progress)
+        return [self._known[key] for key in keys]
+
+    def _compile(self, missing: dict[str, Benchmark], folder: Path, progress: Progress) -> None:
+        pool = ThreadPoolExecutor(self._jobs)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            found = pool.map(lambda item: self._facts(folder / item[0], item[1]), missing.items())
+            with self._path.open("a", encoding="utf-8") as file:
+                for key, facts in zip(missing, found, strict=True):
+                    file.write(json.dumps({"key": key, **asdict(facts)}) + "\n")
+                    file.flush()
+                    self._known[key] = facts
+                    progress.advance()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            kill_running()
+            raise
+        finally:
+            pool.shutdown(wait=True)
+
+    def _facts(self, folder: Path, benchmark: Benchmark) -> Facts:
+        folder.mkdir()
+        source = folder / "candidate.mlir"
+        source.write_text(write_module(Batch((benchmark,), (0,)), calibrated=False).text)
+        flags = (*benchmark.flags, f"{DUMP}{folder}")
+        outcome = compile_file(source, folder / "candidate.vmfb", flags, self._timeout_s)
+        if not outcome.ok:
+            return Facts(None, f"{outcome.outcome.value}: {outcome.reason}")
+        kernels = read_kernels(folder)
+        return Facts(max(kernels, key=_weight, default=None))
+
+
+def _weight(kernel: Kernel) -> tuple[int, int, int]:
+    """Which kernel of a candidate is its contraction: the one that multiplies matrices."""
+    return kernel.matrix_instructions, kernel.lds_bytes, kernel.vgprs
+
+
+def _remembered(path: Path) -> Iterator[tuple[str, Facts]]:
+    """Facts from earlier runs; a line that a killed run left half written is skipped."""
+    if not path.is_file():
+        return
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            row = json.loads(line)
+            made = row["kernel"]
+            if made is not None:
+                tile = made["tile"]
+                made = Kernel(**{**made, "tile": None if tile is None else Tile(**tile)})
+            yield row["key"], Facts(made, row["reason"])
+        except (ValueError, KeyError, TypeError):
+            continue
