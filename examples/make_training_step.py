@@ -142,8 +142,7 @@ class Function:
         """The gradient where the activation is positive."""
         return self.pointwise(
             [gradient, activation],
-            "    %p = arith.cmpf ogt, %b, %zero : f32\n"
-            "    %r = arith.select %p, %a, %zero : f32",
+            "    %p = arith.cmpf ogt, %b, %zero : f32\n    %r = arith.select %p, %a, %zero : f32",
         )
 
     def input_gradient(self, dy: str, w: str, stride: int, image: int) -> str:

@@ -160,8 +160,10 @@ def _body(state: State, block: Any, results: int, gathered: list[Any]) -> Body:
         )
         number[op.operation.results[0]] = len(arguments) + len(ops) - 1
     yields = tuple(value_of(v) for v in operations[-1].operation.operands)
-    return pruned(Body(arguments, tuple(ops), yields)) if gathered else Body(
-        arguments, tuple(ops), yields
+    return (
+        pruned(Body(arguments, tuple(ops), yields))
+        if gathered
+        else Body(arguments, tuple(ops), yields)
     )
 
 

@@ -16,7 +16,6 @@ from dataclasses import replace
 from layoutopt.graph import Graph, GraphBuilder, Scatter
 from layoutopt.rules.rule import Example, Expression, Refusal
 
-
 _MOST = 16
 
 

@@ -68,7 +68,8 @@ def scatters(draw: st.DrawFn) -> Graph:
     x, other, y = (builder.tensor(s, "f32") for s in (sizes, sizes, shape))
     sources, places = [x], [offsets]
     wide = [d for d, s in enumerate(strides) if s > 1 and offsets[d] + s * sizes[d] <= shape[d]]
-    if wide and draw(st.booleans()):
+    paired = draw(st.booleans())
+    if wide and paired:
         sources.append(other)
         places.append(tuple(o + (d == wide[0]) for d, o in enumerate(offsets)))
     computed = draw(st.booleans())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from layoutopt.graph import Scatter, Structured
 from layoutopt.fold import fold_broadcasts
+from layoutopt.graph import Scatter, Structured
 from layoutopt.start import start_from_neutral
 from tests.parsing import lifted
 from tests.torch_graphs import input_gradient, weight_gradient
@@ -40,10 +40,7 @@ def around(background: str, behind: str, result: str = Y, out_map: str = "(n, h,
 
 
 SPLAT = f"%bg = arith.constant dense<0.0> : {B}"
-FILL = (
-    f"%be = tensor.empty() : {B}\n"
-    f"%bg = linalg.fill ins(%zero : f32) outs(%be : {B}) -> {B}"
-)
+FILL = f"%be = tensor.empty() : {B}\n%bg = linalg.fill ins(%zero : f32) outs(%be : {B}) -> {B}"
 ONES = f"%bg = arith.constant dense<1.0> : {B}"
 BROADCAST = (
     f"%v = arith.constant dense<0.0> : tensor<4xf32>\n%be = tensor.empty() : {B}\n"
@@ -109,8 +106,7 @@ def test_a_permuted_result() -> None:
     (made,) = [
         op
         for op, rules in zip(egraph.graph.ops, egraph.rule, strict=True)
-        if isinstance(op, Scatter)
-        and rules == ("commute-scatter-with-contraction",)
+        if isinstance(op, Scatter) and rules == ("commute-scatter-with-contraction",)
     ]
     assert made.strides == (1, 1, 2, 2)
     assert made.offsets == ((0, 0, 0, 1),)
@@ -168,7 +164,7 @@ def test_weight_gradients_of_torch(small: list[int], stuffed: bool) -> None:
 def test_a_phase_does_not_multiply_zeros() -> None:
     """Multiplications drop from 9 to 9 / 4 per output of a 3x3 filter at stride 2."""
     egraph = assert_all_ways_agree(lifted(input_gradient([4, 4], 3, 2, 1, output_padding=1)))
-    work = {}
+    work: dict[tuple[str, ...], int] = {}
     for op, rules in zip(egraph.graph.ops, egraph.rule, strict=True):
         if isinstance(op, Structured) and op.is_contraction and len(rules) < 2:
             points = 1
