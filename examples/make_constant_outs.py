@@ -2,7 +2,7 @@
 """Write ops whose `outs` are constants (iree-org/iree issue 12233).
 
 A matmul that accumulates into a constant of `--megabytes`, held in a global; a column maximum and
-a column sum that start from smaller ones, inline. No constant is a splat.
+a column sum of another input that start from smaller ones, inline. No constant is a splat.
 """
 
 import argparse
@@ -22,12 +22,12 @@ def constant_outs(megabytes: float) -> str:
     """The whole module."""
     n = max(64, math.isqrt(round(megabytes * 250_000)))
     large, row = f"tensor<{n}x{n}xf32>", f"tensor<{n}xf32>"
-    x, w = f"tensor<{n}x4xf32>", f"tensor<4x{n}xf32>"
+    x, w, rows = f"tensor<{n}x4xf32>", f"tensor<4x{n}xf32>", f"tensor<16x{n}xf32>"
     blobs = ", ".join([resource("large", n * n), resource("low", n), resource("base", n)])
 
     def fold(result: str, op: str, of: str, start: str) -> str:
         return (
-            f"  {result} = linalg.reduce ins({of} : {large}) outs({start} : {row}) "
+            f"  {result} = linalg.reduce ins({of} : {rows}) outs({start} : {row}) "
             "dimensions = [0]\n"
             f"    (%a: f32, %b: f32) {{ %q = arith.{op} %a, %b : f32\n"
             "      linalg.yield %q : f32 }\n"
@@ -36,13 +36,13 @@ def constant_outs(megabytes: float) -> str:
     return (
         f"{{-# dialect_resources: {{ builtin: {{ {blobs} }} }} #-}}\n"
         f"util.global private @large = dense_resource<large> : {large}\n"
-        f"func.func @main(%x: {x}, %w: {w}) -> ({large}, {row}, {row}) {{\n"
+        f"func.func @main(%x: {x}, %w: {w}, %v: {rows}) -> ({large}, {row}, {row}) {{\n"
         f"  %c = util.global.load @large : {large}\n"
         f"  %low = arith.constant dense_resource<low> : {row}\n"
         f"  %base = arith.constant dense_resource<base> : {row}\n"
         f"  %y = linalg.matmul ins(%x, %w : {x}, {w}) outs(%c : {large}) -> {large}\n"
-        + fold("%m", "maximumf", "%y", "%low")
-        + fold("%s", "addf", "%y", "%base")
+        + fold("%m", "maximumf", "%v", "%low")
+        + fold("%s", "addf", "%v", "%base")
         + f"  return %y, %m, %s : {large}, {row}, {row}\n}}\n"
     )
 
