@@ -126,13 +126,12 @@ class _Job:
             optimized = self.folder / "optimized.mlir"
             module.write(optimized, flags)
         evaluation, dispatches = self._evaluate(source, optimized, flags, signatures)
+        winner = _winner(evaluation)
         captured = None
         if any(map(starts_from_constant, graphs)):
             plain = (*source.phase_flags, *self.target.flags)
-            captured = compare_captured(
-                (source.path, plain), (optimized, flags), self.folder, self.options
-            )
-        winner = _winner(evaluation)
+            written = (optimized, flags) if winner == OPTIMIZED else (source.path, plain)
+            captured = compare_captured((source.path, plain), written, self.folder, self.options)
         if winner != OPTIMIZED and evaluation is not None:
             flags = evaluation.result(winner).flags
             module = parse_module(source.path)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layoutopt.graph import Graph, Reshape
+from layoutopt.graph import Graph, Reshape, Scatter
 from layoutopt.mlir.reshape import reassociation, reshape_steps
 from layoutopt.normal_form import with_matmuls
 from layoutopt.oracle import evaluate
@@ -37,7 +37,7 @@ def test_text_and_back(kind: str, data: st.DataObject) -> None:
     graph = data.draw((STRUCTURED | MOVES)[kind]())
     again = through_text(graph)
     assert_same(graph, again)
-    if not any(isinstance(op, Reshape) for op in graph.ops):
+    if not any(isinstance(op, Reshape | Scatter) for op in graph.ops):
         assert len(again.ops) == len(graph.ops)
         assert verified(again) == verified(through_text(again))
 

@@ -65,16 +65,15 @@ def scatters(draw: st.DrawFn) -> Graph:
     shape = _shape(draw)
     offsets, sizes, strides = _ranges(draw, shape)
     builder = GraphBuilder()
-    x, other, y = (builder.tensor(s, "f32") for s in (sizes, sizes, shape))
+    x, y = (builder.tensor(s, "f32") for s in (sizes, shape))
     sources, places = [x], [offsets]
     wide = [d for d, s in enumerate(strides) if s > 1 and offsets[d] + s * sizes[d] <= shape[d]]
-    several: bool = draw(st.booleans())
-    if wide and several:
-        sources.append(other)
+    paired = draw(st.booleans())
+    if wide and paired:
+        sources.append(builder.tensor(sizes, "f32"))
         places.append(tuple(o + (d == wide[0]) for d, o in enumerate(offsets)))
-    computed = draw(st.booleans())
-    builder.add(Scatter(tuple(sources), y, tuple(places), strides, "5.0 : f32", computed))
-    return builder.build((x, other), (y,))
+    builder.add(Scatter(tuple(sources), y, tuple(places), strides, "5.0 : f32"))
+    return builder.build(sources, (y,))
 
 
 @st.composite

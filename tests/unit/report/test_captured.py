@@ -10,14 +10,14 @@ FLOW = """
     %1 = flow.dispatch @a::@b(%0, %w) : (tensor<512x128xf32>, tensor<128xf32>) -> %w
     %2 = flow.dispatch @a::@c(%0, %w) : (tensor<512x128xf32>, tensor<128xf32>) -> tensor<4xf32>
     %3 = flow.tensor.splat %v : tensor<4xf32>
-    %4:2 = flow.dispatch @a::@d(%2, %3, %cst) : (tensor<4xf32>, tensor<4xf32>, tensor<2xf32>) -> (%3, %cst)
+    %4:2 = flow.dispatch @a::@d(%3, %cst) : (tensor<4xf32>, tensor<2xf32>) -> (%3, %cst)
     %5 = flow.dispatch @a::@e(%1) : (tensor<128xf32>) -> %1
 """
 STREAM = """
     %c512 = arith.constant 512 : index
     stream.cmd.copy %a[%c0], %b[%c0], %c512 : !stream.resource<constant>{%c512} -> !stream.resource<external>{%c512}
     stream.cmd.copy %a[%c0], %b[%c0], %c512 : !stream.resource<transient>{%c512} -> !stream.resource<external>{%c512}
-"""  # noqa: E501 -- as the compiler prints it
+"""  # noqa: E501 -- as it is printed
 
 
 def test_a_result_tied_to_a_constant_or_splat_is_counted() -> None:
