@@ -168,9 +168,9 @@ def machine_fingerprint() -> str:
             "CPU part",
             "Features",
         )
-        lines = dict(
-            (k.strip(), v.strip())
+        lines = {
+            k.strip(): v.strip()
             for k, _, v in (line.partition(":") for line in info.read_text().splitlines())
-        )
+        }
         text += "".join(lines.get(k, "") for k in wanted if k != "cpu MHz")
     return hashlib.sha256(text.encode()).hexdigest()[:16]

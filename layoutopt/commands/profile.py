@@ -60,16 +60,31 @@ def profile_command() -> None:
 
 @profile_command.command("measure")
 @click.argument("models", type=_PATH, nargs=-1)
-@click.option("--profile", default="host", show_default=True, metavar="NAME|FILE",
-              help="Target: a name from `layoutopt targets` or a TOML file.")
+@click.option(
+    "--profile",
+    default="host",
+    show_default=True,
+    metavar="NAME|FILE",
+    help="Target: a name from `layoutopt targets` or a TOML file.",
+)
 @click.option("--device", metavar="URI", help="Measure on this device of IREE's runtime.")
-@click.option("--scheduler", metavar="ADDRESS",
-              help="Measure on the workers of this Dask scheduler, as tcp://HOST:8786.")
-@click.option("--threads", default=1, show_default=True, type=click.IntRange(1),
-              help="Threads that the models will run with.")
-@click.option("--compiled-facts", is_flag=True,
-              help="For a GPU that is not here: compile candidates, let their kernels correct "
-                   "the estimates.")
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Measure on the workers of this Dask scheduler, as tcp://HOST:8786.",
+)
+@click.option(
+    "--threads",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Threads that the models will run with.",
+)
+@click.option(
+    "--compiled-facts",
+    is_flag=True,
+    help="For a GPU that is not here: compile candidates, let their kernels correct the estimates.",
+)
 @CACHE
 def measure_command(
     models: tuple[Path, ...], profile: str, device: str | None, scheduler: str | None,
@@ -128,23 +143,22 @@ def _pricer(
 ) -> Iterator[tuple[Pricer, int]]:  # fmt: skip
     """The pricer, and how many prices the store held before."""
     path = store_path(options.cache)
-    if not target.measurable:
-        kernels = None
-        if options.compiled_facts and target.machine.matrix:
-            kernels = Kernels(path.parent / "kernels.jsonl", target.fingerprint)
-        yield Analytic(target, kernels), 0
-        return
     with Store(path) as store:
         before = _held(store)
-        if scheduler is not None:
+        if not target.measurable:
+            kernels = None
+            if options.compiled_facts and target.machine.matrix:
+                kernels = Kernels(path.with_name("kernels.jsonl"), target.fingerprint)
+            yield Analytic(target, kernels, store, options.threads), before
+        elif scheduler is not None:
             where = setting(target.fingerprint, target.device, options.threads)
             with FarmMeasurer(store, connect(scheduler), where) as farm:
                 yield Measured(farm), before
-            return
-        with Measurer(
-            store, target.fingerprint, target.device, options.threads
-        ) as measurer:  # fmt: skip
-            yield Measured(measurer), before
+        else:
+            with Measurer(
+                store, target.fingerprint, target.device, options.threads
+            ) as measurer:  # fmt: skip
+                yield Measured(measurer), before
 
 
 def _held(store: Store) -> int:

@@ -18,6 +18,7 @@ from layoutopt.farm.chunk import Chunk, Setting, chunks_of, measure_chunk
 from layoutopt.profiles.store import Store, utc
 from layoutopt.profiles.store_record import Provenance, Record
 from layoutopt.runtime.benchmark import Benchmark
+from layoutopt.runtime.measure import fingerprint_of
 from layoutopt.runtime.outcome import Measurement, Outcome
 from layoutopt.runtime.progress import Pace, Progress, Silent
 
@@ -47,8 +48,8 @@ class FarmMeasurer:
         self._setting = setting
         self._measure = measure
         self._chunk = chunk
-        self.fingerprint = (
-            f"{setting.target_fingerprint} {setting.device} threads={setting.threads}"
+        self.fingerprint = fingerprint_of(
+            setting.target_fingerprint, setting.device, setting.threads
         )
 
     def key(self, benchmark: Benchmark) -> str:

@@ -1,6 +1,6 @@
 """`kill -9` at random moments, and several processes at once, on one store.
 
-`LAYOUTOPT_KILLS=50 pytest tests/e2e/runtime/test_kill.py` kills that many times; the default is few.
+`LAYOUTOPT_KILLS=50 pytest tests/e2e/runtime/test_kill.py` kills 50 times; the default is few.
 """
 
 from __future__ import annotations
