@@ -156,6 +156,15 @@ def test_a_compiler_that_fails_on_one_candidate(
     assert all(result.ok for result in outcomes.values())
 
 
+def test_a_candidate_that_exceeds_the_stack_limit(store: Store, matmul: MakeMatmul) -> None:
+    limit = ("--iree-llvmcpu-stack-allocation-limit=64",)
+    with Measurer(store, "host") as measurer:
+        deep, good = measurer.measure([matmul(64, 50, 70, flags=limit), matmul(64, 50, 70)])
+    assert deep.outcome is Outcome.COMPILE_ERROR
+    assert "exceeded stack allocation limit" in deep.reason
+    assert good.ok
+
+
 def test_data_tiled_weights_are_packed_before_timing(
     store: Store, matmul: MakeMatmul, flags: Flags
 ) -> None:
