@@ -193,21 +193,18 @@ class _Job:
 
     @contextmanager
     def _pricer(self) -> Iterator[Pricer]:
-        if not self.target.measurable:
-            kernels = None
-            if self.options.compiled_facts and self.target.machine.matrix:
-                path = cache_folder(self.options) / "kernels.jsonl"
-                kernels = Kernels(path, self.target.fingerprint)
-            yield Analytic(self.target, kernels)
-            return
         path = cache_folder(self.options) / "prices.sqlite"
-        with (
-            Store(path) as store,
-            Measurer(
+        with Store(path) as store:
+            if not self.target.measurable:
+                kernels = None
+                if self.options.compiled_facts and self.target.machine.matrix:
+                    kernels = Kernels(path.with_name("kernels.jsonl"), self.target.fingerprint)
+                yield Analytic(self.target, kernels, store, self.options.threads)
+                return
+            with Measurer(
                 store, self.target.fingerprint, self.target.device, self.options.threads
-            ) as measurer,
-        ):
-            yield Measured(measurer)
+            ) as measurer:
+                yield Measured(measurer)
 
     def _flags(self, source: Source, plans: Sequence[GraphPlan]) -> tuple[str, ...]:
         hinted = any(p.hinted for p in plans)

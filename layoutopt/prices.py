@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from layoutopt.analytic import estimate_form
+from layoutopt.analytic import FREE, estimate_form
 from layoutopt.candidate import Candidate, PhysicalForm, physical_form
 from layoutopt.cluster import Cluster
 from layoutopt.estimate.work import Estimate
 from layoutopt.graph import Graph
 from layoutopt.pricing import candidate_benchmark, conversion_benchmark, conversion_form
+from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import Target
 from layoutopt.rules.rule import Refusal
 from layoutopt.runtime.benchmark import Benchmark
-from layoutopt.runtime.kernels import Kernels
-from layoutopt.runtime.measure import Measurement
+from layoutopt.runtime.kernels import Facts, Kernels
+from layoutopt.runtime.measure import Measurement, fingerprint_of, known_measurements
 from layoutopt.runtime.progress import Progress
 from layoutopt.selection import Conversion, is_free
 
@@ -55,29 +56,41 @@ class Work:
 
 
 class Analytic:
-    """Estimates from the target's rates, corrected by compiled kernels where there are any."""
+    """Estimates from the target's rates, corrected by compiled kernels where there are any.
+
+    What was measured on such a target, on another machine, goes before every estimate: the store
+    has it under the target's device.
+    """
 
     source = "analytic"
 
-    def __init__(self, target: Target, kernels: Kernels | None = None) -> None:
+    def __init__(
+        self, target: Target, kernels: Kernels | None = None, store: Store | None = None,
+        threads: int = 1,
+    ) -> None:  # fmt: skip
         self.target = target
         self.kernels = kernels
+        self.store = store
+        self.fingerprint = fingerprint_of(target.fingerprint, target.device, threads)
 
     def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
-        """Robust prices: uncertain estimates are dearer. Only the compiler can refuse."""
-        if self.kernels is None:
-            return [_estimated(estimate_form(w.form, self.target)) for w in work]
-        paid = [w for w in work if not w.form.is_free]
-        read = iter(self.kernels.read([w.benchmark for w in paid], progress))
-        prices = []
-        for w in work:
-            facts = None if w.form.is_free else next(read)
-            if facts is not None and facts.reason:
-                prices.append(Price(None, facts.reason))
-                continue
-            kernel = None if facts is None else facts.kernel
-            prices.append(_estimated(estimate_form(w.form, self.target, kernel)))
-        return prices
+        """Robust prices: uncertain estimates are dearer. Only a measurement or compiler refuses."""
+        paid = [i for i, w in enumerate(work) if not w.form.is_free]
+        prices = {i: _estimated(FREE) for i, w in enumerate(work) if w.form.is_free}
+        if self.store is not None:
+            wanted = [work[i].benchmark for i in paid]
+            known = known_measurements(self.store, self.fingerprint, wanted)
+            prices |= {i: _price(m) for i, m in zip(paid, known, strict=True) if m is not None}
+        left = [i for i in paid if i not in prices]
+        facts = [Facts(None)] * len(left)
+        if self.kernels is not None:
+            facts = self.kernels.read([work[i].benchmark for i in left], progress)
+        for i, fact in zip(left, facts, strict=True):
+            prices[i] = (
+                Price(None, fact.reason) if fact.reason
+                else _estimated(estimate_form(work[i].form, self.target, fact.kernel))
+            )  # fmt: skip
+        return [prices[i] for i in range(len(work))]
 
 
 def _estimated(estimate: Estimate) -> Price:

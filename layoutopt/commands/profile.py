@@ -143,23 +143,22 @@ def _pricer(
 ) -> Iterator[tuple[Pricer, int]]:  # fmt: skip
     """The pricer, and how many prices the store held before."""
     path = store_path(options.cache)
-    if not target.measurable:
-        kernels = None
-        if options.compiled_facts and target.machine.matrix:
-            kernels = Kernels(path.parent / "kernels.jsonl", target.fingerprint)
-        yield Analytic(target, kernels), 0
-        return
     with Store(path) as store:
         before = _held(store)
-        if scheduler is not None:
+        if not target.measurable:
+            kernels = None
+            if options.compiled_facts and target.machine.matrix:
+                kernels = Kernels(path.with_name("kernels.jsonl"), target.fingerprint)
+            yield Analytic(target, kernels, store, options.threads), before
+        elif scheduler is not None:
             where = setting(target.fingerprint, target.device, options.threads)
             with FarmMeasurer(store, connect(scheduler), where) as farm:
                 yield Measured(farm), before
-            return
-        with Measurer(
-            store, target.fingerprint, target.device, options.threads
-        ) as measurer:  # fmt: skip
-            yield Measured(measurer), before
+        else:
+            with Measurer(
+                store, target.fingerprint, target.device, options.threads
+            ) as measurer:  # fmt: skip
+                yield Measured(measurer), before
 
 
 def _held(store: Store) -> int:

@@ -16,6 +16,8 @@ Parameters = Mapping[str, float]
 Predict = Callable[[Parameters], Sequence[float]]
 STEP = 1e-5
 ITERATIONS = 80
+CONVERGED = 1e-7
+"""Relative gain of a step below which the fit is done."""
 
 
 def fit(
@@ -42,8 +44,12 @@ def fit(
         normal = jacobian.T @ jacobian + damping * np.eye(len(names))
         tried = x + np.linalg.solve(normal, -jacobian.T @ now)
         then = residuals(tried)
-        if then @ then < now @ now:
-            x, now, damping = tried, then, damping / 3
-        else:
+        gain = now @ now - then @ then
+        if gain <= 0:
             damping *= 4
+            continue
+        settled = gain < CONVERGED * (now @ now)
+        x, now, damping = tried, then, damping / 3
+        if settled:
+            break
     return parameters(x)

@@ -67,7 +67,7 @@ def parse_kernel(assembly: str, configured: str = "") -> Kernel:
 def parse_tile(configured: str) -> Tile | None:
     """The tile of one reduction step from a `lowering_config` with a matrix instruction.
 
-    The two innermost workgroup sizes that are not 0 are n and m (outer ones multiply m); `reduction`
+    The two innermost workgroup sizes that are not 0 are n and m; outer ones multiply m. `reduction`
     counts matrix instructions along k, and the instruction's name ends in its m x n x k.
     """
     shape = re.search(r"mma_kind = #iree_gpu\.\w+<\w+?_(\d+)x(\d+)x(\d+)(?:x(\d+)B)?", configured)

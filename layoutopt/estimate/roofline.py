@@ -10,7 +10,6 @@ of taking its operands and multiplying them. What the compiled kernel says overr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 from layoutopt.estimate.kernel import Kernel
 from layoutopt.estimate.work import Contraction, DispatchWork, Estimate
@@ -73,14 +72,15 @@ def _compute_ns(
         padded = contraction.operations * _round_up(contraction.n, 4) / contraction.n
         return padded / (_rate(rates, contraction) * machine.vector_share), "no matrix instruction"
     peak = _rate(target.rates.gflops, contraction)
-    if kernel is not None and kernel.tile is not None:
+    tiles, slowdown, spills_ns = machine.tiles, 1.0, 0.0
+    if kernel is not None:
+        tiles = (kernel.tile,) if kernel.tile is not None else tiles
         slowdown = _latency_factor(kernel, machine)
         spills_ns = kernel.vgpr_spills * machine.spill_ns
-        ns = _tiled_ns(contraction, kernel.tile, machine, peak, slowdown, spills_ns)
-        return ns, "spills" if kernel.vgpr_spills else ""
-    if not machine.tiles:
+    if not tiles:
         return contraction.operations / peak, ""
-    return min(_all_tiled_ns(contraction, machine.tiles, machine, peak)), ""
+    ns = min(_tiled_ns(contraction, tile, machine, peak, slowdown, spills_ns) for tile in tiles)
+    return ns, "spills" if spills_ns else ""
 
 
 def _uses_matrix(contraction: Contraction, machine: Machine, kernel: Kernel | None) -> bool:
@@ -93,19 +93,13 @@ def _latency_factor(kernel: Kernel, machine: Machine) -> float:
     return max(1.0, HIDING_WAVES / kernel.waves_per_simd(machine))
 
 
-def _all_tiled_ns(
-    contraction: Contraction, tiles: Iterable[Tile], machine: Machine, peak: float
-) -> Iterable[float]:
-    return (_tiled_ns(contraction, tile, machine, peak) for tile in tiles)
-
-
 def _tiled_ns(
     contraction: Contraction,
     tile: Tile,
     machine: Machine,
     peak_gflops: float,
-    latency_factor: float = 1.0,
-    spills_ns: float = 0.0,
+    latency_factor: float,
+    spills_ns: float,
 ) -> float:
     """Whole tiles, in whole waves of one workgroup for each compute unit."""
     units = machine.compute_units

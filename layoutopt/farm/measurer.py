@@ -2,13 +2,14 @@
 
 Workers declare what they hold: `dask worker tcp://HOST:8786 --nthreads 1 --resources "hip=1"`.
 Dask gives the work of a lost worker to another one; work that several workers were lost on is
-cut into single candidates, and one that does it again is refused.
+cut into single candidates, and one that does it again, alone, is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from layoutopt.farm.chunk import Chunk, Setting, chunks_of, measure_chunk
 from layoutopt.profiles.store import Store, utc
 from layoutopt.profiles.store_record import Provenance, Record
 from layoutopt.runtime.benchmark import Benchmark
+from layoutopt.runtime.measure import fingerprint_of
 from layoutopt.runtime.outcome import Measurement, Outcome
 from layoutopt.runtime.progress import Pace, Progress, Silent
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 CHUNK = 16
+IN_FLIGHT = 2
+"""Chunks that are out for each worker at a time."""
 CONNECT_TIMEOUT_S = 30
 Measure = Callable[[Chunk, Setting], tuple[Record, ...]]
 
@@ -44,8 +48,8 @@ class FarmMeasurer:
         self._setting = setting
         self._measure = measure
         self._chunk = chunk
-        self.fingerprint = (
-            f"{setting.target_fingerprint} {setting.device} threads={setting.threads}"
+        self.fingerprint = fingerprint_of(
+            setting.target_fingerprint, setting.device, setting.threads
         )
 
     def key(self, benchmark: Benchmark) -> str:
@@ -76,7 +80,7 @@ class FarmMeasurer:
             pace = Pace(len(missing), workers)
             chunks = chunks_of([benchmarks[i] for i in missing], [groups[i] for i in missing],
                                self._chunk)  # fmt: skip
-            for records in self._run(chunks):
+            for records in self._run(chunks, workers):
                 self._store.put(*records)
                 found.update((record.key, record) for record in records)
                 progress.advance(len(records))
@@ -95,47 +99,62 @@ class FarmMeasurer:
             )  # fmt: skip
         return holding
 
-    def _run(self, chunks: Sequence[Chunk]) -> Iterator[list[Record]]:
-        """Results in order of arrival. Futures end with the run, also where it is interrupted."""
+    def _run(self, chunks: Sequence[Chunk], workers: int) -> Iterator[list[Record]]:
+        """Results in order of arrival.
+
+        Few chunks are out at a time, since Dask blames a lost worker on all that it was
+        given. What several workers were lost on runs again at the end: each candidate alone.
+        """
+        suspects: list[Chunk] = []
+        for records, lost in self._arrivals(chunks, IN_FLIGHT * workers):
+            suspects += [part for chunk in lost for part in chunk.singly()]
+            yield records
+        for suspect in suspects:
+            for records, lost in self._arrivals([suspect], 1):
+                yield [*records, *(self._lost(chunk.benchmarks[0]) for chunk in lost)]
+
+    def _arrivals(
+        self, chunks: Sequence[Chunk], most: int
+    ) -> Iterator[tuple[list[Record], list[Chunk]]]:
+        """Records that arrived together, and the chunks that several workers were lost on.
+
+        Futures end with the run, also where it is interrupted.
+        """
         from distributed import KilledWorker, as_completed  # noqa: PLC0415  (an extra: [farm])
 
-        waiting: dict[object, Chunk] = {}
-        pending: dict[object, Future[tuple[Record, ...]]] = {}
+        queue = iter(chunks)
+        out: dict[object, tuple[Future[tuple[Record, ...]], Chunk]] = {}
 
         def submit(chunk: Chunk) -> Future[tuple[Record, ...]]:
             future = self._client.submit(
                 self._measure, chunk, self._setting, pure=False,
                 resources={self._setting.resource: 1},
             )  # fmt: skip
-            waiting[future.key] = chunk
-            pending[future.key] = future
+            out[future.key] = future, chunk
             return future
 
         try:
             arriving = as_completed(
-                [submit(chunk) for chunk in chunks], loop=self._client.loop,
+                [submit(chunk) for chunk in islice(queue, most)], loop=self._client.loop,
                 with_results=True, raise_errors=False,
             )  # fmt: skip
             for batch in arriving.batches():
+                for chunk in islice(queue, len(batch)):
+                    arriving.add(submit(chunk))
                 records: list[Record] = []
+                lost: list[Chunk] = []
                 for future, result in batch:
-                    chunk = waiting.pop(future.key)
-                    del pending[future.key]
+                    _, chunk = out.pop(future.key)
                     if future.status == "finished":
                         records += result
-                        continue
-                    error = future.exception()
-                    if not isinstance(error, KilledWorker):
+                    elif isinstance(error := future.exception(), KilledWorker):
+                        lost.append(chunk)
+                    else:
                         raise error
-                    if len(chunk.benchmarks) == 1:
-                        records.append(self._lost(chunk.benchmarks[0]))
-                        continue
-                    for part in chunk.singly():
-                        arriving.add(submit(part))
-                yield records
+                yield records, lost
         finally:
-            if pending:
-                self._client.cancel(list(pending.values()), force=True)
+            if out:
+                self._client.cancel([future for future, _ in out.values()], force=True)
 
     def _lost(self, benchmark: Benchmark) -> Record:
         return Record(

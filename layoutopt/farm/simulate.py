@@ -73,11 +73,11 @@ def main() -> None:
     parser.add_argument("--candidates", type=int, default=4096)
     parser.add_argument("--workers", type=int, default=64)
     arguments = parser.parse_args()
-    for chunk in (CHUNK, 1):
-        rate = results_per_second(arguments.candidates, arguments.workers, chunk)
+    for chunk, candidates in ((CHUNK, arguments.candidates), (1, arguments.candidates // CHUNK)):
+        rate = results_per_second(candidates, arguments.workers, chunk)
         print(
             f"{arguments.workers} workers, chunks of {chunk}: {rate:.0f} results a second "
-            f"({arguments.candidates} candidates)"
+            f"({candidates} candidates)"
         )
 
 

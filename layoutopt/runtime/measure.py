@@ -28,6 +28,25 @@ def iree_version() -> str:
     return f"{version('iree-base-compiler')}/{version('iree-base-runtime')}"
 
 
+def fingerprint_of(target_fingerprint: str, device: str, threads: int) -> str:
+    """What stands in keys for the place of a measurement: target, device and threads."""
+    return f"{target_fingerprint} {device} threads={threads}"
+
+
+def known_measurements(
+    store: Store, fingerprint: str, benchmarks: Sequence[Benchmark]
+) -> list[Measurement | None]:
+    """What a store holds of these candidates, in order; None where nobody measured."""
+    keys = [benchmark.key(fingerprint, iree_version()) for benchmark in benchmarks]
+    found = store.get_many(list(dict.fromkeys(keys)))
+    return [
+        Measurement(Outcome(found[key].outcome), found[key].samples_ns, found[key].reason)
+        if key in found
+        else None
+        for key in keys
+    ]
+
+
 class Measurer:
     """Measures candidates for one target. Use it as a context manager, or call `close`."""
 
@@ -48,7 +67,7 @@ class Measurer:
         command: str = "",
     ) -> None:
         protocol = protocol or Protocol()
-        self.fingerprint = f"{target_fingerprint} {device} threads={threads}"
+        self.fingerprint = fingerprint_of(target_fingerprint, device, threads)
         if protocol.evict_bytes:
             self.fingerprint += f" evict={protocol.evict_bytes}"
         self.iree_version = iree_version()

@@ -156,6 +156,29 @@ def test_a_compiler_that_fails_on_one_candidate(
     assert all(result.ok for result in outcomes.values())
 
 
+def test_a_candidate_that_exceeds_the_stack_limit(store: Store, flags: Flags) -> None:
+    limit = (*flags, "--iree-opt-data-tiling", "--iree-llvmcpu-stack-allocation-limit=64")
+    lhs, rhs, out = (f"tensor<{dims}xf32>" for dims in ("64x70", "70x50", "64x50"))
+    x, y = np.ones((64, 70), np.float32), np.ones((70, 50), np.float32)
+    even = np.full((64, 50), 0.02, np.float32)
+    body = f"""
+      %zero = arith.constant 0.0 : f32
+      %empty = tensor.empty() : {out}
+      %init = linalg.fill ins(%zero : f32) outs(%empty : {out}) -> {out}
+      %m = linalg.matmul ins(%x, %y : {lhs}, {rhs}) outs(%init : {out}) -> {out}
+      %other = tensor.empty() : {out}
+      %r = linalg.softmax dimension(1) ins(%m : {out}) outs(%other : {out}) -> {out}"""
+    operands = (Operand("%x", lhs), Operand("%y", rhs))
+    case = Case((x, y), (), (even,), 1e-5)
+    deep = Benchmark(operands, (), body, (Result("%r", out),), limit, lambda: case)
+    sums = elementwise(f"%r = arith.addf %x, %x : {lhs}", x, x * 2, "f32", limit)
+    with Measurer(store, "host") as measurer:
+        refused, good = measurer.measure([deep, sums])
+    assert refused.outcome is Outcome.COMPILE_ERROR
+    assert "exceeded stack allocation limit" in refused.reason
+    assert good.ok
+
+
 def test_data_tiled_weights_are_packed_before_timing(
     store: Store, matmul: MakeMatmul, flags: Flags
 ) -> None:
