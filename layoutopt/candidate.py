@@ -12,6 +12,8 @@ from layoutopt.graph import FromTensor, Graph, Op, Reshape, Structured
 from layoutopt.layout import Layout, row_major
 from layoutopt.mlir.named import named_op
 from layoutopt.normal_form import with_matmuls
+from layoutopt.packed_form import with_mmt4d
+from layoutopt.packing import Menu, packings
 from layoutopt.preference import canonical, lhs_layouts, result_layouts, rhs_layouts, weight_layout
 from layoutopt.rules.propagation import propagate, relayout
 from layoutopt.rules.rule import Physical, Refusal
@@ -30,6 +32,8 @@ class Candidate:
     """Contractions are written as the matmul that hides in them."""
     hint: bool = False
     """IREE is asked to data-tile the contraction."""
+    packed: bool = False
+    """The contraction runs over tiles, as ``mmt4d`` where its maps match."""
 
     def layout_of(self, tensor: int) -> Layout:
         """The layout of one tensor of the cluster."""
@@ -52,11 +56,15 @@ class PhysicalForm:
 
 
 def enumerate_candidates(
-    egraph: EGraph, clusters: tuple[Cluster, ...], sets: LayoutSets, hints: bool
+    egraph: EGraph,
+    clusters: tuple[Cluster, ...],
+    sets: LayoutSets,
+    hints: bool,
+    menu: Menu | None = None,
 ) -> tuple[tuple[Candidate, ...], tuple[tuple[int, str], ...]]:
     """All candidates of all clusters, and (op, reason) for forms that do not exist.
 
-    ``hints``: whether the target knows per-op data tiling. The first candidate of a cluster of
+    ``hints``: whether the target knows per-op data tiling. ``menu``: tiles of packed contractions. The first candidate of a cluster of
     the model's own ops is its identity: row-major throughout, written as it came.
     """
     found: dict[Candidate, None] = {}
@@ -64,7 +72,10 @@ def enumerate_candidates(
     for index, cluster in enumerate(clusters):
         root = egraph.graph.ops[cluster.root]
         ways = (
-            _contraction_ways(egraph, index, cluster, root, sets, hints)
+            itertools.chain(
+                _contraction_ways(egraph, index, cluster, root, sets, hints),
+                _packed_ways(egraph, index, cluster, root, sets, menu or {}),
+            )
             if isinstance(root, Structured) and root.is_contraction
             else _plain_ways(egraph, index, cluster, sets)
         )
@@ -97,6 +108,8 @@ def physical_form(graph: Graph, cluster: Cluster, candidate: Candidate) -> Physi
     built = physical.builder.build((*inputs, *weights), outputs)
     if candidate.collapsed:
         built = with_matmuls(built)
+    if candidate.packed:
+        built = with_mmt4d(built)
     if candidate.hint:
         built = replace(built, ops=tuple(map(_hinted, built.ops)))
     return PhysicalForm(simplified(built), inputs, weights, outputs)
@@ -164,6 +177,31 @@ def _contraction_ways(
                 yield way
                 continue
             yield from _forms(graph, cluster, way, windowed, hints)
+
+
+def _packed_ways(
+    egraph: EGraph, index: int, cluster: Cluster, root: Structured, sets: LayoutSets, menu: Menu
+) -> Iterator[Candidate | Refusal]:
+    graph = egraph.graph
+    if cluster.root in egraph.superseded:
+        return
+    lhs, rhs = root.sources
+    result = root.results[0]
+    for packing in packings(root, graph.types, menu, rhs in graph.constants):
+        start = {lhs: packing.lhs, rhs: packing.rhs, result: packing.result}
+        if any(t not in graph.constants and x not in sets.of[t] for t, x in start.items()):
+            continue
+        for init in root.inits:
+            if isinstance(init, FromTensor):
+                start[init.tensor] = packing.result
+        way = _follow(graph, index, cluster, start, cluster.ops[1:])
+        if isinstance(way, Candidate):
+            way = replace(way, collapsed=not is_windowed(root), packed=True)
+            form = physical_form(graph, cluster, way)
+            if isinstance(form, Refusal):
+                yield form
+                continue
+        yield way
 
 
 def _forms(

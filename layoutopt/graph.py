@@ -22,11 +22,13 @@ from layoutopt.ops import (
     IteratorType,
     Op,
     Opaque,
+    Pack,
     Pad,
     Reshape,
     Slice,
     Structured,
     Uninitialized,
+    Unpack,
     kind_name,
 )
 from layoutopt.types import TensorType
@@ -44,11 +46,13 @@ __all__ = [
     "IteratorType",
     "Op",
     "Opaque",
+    "Pack",
     "Pad",
     "Reshape",
     "Slice",
     "Structured",
     "Uninitialized",
+    "Unpack",
     "kind_name",
 ]
 

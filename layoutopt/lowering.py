@@ -9,6 +9,7 @@ import networkx as nx
 
 from layoutopt.candidate import Candidate, PhysicalForm, physical_form
 from layoutopt.cluster import Cluster
+from layoutopt.conversion import conversion_form
 from layoutopt.errors import LoweringError
 from layoutopt.graph import (
     Concat,
@@ -19,13 +20,14 @@ from layoutopt.graph import (
     Insert,
     Op,
     Opaque,
+    Pack,
     Pad,
     Reshape,
     Slice,
     Structured,
+    Unpack,
 )
 from layoutopt.layout import Layout, row_major, same_memory
-from layoutopt.pricing import conversion_form
 from layoutopt.rules.rule import Refusal
 from layoutopt.selection import Choice, Conversion, is_free
 from layoutopt.simplify import renamed
@@ -249,7 +251,17 @@ def _renumbered(op: Op, number: dict[int, int]) -> Op:
     match moved:
         case Structured():
             return replace(moved, results=tuple(number[t] for t in moved.results))
-        case Pad() | Slice() | Insert() | Concat() | Reshape() | Fence() | Constant():
+        case (
+            Pad()
+            | Slice()
+            | Insert()
+            | Concat()
+            | Reshape()
+            | Fence()
+            | Pack()
+            | Unpack()
+            | Constant()
+        ):
             return replace(moved, result=number[moved.result])
         case Opaque():
             raise AssertionError("an opaque op is never written")

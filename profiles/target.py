@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
@@ -33,6 +33,15 @@ class Rates:
 
 
 @dataclass(frozen=True, slots=True)
+class Tile:
+    """Sizes of the inner loops of a packed contraction; 1 leaves a loop as it is."""
+
+    m: int
+    n: int
+    k: int
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """A place to run models."""
 
@@ -47,6 +56,10 @@ class Target:
     """Whether prices are measured on this machine; else they are estimates."""
     rates: Rates
     fingerprint: str
+    tiles: dict[str, tuple[Tile, ...]] = field(default_factory=dict)
+    """The tiles that packed contractions may take, by element type of their inputs."""
+    blocks: dict[str, tuple[Tile, ...]] = field(default_factory=dict)
+    """The same for ``--objective=conversions``: m, n and k tiles that chain, op after op."""
 
 
 def known_targets() -> tuple[str, ...]:
@@ -113,8 +126,29 @@ def _target(table: dict[str, object]) -> Target:
             float(str(rates["launch_ns"])),
             {k: float(str(v)) for k, v in _table(rates, "efficiency").items()},
         ),
+        tiles=_menu(table, "tiles"),
+        blocks=_menu(table, "blocks"),
         fingerprint=f"{name}:{_machine() if measurable else 'estimate'}",
     )
+
+
+def _menu(table: dict[str, object], key: str) -> dict[str, tuple[Tile, ...]]:
+    """The tiles of ``[packing.<key>]``, none where the target does not say."""
+    packing = _table({"packing": {}} | table, "packing")
+    found: dict[str, tuple[Tile, ...]] = {}
+    for element, rows in _table({key: {}} | packing, key).items():
+        if not isinstance(rows, list):
+            raise TypeError(f"packing.{key}.{element} is no list of tiles")
+        found[element] = tuple(_tile(row) for row in rows)
+    return found
+
+
+def _tile(row: object) -> Tile:
+    if not isinstance(row, list) or len(row) != 3 or any(type(n) is not int for n in row):
+        raise TypeError(f"{row!r} is no tile of m, n and k")
+    if min(row) < 1:
+        raise ValueError(f"{row!r} has a tile below 1")
+    return Tile(*row)
 
 
 def _table(table: dict[str, object], key: str) -> dict[str, object]:
