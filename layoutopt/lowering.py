@@ -9,7 +9,7 @@ import networkx as nx
 
 from layoutopt.candidate import Candidate, PhysicalForm, physical_form
 from layoutopt.cluster import Cluster
-from layoutopt.conversion import conversion_form
+from layoutopt.conversion import conversion_form, lower_packs
 from layoutopt.errors import LoweringError
 from layoutopt.graph import (
     Concat,
@@ -58,14 +58,26 @@ class Lowered:
     prepared: tuple[Prepared, ...]
 
 
-def lower(graph: Graph, clusters: Sequence[Cluster], choice: Choice) -> Lowered:
-    """Write the chosen candidates and conversions in an order that works."""
-    return _Lowering(graph, clusters).run(choice)
+def lower(
+    graph: Graph, clusters: Sequence[Cluster], choice: Choice, free_io_layout: bool = False
+) -> Lowered:
+    """Write the chosen candidates and conversions in an order that works.
+
+    ``free_io_layout``: the memory of inputs and outputs is taken and given in the layouts chosen.
+    """
+    return _Lowering(graph, clusters, free_io_layout).run(choice)
+
+
+def packs_lowered(lowered: Lowered) -> Lowered:
+    """The same plan with reshapes and transposes in place of packs."""
+    prepared = tuple(replace(p, graph=lower_packs(p.graph)) for p in lowered.prepared)
+    return replace(lowered, graph=lower_packs(lowered.graph), prepared=prepared)
 
 
 class _Lowering:
-    def __init__(self, graph: Graph, clusters: Sequence[Cluster]) -> None:
+    def __init__(self, graph: Graph, clusters: Sequence[Cluster], free_io_layout: bool) -> None:
         self.graph = graph
+        self.free_io_layout = free_io_layout
         self.clusters = clusters
         self.builder = GraphBuilder()
         self.where: dict[Pair, int] = {}

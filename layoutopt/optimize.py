@@ -125,6 +125,8 @@ class _Job:
             module.write(optimized, flags)
         evaluation, dispatches = self._evaluate(source, optimized, flags, signatures)
         winner = _winner(evaluation)
+        if self.options.objective == "conversions":
+            winner = OPTIMIZED
         if winner != OPTIMIZED and evaluation is not None:
             flags = evaluation.result(winner).flags
             module = parse_module(source.path)
@@ -171,7 +173,7 @@ class _Job:
                     "a plan for another model",
                     "make the plan again",
                 )
-            space = explore(graph, hints=True)
+            space = explore(graph, self.target)
             yield GraphPlan(
                 space.egraph,
                 space.clusters,

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from layoutopt.solver import Search
+
+
+Objective = Literal["latency", "conversions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,11 @@ class Options:
     weight_budget_bytes: int | None = None
     """Bytes that copies of weights in other layouts may take; None for no bound."""
     search: Search = "ilp"
+    objective: Objective = "latency"
+    """What is best: the least time, or the fewest run-time conversions with every contraction packed.
+    """
+    lower_packs: bool = False
+    """Write packs and unpacks as reshapes and transposes."""
     tolerance: float = 1e-3
     """Largest absolute difference from the original, relative to its largest magnitude."""
     device: str | None = None

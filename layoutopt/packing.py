@@ -1,8 +1,8 @@
 """Packed forms of contractions: which tiled layouts their operands may take together.
 
 A contraction is packed by tiling loops that stand alone in the maps: one of m, one of n and one
-of k (of a depthwise convolution: one batch loop, its channels). The tiles go innermost in the
-order m, n, k; what stays of the loops keeps one of a few outer orders. As upstream's
+of k (of a depthwise convolution: one batch loop, its channels). The tiles go innermost, in the order
+of the loops outside, and that is one of a few. As upstream's
 ``pack_greedily``, for every op that multiplies and adds up, named or generic; here each order is
 a choice, since the outer order of one op has to suit its neighbours.
 
@@ -137,7 +137,8 @@ def _blocked(
     index_map: IndexMap, kind: TensorType, order: Loops, tiles: tuple[tuple[int, int], ...]
 ) -> Layout:
     axis = {form.plain_dim: a for a, form in enumerate(index_map)}
-    inner = [(axis[loop], size) for loop, size in tiles if loop in axis]
+    tile = dict(tiles)
+    inner = [(axis[loop], tile[loop]) for loop in order if loop in tile and loop in axis]
     layout = Layout(
         ordered(index_map, order), tuple(a for a, _ in inner), tuple(t for _, t in inner)
     )

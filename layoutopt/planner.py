@@ -10,9 +10,10 @@ from layoutopt.egraph import EGraph, saturate
 from layoutopt.errors import SolverError
 from layoutopt.fold import fold_broadcasts
 from layoutopt.graph import Graph
-from layoutopt.lowering import Lowered, lower
-from layoutopt.options import Options
-from layoutopt.prices import Pricer, candidate_work, conversion_work
+from layoutopt.lowering import Lowered, lower, packs_lowered
+from layoutopt.objective import conversion_objective, packed_only
+from layoutopt.options import Objective, Options
+from layoutopt.prices import Analytic, Pricer, candidate_work, conversion_work
 from layoutopt.profiles.target import Target
 from layoutopt.selection import (
     Choice,
@@ -25,6 +26,13 @@ from layoutopt.solver import Solution, Status, check, solve
 from layoutopt.space import layout_sets
 from layoutopt.start import start_from_zero
 from layoutopt.steps import Clock
+from layoutopt.unread import without_unread
+
+
+_MOST = 5
+"""Layouts of one tensor at most: each is measured."""
+_MOST_FEWEST = 12
+"""The same where nothing is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,8 @@ class GraphPlan:
     refusals: tuple[RefusedForm, ...]
     identity_ns: int | None
     """Price of the model as it came; None where a part of it has no price."""
+    free_io_layout: bool = False
+    lower_packs: bool = False
 
     @property
     def hinted(self) -> bool:
@@ -57,7 +67,8 @@ class GraphPlan:
 
     def lowered(self) -> Lowered:
         """The chosen candidates as one graph over row-major tensors."""
-        return lower(self.egraph.graph, self.clusters, self.choice)
+        found = lower(self.egraph.graph, self.clusters, self.choice, self.free_io_layout)
+        return packs_lowered(found) if self.lower_packs else found
 
 
 @dataclass(frozen=True)
@@ -70,12 +81,17 @@ class Space:
     refusals: tuple[RefusedForm, ...]
 
 
-def explore(graph: Graph, hints: bool) -> Space:
-    """Enumerate the candidates of a function. ``hints``: the target knows per-op data tiling."""
-    egraph = saturate(fold_broadcasts(start_from_zero(graph)))
+def explore(graph: Graph, target: Target, objective: Objective = "latency") -> Space:
+    """Enumerate the candidates of a function."""
+    egraph = saturate(fold_broadcasts(start_from_zero(without_unread(graph))))
     clusters = form_clusters(egraph)
-    sets = layout_sets(egraph)
-    candidates, forms = enumerate_candidates(egraph, clusters, sets, hints)
+    fewest = objective == "conversions"
+    menu = target.blocks if fewest else target.tiles
+    sets = layout_sets(egraph, menu, _MOST_FEWEST if fewest else _MOST)
+    hints = bool(target.data_tiling_flag) and not fewest
+    candidates, forms = enumerate_candidates(egraph, clusters, sets, hints, menu)
+    if fewest:
+        candidates = packed_only(egraph.graph, clusters, candidates)
     name = egraph.graph.name_of
     refusals = [RefusedForm(name(r.op), r.rule, r.reason) for r in egraph.refusals]
     refusals += [RefusedForm(name(op), "layout", reason) for op, reason in sets.refusals]
@@ -88,7 +104,9 @@ def plan_graph(
 ) -> GraphPlan:
     """The cheapest consistent plan of one function. Raises SolverError where there is none."""
     with clock.stage("enumerate"):
-        space = explore(graph, bool(target.data_tiling_flag))
+        space = explore(graph, target, options.objective)
+    if options.objective == "conversions":
+        pricer = Analytic(target)
     egraph, clusters = space.egraph, space.clusters
     refusals = list(space.refusals)
     with clock.stage("price") as progress:
@@ -104,7 +122,9 @@ def plan_graph(
         conversions = needed_conversions(
             egraph.graph, clusters, tuple(costs), options.free_io_layout
         )
-        changes = conversion_work(egraph.graph, conversions, target, len(clusters))
+        changes = conversion_work(
+            egraph.graph, conversions, target, len(clusters), options.lower_packs
+        )
         prices = pricer.price([w for _, w in changes], progress)
         conversion_costs = {c: 0 for c in conversions if is_free(egraph.graph, c)}
         for (conversion, _), price in zip(changes, prices, strict=True):
@@ -113,11 +133,17 @@ def plan_graph(
             else:
                 conversion_costs[conversion] = price.cost_ns
     with clock.stage("select"):
+        weights, change_weights = costs, conversion_costs
+        if options.objective == "conversions":
+            weights, paid = conversion_objective(
+                {c: w.form for c, w in work}, costs, {c: w.form for c, w in changes}
+            )
+            change_weights = conversion_costs | paid
         selection = build_selection(
             egraph.graph,
             clusters,
-            costs,
-            conversion_costs,
+            weights,
+            change_weights,
             options.free_io_layout,
             options.weight_budget_bytes,
         )
@@ -140,6 +166,8 @@ def plan_graph(
         solution,
         tuple(dict.fromkeys(refusals)),
         _identity_ns(egraph, clusters, costs),
+        options.free_io_layout,
+        options.lower_packs,
     )
 
 

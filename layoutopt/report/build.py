@@ -103,13 +103,18 @@ def _before(outcome: Outcome) -> Side:
 
 
 def _after(outcome: Outcome) -> Side:
-    predicted = sum(plan.solution.objective_ns or 0 for plan in outcome.plans)
+    predicted = sum(map(_predicted_ns, outcome.plans))
     if outcome.evaluation is None:
         return _side(total(outcome.lowered), outcome.dispatches[1], predicted, None)
     kept = outcome.evaluation.result(outcome.winner)
     if outcome.winner == OPTIMIZED:
         return _side(total(outcome.lowered), kept.dispatches, predicted, kept.milliseconds)
     return _side(total(outcome.graphs), kept.dispatches, None, kept.milliseconds)
+
+
+def _predicted_ns(plan: GraphPlan) -> int:
+    changes = sum(plan.conversion_costs.get(c, 0) for c in plan.choice.conversions)
+    return changes + sum(plan.costs[c] for c in plan.choice.candidates)
 
 
 def _solver(plans: Sequence[GraphPlan]) -> SolverReport:
