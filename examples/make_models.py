@@ -228,7 +228,7 @@ def bert(layers: int = 4, tokens: int = 128) -> onnx.ModelProto:
 def attention_block(tokens: int = 128, width: int = 768) -> onnx.ModelProto:
     """Build one self-attention of 12 heads with its output projection."""
     graph = GraphBuilder()
-    context = attention(graph, "input", tokens, width)
+    context = attention(graph, "x", tokens, width)
     x = graph.linear(context, width, width, std=0.02)
     return graph.model("attention", [1, tokens, width], x, [1, tokens, width])
 

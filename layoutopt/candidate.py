@@ -33,7 +33,9 @@ class Candidate:
     hint: bool = False
     """IREE is asked to data-tile the contraction."""
     packed: bool = False
-    """The contraction runs over tiles, as ``mmt4d`` where its maps match."""
+    """The contraction runs over tiles."""
+    unnamed: bool = False
+    """Contractions are written as ``linalg.generic`` though a name may match."""
 
     def layout_of(self, tensor: int) -> Layout:
         """The layout of one tensor of the cluster."""
@@ -108,8 +110,10 @@ def physical_form(graph: Graph, cluster: Cluster, candidate: Candidate) -> Physi
     built = physical.builder.build((*inputs, *weights), outputs)
     if candidate.collapsed:
         built = with_matmuls(built)
-    if candidate.packed:
+    if candidate.packed and not candidate.unnamed:
         built = with_mmt4d(built)
+    if candidate.unnamed:
+        built = replace(built, ops=tuple(map(_unnamed, built.ops)))
     if candidate.hint:
         built = replace(built, ops=tuple(map(_hinted, built.ops)))
     return PhysicalForm(simplified(built), inputs, weights, outputs)
@@ -117,6 +121,10 @@ def physical_form(graph: Graph, cluster: Cluster, candidate: Candidate) -> Physi
 
 def _hinted(op: Op) -> Op:
     return replace(op, hint=True) if isinstance(op, Structured) and op.is_contraction else op
+
+
+def _unnamed(op: Op) -> Op:
+    return replace(op, unnamed=True) if isinstance(op, Structured) and op.is_contraction else op
 
 
 def _tensors(graph: Graph, cluster: Cluster) -> tuple[int, ...]:
@@ -196,7 +204,12 @@ def _packed_ways(
                 start[init.tensor] = packing.result
         way = _follow(graph, index, cluster, start, cluster.ops[1:])
         if isinstance(way, Candidate):
-            way = replace(way, collapsed=not is_windowed(root), packed=True)
+            way = replace(
+                way,
+                collapsed=not is_windowed(root),
+                packed=True,
+                unnamed=not packing.mmt4d,
+            )
             form = physical_form(graph, cluster, way)
             if isinstance(form, Refusal):
                 yield form

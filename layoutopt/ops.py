@@ -58,6 +58,8 @@ class Structured:
     body: Body
     hint: bool = False
     """Ask IREE to data-tile this op (``iree.opt.data_tiling``)."""
+    unnamed: bool = False
+    """Write ``linalg.generic`` even where a named op means the same."""
 
     @property
     def inputs(self) -> tuple[int, ...]:

@@ -37,6 +37,7 @@ class Packing:
     lhs: Layout
     rhs: Layout
     result: Layout
+    mmt4d: bool
 
 
 def packings(
@@ -52,11 +53,11 @@ def packings(
         for blocking in _blockings(op, tile):
             rights = blocking.rhs[:1] if constant_rhs else blocking.rhs
             for orders in itertools.product(blocking.lhs, rights, blocking.result):
-                layouts = (
+                left, right, made = (
                     _blocked(m, types[t], order, blocking.tiles)
                     for m, t, order in zip(op.maps, (lhs, rhs, op.results[0]), orders, strict=True)
                 )
-                found[Packing(*layouts)] = None
+                found[Packing(left, right, made, tile.mmt4d)] = None
     return tuple(found)
 
 

@@ -81,6 +81,7 @@ def _to_table(plan: FunctionPlan) -> dict[str, object]:
                 "collapsed": c.collapsed,
                 "hint": c.hint,
                 "packed": c.packed,
+                "unnamed": c.unnamed,
                 "cost_ns": plan.costs[c],
             }
             for c in plan.choice.candidates
@@ -119,7 +120,12 @@ def _from_table(table: dict[str, object]) -> FunctionPlan:
     for row in _rows(table["candidates"]):
         layouts = tuple((row_[0], _layout(row_[1:])) for row_ in row["layouts"])
         candidate = Candidate(
-            row["cluster"], layouts, row["collapsed"], row["hint"], row.get("packed", False)
+            row["cluster"],
+            layouts,
+            row["collapsed"],
+            row["hint"],
+            row.get("packed", False),
+            row.get("unnamed", False),
         )
         costs[candidate] = int(row["cost_ns"])
     for row in _rows(table["conversions"]):

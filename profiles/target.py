@@ -39,6 +39,11 @@ class Tile:
     m: int
     n: int
     k: int
+    mmt4d: bool = True
+    """Written as ``linalg.mmt4d`` where the maps match, else always as ``linalg.generic``.
+
+    IREE 3.13 computes wrong numbers for an mmt4d of a tile that no microkernel is there for.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +149,17 @@ def _menu(table: dict[str, object], key: str) -> dict[str, tuple[Tile, ...]]:
 
 
 def _tile(row: object) -> Tile:
-    if not isinstance(row, list) or len(row) != 3 or any(type(n) is not int for n in row):
-        raise TypeError(f"{row!r} is no tile of m, n and k")
-    if min(row) < 1:
-        raise ValueError(f"{row!r} has a tile below 1")
-    return Tile(*row)
+    """``[m, n, k]`` or ``{tile = [m, n, k], emit = "mmt4d" | "generic"}``."""
+    fields = row if isinstance(row, dict) else {"tile": row}
+    sizes, emit = fields["tile"], fields.get("emit", "mmt4d")
+    if not isinstance(sizes, list) or len(sizes) != 3 or any(type(n) is not int for n in sizes):
+        raise TypeError(f"{sizes!r} is no tile of m, n and k")
+    if min(sizes) < 1:
+        raise ValueError(f"{sizes!r} has a tile below 1")
+    if emit not in ("mmt4d", "generic"):
+        raise ValueError(f"{emit!r} is neither mmt4d nor generic")
+    m, n, k = sizes
+    return Tile(m, n, k, emit == "mmt4d")
 
 
 def _table(table: dict[str, object], key: str) -> dict[str, object]:
