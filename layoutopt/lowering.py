@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import networkx as nx
@@ -59,13 +59,16 @@ class Lowered:
 
 
 def lower(
-    graph: Graph, clusters: Sequence[Cluster], choice: Choice, free_io_layout: bool = False
+    graph: Graph,
+    clusters: Sequence[Cluster],
+    choice: Choice,
+    io: Mapping[int, Layout] | None = None,
 ) -> Lowered:
     """Write the chosen candidates and conversions in an order that works.
 
-    ``free_io_layout``: the memory of inputs and outputs is taken and given in the layouts chosen.
+    ``io``: layouts in which the memory of some inputs and outputs is taken and given.
     """
-    return _Lowering(graph, clusters, free_io_layout).run(choice)
+    return _Lowering(graph, clusters, io or {}).run(choice)
 
 
 def packs_lowered(lowered: Lowered) -> Lowered:
@@ -75,9 +78,9 @@ def packs_lowered(lowered: Lowered) -> Lowered:
 
 
 class _Lowering:
-    def __init__(self, graph: Graph, clusters: Sequence[Cluster], free_io_layout: bool) -> None:
+    def __init__(self, graph: Graph, clusters: Sequence[Cluster], io: Mapping[int, Layout]) -> None:
         self.graph = graph
-        self.free_io_layout = free_io_layout
+        self.io = io
         self.clusters = clusters
         self.builder = GraphBuilder()
         self.where: dict[Pair, int] = {}
@@ -87,7 +90,7 @@ class _Lowering:
         given: dict[int, int] = {}
         leaves = [op.result for op in self.graph.ops if isinstance(op, Constant)]
         for tensor in (*self.graph.inputs, *leaves):
-            given[tensor] = self._place(tensor, self._plain(tensor))
+            given[tensor] = self._taken(tensor)
         for op in self.graph.ops:
             if not isinstance(op, Constant | Opaque) and all(
                 t in self.graph.constants for t in op.outputs
@@ -98,9 +101,30 @@ class _Lowering:
                 self._candidate(step)
             else:
                 self._conversion(step)
-        made = {t: self._converted((t, self._plain(t))) for t in self.graph.outputs}
+        made = {t: self._given_out(t) for t in self.graph.outputs}
         built = self.builder.build(given.values(), made.values())
         return _live(Lowered(built, given, made, tuple(self.prepared)))
+
+    def _taken(self, tensor: int) -> int:
+        """A tensor from outside; of a free input, the memory is read in its own layout."""
+        layout = self.io.get(tensor, self._plain(tensor))
+        if layout.is_row_major:
+            return self._place(tensor, layout)
+        kind = self.graph.types[tensor]
+        whole = self.builder.tensor(kind.shape, kind.element)
+        self.builder.add(Reshape(whole, self._place(tensor, layout)))
+        return whole
+
+    def _given_out(self, tensor: int) -> int:
+        """A tensor for outside; of a free output, the memory is handed out as it lies."""
+        layout = self.io.get(tensor, self._plain(tensor))
+        found = self._converted((tensor, layout))
+        if layout.is_row_major or tensor in self.graph.inputs:
+            return found
+        kind = self.graph.types[tensor]
+        whole = self.builder.tensor(kind.shape, kind.element)
+        self.builder.add(Reshape(found, whole))
+        return whole
 
     def _plain(self, tensor: int) -> Layout:
         return row_major(len(self.graph.types[tensor].shape))

@@ -123,6 +123,11 @@ class _Job:
             flags = self._flags(source, plans)
             optimized = self.folder / "optimized.mlir"
             module.write(optimized, flags)
+            if any(p.io for p in plans):  # what runs must take and give what the original does
+                checked = parse_module(source.path)
+                for place, plan in zip(places, plans, strict=True):
+                    checked.replace(place, plan.lowered(row_major_io=True))
+                checked.write(optimized, flags)
         evaluation, dispatches = self._evaluate(source, optimized, flags, signatures)
         winner = _winner(evaluation)
         if self.options.objective == "conversions":

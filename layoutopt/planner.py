@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from layoutopt.candidate import Candidate, enumerate_candidates, identity_candidate
 from layoutopt.cluster import Cluster, form_clusters
 from layoutopt.egraph import EGraph, saturate
 from layoutopt.errors import SolverError
 from layoutopt.fold import fold_broadcasts
+from layoutopt.free_io import (
+    chosen_io,
+    free_inputs,
+    free_outputs,
+    with_boundary,
+    with_one_input_layout,
+)
 from layoutopt.graph import Graph
+from layoutopt.layout import Layout
 from layoutopt.lowering import Lowered, lower, packs_lowered
 from layoutopt.objective import conversion_objective, packed_only
 from layoutopt.options import Objective, Options
@@ -57,7 +65,8 @@ class GraphPlan:
     refusals: tuple[RefusedForm, ...]
     identity_ns: int | None
     """Price of the model as it came; None where a part of it has no price."""
-    free_io_layout: bool = False
+    io: dict[int, Layout] = field(default_factory=dict)
+    """Layouts of inputs and outputs that the plan was free to choose."""
     lower_packs: bool = False
 
     @property
@@ -65,9 +74,15 @@ class GraphPlan:
         """Whether some contraction asks IREE for data tiling."""
         return any(c.hint for c in self.choice.candidates)
 
-    def lowered(self) -> Lowered:
-        """The chosen candidates as one graph over row-major tensors."""
-        found = lower(self.egraph.graph, self.clusters, self.choice, self.free_io_layout)
+    def lowered(self, row_major_io: bool = False) -> Lowered:
+        """The chosen candidates as one graph over row-major tensors.
+
+        ``row_major_io``: take and give row-major tensors though the plan is free not to.
+        """
+        graph, choice, io = self.egraph.graph, self.choice, self.io
+        if row_major_io:
+            choice, io = with_boundary(graph, choice, io), {}
+        found = lower(graph, self.clusters, choice, io)
         return packs_lowered(found) if self.lower_packs else found
 
 
@@ -108,6 +123,9 @@ def plan_graph(
     if options.objective == "conversions":
         pricer = Analytic(target)
     egraph, clusters = space.egraph, space.clusters
+    free: tuple[int, ...] = ()
+    if options.free_io_layout:
+        free = (*free_inputs(egraph.graph), *free_outputs(egraph.graph))
     refusals = list(space.refusals)
     with clock.stage("price") as progress:
         work, formless = candidate_work(egraph.graph, clusters, space.candidates, target, 0)
@@ -119,9 +137,7 @@ def plan_graph(
                 refusals.append(_refused(egraph, clusters, candidate, price.reason))
             else:
                 costs[candidate] = price.cost_ns
-        conversions = needed_conversions(
-            egraph.graph, clusters, tuple(costs), options.free_io_layout
-        )
+        conversions = needed_conversions(egraph.graph, clusters, tuple(costs), free)
         changes = conversion_work(
             egraph.graph, conversions, target, len(clusters), options.lower_packs
         )
@@ -144,7 +160,7 @@ def plan_graph(
             clusters,
             weights,
             change_weights,
-            options.free_io_layout,
+            free,
             options.weight_budget_bytes,
         )
         solution = solve(selection.problem, options.search, options.time_limit_s)
@@ -157,16 +173,21 @@ def plan_graph(
             raise SolverError(
                 "selection", "an answer that checks", faults[0], "report this as a bug of layoutopt"
             )
+    choice = selection.choice(solution.candidates, solution.conversions)
+    io: dict[int, Layout] = {}
+    if options.free_io_layout:
+        io = chosen_io(egraph.graph, clusters, choice)
+        choice = with_one_input_layout(egraph.graph, clusters, choice, io)
     return GraphPlan(
         egraph,
         clusters,
-        selection.choice(solution.candidates, solution.conversions),
+        choice,
         costs,
         conversion_costs,
         solution,
         tuple(dict.fromkeys(refusals)),
         _identity_ns(egraph, clusters, costs),
-        options.free_io_layout,
+        io,
         options.lower_packs,
     )
 

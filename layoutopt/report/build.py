@@ -16,6 +16,7 @@ from layoutopt.report.report import (
     ChoiceReport,
     ConversionReport,
     FlagSetReport,
+    IoLayoutReport,
     RefusalReport,
     Report,
     Side,
@@ -80,6 +81,16 @@ def build_report(outcome: Outcome) -> Report:
         verification=_verification(outcome.evaluation),
         compile_flags=outcome.compile_flags,
         seconds={k: round(v, 3) for k, v in outcome.seconds.items()},
+        io_layouts=tuple(
+            IoLayoutReport(
+                name,
+                f"t{t}: {graph.types[t]}",
+                "input" if t in graph.inputs else "output",
+                str(layout),
+            )
+            for name, graph, plan in zip(outcome.names, outcome.graphs, outcome.plans, strict=True)
+            for t, layout in plan.io.items()
+        ),
         measured_on=outcome.evaluation.date_utc if outcome.evaluation else None,
     )
 

@@ -84,6 +84,17 @@ class FlagSetReport:
 
 
 @dataclass(frozen=True, slots=True)
+class IoLayoutReport:
+    """The layout of an input or output that the plan was free to choose."""
+
+    function: str
+    tensor: str
+    direction: str
+    """``input`` or ``output``."""
+    layout: str
+
+
+@dataclass(frozen=True, slots=True)
 class VerificationReport:
     """Largest differences between the results of plan and original."""
 
@@ -114,6 +125,8 @@ class Report:
     seconds: dict[str, float]
     measured_on: str | None
     """When the whole modules were run (UTC), None where they were not."""
+    io_layouts: tuple[IoLayoutReport, ...] = ()
+    """With free layouts of inputs and outputs: those chosen. Verified and timed with conversions."""
     version: int = VERSION
 
     @property
