@@ -66,8 +66,9 @@ def enumerate_candidates(
 ) -> tuple[tuple[Candidate, ...], tuple[tuple[int, str], ...]]:
     """All candidates of all clusters, and (op, reason) for forms that do not exist.
 
-    ``hints``: whether the target knows per-op data tiling. ``menu``: tiles of packed contractions. The first candidate of a cluster of
-    the model's own ops is its identity: row-major throughout, written as it came.
+    ``hints``: whether the target knows per-op data tiling. ``menu``: tiles of packed contractions.
+    The first candidate of a cluster of the model's own ops is its identity: row-major
+    throughout, written as it came.
     """
     found: dict[Candidate, None] = {}
     refusals: dict[tuple[int, str], None] = {}

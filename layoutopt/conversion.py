@@ -11,6 +11,7 @@ Where nothing moves it is a reshape. The same form is priced and written.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -132,11 +133,7 @@ def _shuffle(
         d: sorted({1, n, *(x.tile_of(d) for x in (source, target))})
         for d, n in enumerate(kind.shape)
     }
-    size = {
-        (d, low): high // low
-        for d, at in cuts.items()
-        for low, high in zip(at, at[1:], strict=False)
-    }
+    size = {(d, low): high // low for d, at in cuts.items() for low, high in itertools.pairwise(at)}
     before, after = (_pieces(layout, kind, cuts) for layout in (source, target))
     split = builder.tensor((size[p] for p in before), kind.element)
     moved = builder.tensor((size[p] for p in after), kind.element)

@@ -8,7 +8,6 @@ from typing import Literal
 
 from layoutopt.solver import Search
 
-
 Objective = Literal["latency", "conversions"]
 
 
@@ -26,8 +25,7 @@ class Options:
     """Bytes that copies of weights in other layouts may take; None for no bound."""
     search: Search = "ilp"
     objective: Objective = "latency"
-    """What is best: the least time, or the fewest run-time conversions with every contraction packed.
-    """
+    """The least time, or the fewest run-time conversions with every contraction packed."""
     lower_packs: bool = False
     """Write packs and unpacks as reshapes and transposes."""
     tolerance: float = 1e-3

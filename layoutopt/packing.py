@@ -1,10 +1,10 @@
 """Packed forms of contractions: which tiled layouts their operands may take together.
 
-A contraction is packed by tiling loops that stand alone in the maps: one of m, one of n and one
-of k (of a depthwise convolution: one batch loop, its channels). The tiles go innermost, in the order
-of the loops outside, and that is one of a few. As upstream's
-``pack_greedily``, for every op that multiplies and adds up, named or generic; here each order is
-a choice, since the outer order of one op has to suit its neighbours.
+A contraction is packed by tiling loops that stand alone in the maps: one of m, one of n, one of
+k (of a depthwise convolution: one batch loop, its channels). The tiles go innermost, in the order
+of the loops outside, and that is one of a few. Like upstream's ``pack_greedily`` it serves every
+op that multiplies and adds up, named or generic; here each order is a choice, since the outer
+order of one op has to suit its neighbours.
 
 A tile that does not divide its loop is replaced by the largest divisor below it, so nothing is
 padded.

@@ -36,7 +36,6 @@ from layoutopt.start import start_from_zero
 from layoutopt.steps import Clock
 from layoutopt.unread import without_unread
 
-
 _MOST = 5
 """Layouts of one tensor at most: each is measured."""
 _MOST_FEWEST = 12

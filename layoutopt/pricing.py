@@ -14,8 +14,8 @@ from layoutopt.layout import Layout
 from layoutopt.mlir.emit import body_text
 from layoutopt.oracle import OracleError, evaluate
 from layoutopt.oracle.scalar import constant
-from layoutopt.runtime.benchmark import Benchmark, Case, Operand, Result
 from layoutopt.profiles.target import Target
+from layoutopt.runtime.benchmark import Benchmark, Case, Operand, Result
 from layoutopt.types import Array, TensorType, is_float, numpy_dtype
 
 Values = dict[int, Array]

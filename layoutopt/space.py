@@ -24,7 +24,9 @@ class LayoutSets:
     """(op, reason) for each layout that could not pass through an op."""
 
 
-def layout_sets(egraph: EGraph, menu: Menu | None = None, most: int = 4) -> LayoutSets:
+def layout_sets(  # noqa: PLR0912 -- one fixed point
+    egraph: EGraph, menu: Menu | None = None, most: int = 4
+) -> LayoutSets:
     """Seed with what contractions like, then let layouts pass through every other op.
 
     ``menu``: tiles that packed contractions may take. ``most`` bounds the set of each tensor;

@@ -20,9 +20,10 @@ def without_unread(graph: Graph) -> Graph:
     ops: list[Op] = []
     for op in graph.ops:
         kept = [i for i, t in enumerate(op.outputs) if t in read]
+        narrowed = None
         if isinstance(op, Structured) and 0 < len(kept) < len(op.outputs):
-            op = _narrowed(op, kept) or op
-        ops.append(op)
+            narrowed = _narrowed(op, kept)
+        ops.append(narrowed or op)
     return replace(graph, ops=tuple(ops))
 
 

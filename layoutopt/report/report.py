@@ -126,7 +126,7 @@ class Report:
     measured_on: str | None
     """When the whole modules were run (UTC), None where they were not."""
     io_layouts: tuple[IoLayoutReport, ...] = ()
-    """With free layouts of inputs and outputs: those chosen. Verified and timed with conversions."""
+    """Those chosen where they are free; verified and timed with conversions at both ends."""
     version: int = VERSION
 
     @property
