@@ -77,7 +77,7 @@ def enumerate_candidates(
         ways = (
             itertools.chain(
                 _contraction_ways(egraph, index, cluster, root, sets, hints),
-                _packed_ways(egraph, index, cluster, root, sets, menu or {}),
+                _packed_ways(egraph, index, cluster, root, sets, menu or Menu()),
             )
             if isinstance(root, Structured) and root.is_contraction
             else _plain_ways(egraph, index, cluster, sets)

@@ -22,15 +22,14 @@ from layoutopt.ops import (
     IteratorType,
     Op,
     Opaque,
-    Pack,
     Pad,
     Reshape,
     Slice,
     Structured,
     Uninitialized,
-    Unpack,
     kind_name,
 )
+from layoutopt.packed_ops import Pack, Unpack
 from layoutopt.types import TensorType
 
 __all__ = [

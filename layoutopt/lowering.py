@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import networkx as nx
-
 from layoutopt.candidate import Candidate, PhysicalForm, physical_form
 from layoutopt.cluster import Cluster
 from layoutopt.conversion import conversion_form, lower_packs
@@ -28,11 +26,10 @@ from layoutopt.graph import (
     Unpack,
 )
 from layoutopt.layout import Layout, row_major, same_memory
+from layoutopt.order import Pair, in_order
 from layoutopt.rules.rule import Refusal
 from layoutopt.selection import Choice, Conversion, is_free
 from layoutopt.simplify import renamed
-
-Pair = tuple[int, Layout]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +93,7 @@ class _Lowering:
                 t in self.graph.constants for t in op.outputs
             ):
                 self._constant_op(op)
-        for step in _in_order(self.clusters, choice, self.where):
+        for step in in_order(self.clusters, choice, self.where):
             if isinstance(step, Candidate):
                 self._candidate(step)
             else:
@@ -248,38 +245,6 @@ class _Lowering:
                     kind = form.graph.types[tensor]
                     number[tensor] = self.builder.tensor(kind.shape, kind.element)
             self.builder.add(_renumbered(op, number))
-
-
-def _in_order(
-    clusters: Sequence[Cluster], choice: Choice, known: dict[Pair, int]
-) -> list[Candidate | Conversion]:
-    """Steps such that every input is there before it is read. Deterministic."""
-    steps: list[Candidate | Conversion] = [*choice.candidates, *choice.conversions]
-    order: nx.DiGraph = nx.DiGraph()
-    order.add_nodes_from(range(len(steps)))
-    makers: dict[Pair, list[int]] = {}
-    for i, step in enumerate(steps):
-        for pair in _outputs(clusters, step):
-            makers.setdefault(pair, []).append(i)
-    for i, step in enumerate(steps):
-        for pair in _inputs(clusters, step):
-            if pair not in known:
-                order.add_edges_from((maker, i) for maker in makers.get(pair, ())[:1])
-    return [steps[i] for i in nx.lexicographical_topological_sort(order)]
-
-
-def _inputs(clusters: Sequence[Cluster], step: Candidate | Conversion) -> list[Pair]:
-    if isinstance(step, Candidate):
-        layouts = dict(step.layouts)
-        return [(t, layouts[t]) for t in clusters[step.cluster].inputs]
-    return [(step[0], step[1])]
-
-
-def _outputs(clusters: Sequence[Cluster], step: Candidate | Conversion) -> list[Pair]:
-    if isinstance(step, Candidate):
-        layouts = dict(step.layouts)
-        return [(t, layouts[t]) for t in clusters[step.cluster].outputs]
-    return [(step[0], step[2])]
 
 
 def _renumbered(op: Op, number: dict[int, int]) -> Op:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from layoutopt.affine import IndexMap
-from layoutopt.layout import Layout
+from layoutopt.packed_ops import Pack, Unpack
 from layoutopt.scalar import Body, is_contraction, is_copy
 
 
@@ -210,48 +210,6 @@ class Fence:
 
     source: int
     result: int
-
-    @property
-    def inputs(self) -> tuple[int, ...]:
-        """Tensors read."""
-        return (self.source,)
-
-    @property
-    def outputs(self) -> tuple[int, ...]:
-        """Tensors made."""
-        return (self.result,)
-
-
-@dataclass(frozen=True, slots=True)
-class Pack:
-    """``linalg.pack``: the source, row-major, into a layout with tiles.
-
-    ``padding``: what fills the last tiles where one does not divide its dim, as MLIR text.
-    """
-
-    source: int
-    result: int
-    layout: Layout
-    padding: str | None = None
-
-    @property
-    def inputs(self) -> tuple[int, ...]:
-        """Tensors read."""
-        return (self.source,)
-
-    @property
-    def outputs(self) -> tuple[int, ...]:
-        """Tensors made."""
-        return (self.result,)
-
-
-@dataclass(frozen=True, slots=True)
-class Unpack:
-    """``linalg.unpack``: the source, which lies in a layout with tiles, to row-major."""
-
-    source: int
-    result: int
-    layout: Layout
 
     @property
     def inputs(self) -> tuple[int, ...]:

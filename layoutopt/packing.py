@@ -12,20 +12,19 @@ padded.
 
 from __future__ import annotations
 
+import importlib
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from layoutopt.affine import IndexMap
 from layoutopt.cluster import is_windowed
+from layoutopt.errors import InputError
 from layoutopt.graph import Structured
 from layoutopt.layout import Layout
 from layoutopt.preference import Roles, canonical, ordered, roles
 from layoutopt.profiles.target import Tile
 from layoutopt.types import TensorType
-
-Menu = dict[str, tuple[Tile, ...]]
-"""Tiles by element type of the contraction's inputs."""
 
 Loops = tuple[int, ...]
 
@@ -37,19 +36,35 @@ class Packing:
     lhs: Layout
     rhs: Layout
     result: Layout
-    mmt4d: bool
+    mmt4d: bool = True
+    """Written as ``linalg.mmt4d`` where the maps match."""
+
+
+PackingRule = Callable[[Structured, tuple[TensorType, ...]], Iterable[Packing]]
+"""A user's own packings of a contraction over tensors of these types; none where it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Menu:
+    """What packed contractions may look like on a target."""
+
+    tiles: Mapping[str, tuple[Tile, ...]] = field(default_factory=dict)
+    """Tiles by element type of the contraction's inputs."""
+    custom: PackingRule | None = None
 
 
 def packings(
     op: Structured, types: tuple[TensorType, ...], menu: Menu, constant_rhs: bool
 ) -> tuple[Packing, ...]:
-    """The packed forms of a contraction, each once, in the order of the menu.
+    """The packed forms of a contraction, each once: the user's own, then those of the menu.
 
     ``constant_rhs``: the second input is a weight and takes whatever layout suits the op.
     """
     lhs, rhs = op.sources
     found: dict[Packing, None] = {}
-    for tile in menu.get(types[lhs].element, ()):
+    for packing in menu.custom(op, types) if menu.custom is not None else ():
+        found[_checked(packing, op, types)] = None
+    for tile in menu.tiles.get(types[lhs].element, ()):
         for blocking in _blockings(op, tile):
             rights = blocking.rhs[:1] if constant_rhs else blocking.rhs
             for orders in itertools.product(blocking.lhs, rights, blocking.result):
@@ -59,6 +74,38 @@ def packings(
                 )
                 found[Packing(left, right, made, tile.mmt4d)] = None
     return tuple(found)
+
+
+def _checked(packing: Packing, op: Structured, types: tuple[TensorType, ...]) -> Packing:
+    """A user's packing in canonical form. Raises InputError where it does not fit the op."""
+    layouts = (packing.lhs, packing.rhs, packing.result)
+    shapes = [types[t].shape for t in (*op.sources, *op.results)]
+    for layout, shape in zip(layouts, shapes, strict=True):
+        if layout.rank != len(shape) or layout.pads(shape):
+            raise InputError(
+                "custom packing",
+                f"a layout of a tensor of shape {list(shape)} with tiles that divide",
+                str(layout),
+                "return no packing for contractions that it does not suit",
+            )
+    left, right, made = (canonical(n, x) for n, x in zip(shapes, layouts, strict=True))
+    return Packing(left, right, made, packing.mmt4d)
+
+
+def load_rule(name: str) -> PackingRule:
+    """The callable ``package.module:name``. Raises InputError where there is none."""
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(
+            f"packing.custom '{name}'",
+            "a callable, as package.module:name",
+            str(error),
+            "correct the name or put its folder on PYTHONPATH",
+        ) from error
+    rule: PackingRule = found
+    return rule
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from layoutopt.layout import Layout
 from layoutopt.lowering import Lowered, lower, packs_lowered
 from layoutopt.objective import conversion_objective, packed_only
 from layoutopt.options import Objective, Options
+from layoutopt.packing import Menu, load_rule
 from layoutopt.prices import Analytic, Pricer, candidate_work, conversion_work
 from layoutopt.profiles.target import Target
 from layoutopt.selection import (
@@ -100,7 +101,8 @@ def explore(graph: Graph, target: Target, objective: Objective = "latency") -> S
     egraph = saturate(fold_broadcasts(start_from_zero(without_unread(graph))))
     clusters = form_clusters(egraph)
     fewest = objective == "conversions"
-    menu = target.blocks if fewest else target.tiles
+    rule = load_rule(target.custom_packing) if target.custom_packing else None
+    menu = Menu(target.blocks if fewest else target.tiles, rule)
     sets = layout_sets(egraph, menu, _MOST_FEWEST if fewest else _MOST)
     hints = bool(target.data_tiling_flag) and not fewest
     candidates, forms = enumerate_candidates(egraph, clusters, sets, hints, menu)

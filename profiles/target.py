@@ -65,6 +65,8 @@ class Target:
     """The tiles that packed contractions may take, by element type of their inputs."""
     blocks: dict[str, tuple[Tile, ...]] = field(default_factory=dict)
     """The same for ``--objective=conversions``: m, n and k tiles that chain, op after op."""
+    custom_packing: str = ""
+    """``package.module:name`` of a callable with packings of the user's own; empty for none."""
 
 
 def known_targets() -> tuple[str, ...]:
@@ -133,6 +135,7 @@ def _target(table: dict[str, object]) -> Target:
         ),
         tiles=_menu(table, "tiles"),
         blocks=_menu(table, "blocks"),
+        custom_packing=str(_table({"packing": {}} | table, "packing").get("custom", "")),
         fingerprint=f"{name}:{_machine() if measurable else 'estimate'}",
     )
 

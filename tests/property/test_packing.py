@@ -11,11 +11,11 @@ from layoutopt.candidate import enumerate_candidates, physical_form
 from layoutopt.cluster import form_clusters
 from layoutopt.conversion import conversion_form, lower_packs
 from layoutopt.egraph import saturate
-from layoutopt.graph import Graph, Pack, Unpack
+from layoutopt.graph import Graph, Pack, Structured, Unpack
 from layoutopt.layout import Layout
 from layoutopt.objective import moves
 from layoutopt.oracle import evaluate
-from layoutopt.packing import packings
+from layoutopt.packing import Menu, packings
 from layoutopt.profiles.target import Tile
 from layoutopt.rules.rule import Refusal
 from layoutopt.space import layout_sets
@@ -61,7 +61,8 @@ TILES = st.builds(Tile, st.integers(1, 4), st.integers(1, 4), st.integers(1, 4),
 @settings(max_examples=60, deadline=None)
 def test_packed_contractions_are_right(kind: str, data: st.DataObject) -> None:
     graph = data.draw(matmuls() if kind == "matmul" else convolutions())
-    menu = {e: tuple(data.draw(st.lists(TILES, min_size=1, max_size=2))) for e in ELEMENTS}
+    tiles = tuple(data.draw(st.lists(TILES, min_size=1, max_size=2)))
+    menu = Menu(dict.fromkeys(ELEMENTS, tiles))
     egraph = saturate(graph)
     clusters = form_clusters(egraph)
     sets = layout_sets(egraph, menu, 12)
@@ -90,8 +91,9 @@ ELEMENTS = ("f64", "f32", "f16", "bf16", "i8", "i16", "i32", "i64")
 @given(matmuls(), TILES)
 def test_packings_never_pad(graph: Graph, tile: Tile) -> None:
     (op,) = graph.ops
-    menu = dict.fromkeys(ELEMENTS, (tile,))
-    for packing in packings(op, graph.types, menu, constant_rhs=False):  # type: ignore[arg-type]
+    assert isinstance(op, Structured)
+    menu = Menu(dict.fromkeys(ELEMENTS, (tile,)))
+    for packing in packings(op, graph.types, menu, constant_rhs=False):
         for t, layout in zip(
             (*op.inputs[:2], *op.outputs), (packing.lhs, packing.rhs, packing.result), strict=True
         ):
