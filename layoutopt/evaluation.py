@@ -13,9 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any  # what json.loads gives
 
 import numpy as np
 
+from layoutopt.data_movement import MoveDispatch, move_dispatches
 from layoutopt.errors import InputError, LoweringError
 from layoutopt.mlir.module import Signature
 from layoutopt.profiles.target import FlagSet
@@ -50,6 +52,8 @@ class VariantResult:
     spread: float
     dispatches: int | None
     reason: str = ""
+    moves: tuple[MoveDispatch, ...] = ()
+    """The dispatches that only move data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +252,7 @@ def _time(
     total = dict.fromkeys(names, 0.0)
     spread = dict.fromkeys(names, 0.0)
     dispatches = dict.fromkeys(names, 0)
+    moves: dict[str, tuple[MoveDispatch, ...]] = dict.fromkeys(names, ())
     for function in functions:
         inputs = random_inputs(function)
         models = [(working[n], function.name) for n in names]
@@ -260,10 +265,13 @@ def _time(
         for name in names:
             profile = dispatch_times(working[name], function.name, inputs, device, threads, runs=2)
             dispatches[name] += sum(d.count for d in profile)
+            moves[name] += move_dispatches(profile)
     return tuple(
         VariantResult(v.name, v.flags, None, 0.0, None, failures[v.name])
         if v.name in failures
-        else VariantResult(v.name, v.flags, total[v.name], spread[v.name], dispatches[v.name])
+        else VariantResult(
+            v.name, v.flags, total[v.name], spread[v.name], dispatches[v.name], "", moves[v.name]
+        )
         for v in variants
     )
 
@@ -294,10 +302,15 @@ def _recall(path: Path) -> Evaluation | None:
         return None
     table = json.loads(path.read_text(encoding="utf-8"))
     return Evaluation(
-        tuple(VariantResult(**{**v, "flags": tuple(v["flags"])}) for v in table["variants"]),
+        tuple(map(_variant_result, table["variants"])),
         Verification(
             **{**table["verification"], "functions": tuple(table["verification"]["functions"])}
         ),
         table["date_utc"],
         remembered=True,
     )
+
+
+def _variant_result(row: dict[str, Any]) -> VariantResult:
+    moves = tuple(MoveDispatch(**m) for m in row.get("moves", ()))
+    return VariantResult(**{**row, "flags": tuple(row["flags"]), "moves": moves})

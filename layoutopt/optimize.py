@@ -149,6 +149,7 @@ class _Job:
                 winner,
                 flags,
                 self.clock.seconds,
+                self.options.objective,
             )
         )
         functions = tuple(

@@ -206,7 +206,7 @@ def _refused(
 ) -> RefusedForm:
     root = clusters[candidate.cluster].root
     rules = " + ".join(egraph.rule[root]) or "as it came"
-    hint = ", data-tiled" if candidate.hint else ""
+    hint = ", data-tiled" if candidate.hint else ", packed" if candidate.packed else ""
     return RefusedForm(egraph.graph.name_of(root), f"{rules}{hint}", reason)
 
 

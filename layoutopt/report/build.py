@@ -9,6 +9,7 @@ from layoutopt.candidate import Candidate
 from layoutopt.evaluation import OPTIMIZED, Evaluation
 from layoutopt.graph import Graph, Opaque
 from layoutopt.layout import conversion_kind
+from layoutopt.options import Objective
 from layoutopt.planner import GraphPlan
 from layoutopt.profiles.target import Target
 from layoutopt.report.census import Census, total
@@ -17,6 +18,7 @@ from layoutopt.report.report import (
     ConversionReport,
     FlagSetReport,
     IoLayoutReport,
+    MoveReport,
     RefusalReport,
     Report,
     Side,
@@ -44,6 +46,7 @@ class Outcome:
     winner: str
     compile_flags: tuple[str, ...]
     seconds: dict[str, float]
+    objective: Objective = "latency"
 
 
 def build_report(outcome: Outcome) -> Report:
@@ -81,6 +84,7 @@ def build_report(outcome: Outcome) -> Report:
         verification=_verification(outcome.evaluation),
         compile_flags=outcome.compile_flags,
         seconds={k: round(v, 3) for k, v in outcome.seconds.items()},
+        objective=outcome.objective,
         io_layouts=tuple(
             IoLayoutReport(
                 name,
@@ -91,6 +95,7 @@ def build_report(outcome: Outcome) -> Report:
             for name, graph, plan in zip(outcome.names, outcome.graphs, outcome.plans, strict=True)
             for t, layout in plan.io.items()
         ),
+        compiled_moves=_compiled_moves(outcome.evaluation),
         measured_on=outcome.evaluation.date_utc if outcome.evaluation else None,
     )
 
@@ -180,6 +185,8 @@ def form_name(plan: GraphPlan, candidate: Candidate) -> str:
     parts = list(rules) or ["as it came"]
     if candidate.hint:
         parts.append("data-tiled")
+    if candidate.packed:
+        parts.append("packed")
     return " + ".join(parts)
 
 
@@ -233,6 +240,13 @@ def _flag_sets(evaluation: Evaluation | None) -> tuple[FlagSetReport, ...]:
     return tuple(
         FlagSetReport(v.name, v.milliseconds, v.spread, v.reason) for v in evaluation.variants
     )
+
+
+def _compiled_moves(evaluation: Evaluation | None) -> tuple[MoveReport, ...]:
+    if evaluation is None:
+        return ()
+    moves = evaluation.result(OPTIMIZED).moves
+    return tuple(MoveReport(m.name, m.kind, m.count, m.mean_ns) for m in moves)
 
 
 def _verification(evaluation: Evaluation | None) -> VerificationReport | None:

@@ -95,6 +95,17 @@ class IoLayoutReport:
 
 
 @dataclass(frozen=True, slots=True)
+class MoveReport:
+    """A dispatch of the compiled module that only moves data: calls and time per call."""
+
+    dispatch: str
+    kind: str
+    """``pack``, ``unpack``, ``transpose`` or ``memcpy`` (a pad, slice or concat of its own)."""
+    count: int
+    mean_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class VerificationReport:
     """Largest differences between the results of plan and original."""
 
@@ -125,8 +136,12 @@ class Report:
     seconds: dict[str, float]
     measured_on: str | None
     """When the whole modules were run (UTC), None where they were not."""
+    objective: str = "latency"
+    """Where it is ``conversions``, the solver's objective counts them and is no time."""
     io_layouts: tuple[IoLayoutReport, ...] = ()
     """Those chosen where they are free; verified and timed with conversions at both ends."""
+    compiled_moves: tuple[MoveReport, ...] = ()
+    """The plan's conversions as IREE runs them; ``conversions`` has those of the plan."""
     version: int = VERSION
 
     @property
