@@ -5,8 +5,8 @@
 
 It is asked about every contraction of the model, with the types of all tensors, and answers with
 layouts of the two inputs and the result: ``outer_dims_perm``, ``inner_dims_pos`` (the order of
-the inner dims) and ``inner_tiles`` (the packed sizes), as in ``linalg.pack``. ``mmt4d`` says
-whether the op is written as linalg.mmt4d where its maps match, or always as linalg.generic. The
+the inner dims) and ``inner_tiles`` (the packed sizes), as in ``linalg.pack``. With ``mmt4d`` the
+op is written as linalg.mmt4d and left out where its maps do not match; without, as a generic. The
 planner picks it where it pays; what computes wrong numbers or does not compile is refused.
 """
 

@@ -215,7 +215,14 @@ def _packed_ways(
             if isinstance(form, Refusal):
                 yield form
                 continue
+            if packing.mmt4d and not any(map(_is_mmt4d, form.graph.ops)):
+                continue
         yield way
+
+
+def _is_mmt4d(op: Op) -> bool:
+    named = named_op(op) if isinstance(op, Structured) else None
+    return named is not None and named.name.endswith("mmt4d")
 
 
 def _forms(

@@ -37,7 +37,7 @@ class Packing:
     rhs: Layout
     result: Layout
     mmt4d: bool = True
-    """Written as ``linalg.mmt4d`` where the maps match."""
+    """Written as ``linalg.mmt4d``, left out where the maps do not match; else as a generic."""
 
 
 PackingRule = Callable[[Structured, tuple[TensorType, ...]], Iterable[Packing]]
@@ -122,7 +122,7 @@ def _blockings(op: Structured, tile: Tile) -> Iterator[_Blocking]:
     r = roles(op)
     window = (*r.k, *r.window)
     wide = [d for d in r.m if op.domain[d] > 1]
-    if is_windowed(op) or len(wide) > 1:
+    if not tile.mmt4d and (is_windowed(op) or len(wide) > 1):
         n, k = _tiled(op, r.n, tile.n), _tiled(op, _alone(op, r.k), tile.k)
         channels = () if n or k else _tiled(op, _alone(op, r.batch), tile.n)
         if n or k or channels:

@@ -37,7 +37,7 @@ from layoutopt.start import start_from_zero
 from layoutopt.steps import Clock
 from layoutopt.unread import without_unread
 
-_MOST = 5
+_MOST = 6
 """Layouts of one tensor at most: each is measured."""
 _MOST_FEWEST = 12
 """The same where nothing is measured."""

@@ -40,7 +40,7 @@ class Tile:
     n: int
     k: int
     mmt4d: bool = True
-    """Written as ``linalg.mmt4d`` where the maps match, else always as ``linalg.generic``.
+    """Written as ``linalg.mmt4d``, left out where the maps do not match; else as a generic.
 
     IREE 3.13 computes wrong numbers for an mmt4d of a tile that no microkernel is there for.
     """
