@@ -114,18 +114,16 @@ def physical_form(graph: Graph, cluster: Cluster, candidate: Candidate) -> Physi
     if candidate.packed and not candidate.unnamed:
         built = with_mmt4d(built)
     if candidate.unnamed:
-        built = replace(built, ops=tuple(map(_unnamed, built.ops)))
+        built = replace(built, ops=tuple(_marked(op, unnamed=True) for op in built.ops))
     if candidate.hint:
-        built = replace(built, ops=tuple(map(_hinted, built.ops)))
+        built = replace(built, ops=tuple(_marked(op, hint=True) for op in built.ops))
     return PhysicalForm(simplified(built), inputs, weights, outputs)
 
 
-def _hinted(op: Op) -> Op:
-    return replace(op, hint=True) if isinstance(op, Structured) and op.is_contraction else op
-
-
-def _unnamed(op: Op) -> Op:
-    return replace(op, unnamed=True) if isinstance(op, Structured) and op.is_contraction else op
+def _marked(op: Op, hint: bool = False, unnamed: bool = False) -> Op:
+    if not isinstance(op, Structured) or not op.is_contraction:
+        return op
+    return replace(op, hint=hint or op.hint, unnamed=unnamed or op.unnamed)
 
 
 def _tensors(graph: Graph, cluster: Cluster) -> tuple[int, ...]:
@@ -217,7 +215,22 @@ def _packed_ways(
                 continue
             if packing.mmt4d and not any(map(_is_mmt4d, form.graph.ops)):
                 continue
+            if packing.mmt4d:
+                yield from _delivering(cluster, way, result, sets)
         yield way
+
+
+def _delivering(
+    cluster: Cluster, way: Candidate, result: int, sets: LayoutSets
+) -> Iterator[Candidate]:
+    """The same with the cluster's output in another layout: the conversion is fused into it."""
+    if len(cluster.outputs) != 1 or cluster.outputs[0] == result:
+        return
+    (output,) = cluster.outputs
+    for layout in sets.of[output]:
+        if layout != way.layout_of(output):
+            layouts = tuple((t, layout if t == output else x) for t, x in way.layouts)
+            yield replace(way, layouts=layouts)
 
 
 def _is_mmt4d(op: Op) -> bool:

@@ -13,6 +13,7 @@ from platformdirs import user_cache_dir
 
 from layoutopt.errors import InputError, LoweringError
 from layoutopt.evaluation import OPTIMIZED, Evaluation, evaluate_variants, variants_of
+from layoutopt.free_io import chosen_io
 from layoutopt.graph import Graph
 from layoutopt.mlir.module import Module, Signature, exported_name, has_work, parse_module
 from layoutopt.options import Options
@@ -189,6 +190,10 @@ class _Job:
                 found.solution,
                 space.refusals,
                 None,
+                chosen_io(space.egraph.graph, space.clusters, found.choice)
+                if self.options.free_io_layout
+                else {},
+                self.options.lower_packs,
             )
 
     @contextmanager

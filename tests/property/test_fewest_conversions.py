@@ -11,6 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from layoutopt.affine import plain_map
+from layoutopt.candidate import enumerate_candidates, physical_form
+from layoutopt.cluster import form_clusters
+from layoutopt.egraph import saturate
 from layoutopt.graph import (
     Constant,
     Fill,
@@ -23,11 +26,14 @@ from layoutopt.graph import (
 from layoutopt.lowering import Lowered
 from layoutopt.options import Options
 from layoutopt.oracle import evaluate
+from layoutopt.packing import Menu
 from layoutopt.planner import GraphPlan, plan_graph
 from layoutopt.prices import Analytic
 from layoutopt.profiles.target import Tile, load_target
 from layoutopt.report.census import Census, count
+from layoutopt.rules.rule import Refusal
 from layoutopt.scalar import Body, ScalarOp, contraction_body
+from layoutopt.space import layout_sets
 from layoutopt.steps import Clock, SilentSteps
 from layoutopt.types import Array
 from tests.property.layouts import small_integers
@@ -142,3 +148,27 @@ def test_sizes_that_no_tile_divides_stay_untiled(rows: int) -> None:
     inputs = {graph.inputs[0]: small_integers(graph.types[graph.inputs[0]], 7)}
     made = run(graph, planned(graph).lowered(), inputs)
     assert np.array_equal(made[graph.outputs[0]], expected(graph, inputs))
+
+
+@given(st.sampled_from([8, 12]), st.sampled_from([8, 12]), st.sampled_from([4, 6, 8]))
+@settings(max_examples=20, deadline=None)
+def test_outputs_delivered_in_other_layouts_are_right(m: int, n: int, k: int) -> None:
+    graph = layers(m, [k, n, 4])
+    egraph = saturate(graph)
+    clusters = form_clusters(egraph)
+    menu = Menu({"f32": (Tile(4, 4, 1),)})
+    found, _ = enumerate_candidates(egraph, clusters, layout_sets(egraph, menu, 12), False, menu)
+    held = {op.result: small_integers(graph.types[op.result], op.result) for op in constants(graph)}
+    x = graph.inputs[0]
+    ops = tuple(op for op in graph.ops if not isinstance(op, Constant))
+    values = evaluate(replace(graph, ops=ops), held | {x: small_integers(graph.types[x], 7)})
+    packed = [c for c in found if c.packed]
+    assert len({c.layout_of(clusters[c.cluster].outputs[0]) for c in packed}) > 1
+    for candidate in packed:
+        cluster = clusters[candidate.cluster]
+        form = physical_form(egraph.graph, cluster, candidate)
+        assert not isinstance(form, Refusal)
+        read = zip((*cluster.inputs, *cluster.weights), (*form.inputs, *form.weights), strict=True)
+        memory = evaluate(form.graph, {p: candidate.layout_of(t).apply(values[t]) for t, p in read})
+        for t, p in zip(cluster.outputs, form.outputs, strict=True):
+            assert np.array_equal(candidate.layout_of(t).apply(values[t]), memory[p])
