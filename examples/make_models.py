@@ -3,7 +3,7 @@
 
 resnet50, squeezenet: the graphs that the `onnx` package ships. Their weights are placeholders
 there and become random numbers of the same shapes here.
-mobilenetv2, bert, mlp: built node by node, in the form that exporters give them.
+mobilenetv2, bert, attention, mlp: built node by node, in the form that exporters give them.
 
 Weights are drawn so that activations keep their range and class scores stay soft: a wrong layout
 then shows in the outputs. The same name and options give the same bytes.
@@ -225,6 +225,14 @@ def bert(layers: int = 4, tokens: int = 128) -> onnx.ModelProto:
     return graph.model("bert", [1, tokens, width], x, [1, tokens, width])
 
 
+def attention_block(tokens: int = 128, width: int = 768) -> onnx.ModelProto:
+    """Build one self-attention of 12 heads with its output projection."""
+    graph = GraphBuilder()
+    context = attention(graph, "x", tokens, width)
+    x = graph.linear(context, width, width, std=0.02)
+    return graph.model("attention", [1, tokens, width], x, [1, tokens, width])
+
+
 def attention(graph: GraphBuilder, x: str, tokens: int, width: int, heads: int = 12) -> str:
     """Append self-attention without its output projection."""
     split = graph.constant([1, tokens, heads, width // heads], np.int64)
@@ -263,6 +271,7 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
     "squeezenet": lambda: shipped("squeezenet"),
     "mobilenetv2": mobilenetv2,
     "bert": bert,
+    "attention": attention_block,
     "mlp": mlp,
 }
 

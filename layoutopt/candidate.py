@@ -12,6 +12,8 @@ from layoutopt.graph import FromTensor, Graph, Op, Reshape, Structured
 from layoutopt.layout import Layout, row_major
 from layoutopt.mlir.named import named_op
 from layoutopt.normal_form import with_matmuls
+from layoutopt.packed_form import with_mmt4d
+from layoutopt.packing import Menu, packings
 from layoutopt.preference import canonical, lhs_layouts, result_layouts, rhs_layouts, weight_layout
 from layoutopt.rules.propagation import propagate, relayout
 from layoutopt.rules.rule import Physical, Refusal
@@ -30,6 +32,10 @@ class Candidate:
     """Contractions are written as the matmul that hides in them."""
     hint: bool = False
     """IREE is asked to data-tile the contraction."""
+    packed: bool = False
+    """The contraction runs over tiles."""
+    unnamed: bool = False
+    """Contractions are written as ``linalg.generic`` though a name may match."""
 
     def layout_of(self, tensor: int) -> Layout:
         """The layout of one tensor of the cluster."""
@@ -52,19 +58,27 @@ class PhysicalForm:
 
 
 def enumerate_candidates(
-    egraph: EGraph, clusters: tuple[Cluster, ...], sets: LayoutSets, hints: bool
+    egraph: EGraph,
+    clusters: tuple[Cluster, ...],
+    sets: LayoutSets,
+    hints: bool,
+    menu: Menu | None = None,
 ) -> tuple[tuple[Candidate, ...], tuple[tuple[int, str], ...]]:
     """All candidates of all clusters, and (op, reason) for forms that do not exist.
 
-    ``hints``: whether the target knows per-op data tiling. The first candidate of a cluster of
-    the model's own ops is its identity: row-major throughout, written as it came.
+    ``hints``: whether the target knows per-op data tiling. ``menu``: tiles of packed contractions.
+    The first candidate of a cluster of the model's own ops is its identity: row-major
+    throughout, written as it came.
     """
     found: dict[Candidate, None] = {}
     refusals: dict[tuple[int, str], None] = {}
     for index, cluster in enumerate(clusters):
         root = egraph.graph.ops[cluster.root]
         ways = (
-            _contraction_ways(egraph, index, cluster, root, sets, hints)
+            itertools.chain(
+                _contraction_ways(egraph, index, cluster, root, sets, hints),
+                _packed_ways(egraph, index, cluster, root, sets, menu or Menu()),
+            )
             if isinstance(root, Structured) and root.is_contraction
             else _plain_ways(egraph, index, cluster, sets)
         )
@@ -97,13 +111,19 @@ def physical_form(graph: Graph, cluster: Cluster, candidate: Candidate) -> Physi
     built = physical.builder.build((*inputs, *weights), outputs)
     if candidate.collapsed:
         built = with_matmuls(built)
+    if candidate.packed and not candidate.unnamed:
+        built = with_mmt4d(built)
+    if candidate.unnamed:
+        built = replace(built, ops=tuple(_marked(op, unnamed=True) for op in built.ops))
     if candidate.hint:
-        built = replace(built, ops=tuple(map(_hinted, built.ops)))
+        built = replace(built, ops=tuple(_marked(op, hint=True) for op in built.ops))
     return PhysicalForm(simplified(built), inputs, weights, outputs)
 
 
-def _hinted(op: Op) -> Op:
-    return replace(op, hint=True) if isinstance(op, Structured) and op.is_contraction else op
+def _marked(op: Op, hint: bool = False, unnamed: bool = False) -> Op:
+    if not isinstance(op, Structured) or not op.is_contraction:
+        return op
+    return replace(op, hint=hint or op.hint, unnamed=unnamed or op.unnamed)
 
 
 def _tensors(graph: Graph, cluster: Cluster) -> tuple[int, ...]:
@@ -164,6 +184,58 @@ def _contraction_ways(
                 yield way
                 continue
             yield from _forms(graph, cluster, way, windowed, hints)
+
+
+def _packed_ways(
+    egraph: EGraph, index: int, cluster: Cluster, root: Structured, sets: LayoutSets, menu: Menu
+) -> Iterator[Candidate | Refusal]:
+    graph = egraph.graph
+    if cluster.root in egraph.superseded:
+        return
+    lhs, rhs = root.sources
+    result = root.results[0]
+    for packing in packings(root, graph.types, menu, rhs in graph.constants):
+        start = {lhs: packing.lhs, rhs: packing.rhs, result: packing.result}
+        if any(t not in graph.constants and x not in sets.of[t] for t, x in start.items()):
+            continue
+        for init in root.inits:
+            if isinstance(init, FromTensor):
+                start[init.tensor] = packing.result
+        way = _follow(graph, index, cluster, start, cluster.ops[1:])
+        if isinstance(way, Candidate):
+            way = replace(
+                way,
+                collapsed=not is_windowed(root),
+                packed=True,
+                unnamed=not packing.mmt4d,
+            )
+            form = physical_form(graph, cluster, way)
+            if isinstance(form, Refusal):
+                yield form
+                continue
+            if packing.mmt4d and not any(map(_is_mmt4d, form.graph.ops)):
+                continue
+            if packing.mmt4d:
+                yield from _delivering(cluster, way, result, sets)
+        yield way
+
+
+def _delivering(
+    cluster: Cluster, way: Candidate, result: int, sets: LayoutSets
+) -> Iterator[Candidate]:
+    """The same with the cluster's output in another layout: the conversion is fused into it."""
+    if len(cluster.outputs) != 1 or cluster.outputs[0] == result:
+        return
+    (output,) = cluster.outputs
+    for layout in sets.of[output]:
+        if layout != way.layout_of(output):
+            layouts = tuple((t, layout if t == output else x) for t, x in way.layouts)
+            yield replace(way, layouts=layouts)
+
+
+def _is_mmt4d(op: Op) -> bool:
+    named = named_op(op) if isinstance(op, Structured) else None
+    return named is not None and named.name.endswith("mmt4d")
 
 
 def _forms(

@@ -83,6 +83,18 @@ def cli() -> None:
     help="How to select the plan.",
 )
 @click.option(
+    "--objective",
+    default="latency",
+    show_default=True,
+    type=click.Choice(["latency", "conversions"]),
+    help="Least time, or fewest run-time conversions with every contraction packed.",
+)
+@click.option(
+    "--lower-packs",
+    is_flag=True,
+    help="Write packs and unpacks as reshapes and transposes.",
+)
+@click.option(
     "--tolerance",
     default=1e-3,
     show_default=True,
@@ -109,6 +121,8 @@ def optimize_command(
     free_io_layout: bool,
     weight_budget: int | None,
     search: str,
+    objective: str,
+    lower_packs: bool,
     tolerance: float,
     device: str | None,
     cache: Path | None,
@@ -124,6 +138,8 @@ def optimize_command(
         free_io_layout=free_io_layout,
         weight_budget_bytes=weight_budget,
         search="greedy" if search == "greedy" else "taso" if search == "taso" else "ilp",
+        objective="conversions" if objective == "conversions" else "latency",
+        lower_packs=lower_packs,
         tolerance=tolerance,
         device=device,
         cache=cache,

@@ -13,9 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any  # what json.loads gives
 
 import numpy as np
 
+from layoutopt.data_movement import MoveDispatch, move_dispatches
 from layoutopt.errors import InputError, LoweringError
 from layoutopt.mlir.module import Signature
 from layoutopt.profiles.target import FlagSet
@@ -53,7 +55,9 @@ class VariantResult:
     dispatches: int | None
     reason: str = ""
     calls: tuple[tuple[str, float], ...] = ()
-    """(dispatch, nanoseconds) of each call inside one run, in order; the optimized module's only."""
+    """(dispatch, nanoseconds) of each call inside one run, in order; of the optimized module."""
+    moves: tuple[MoveDispatch, ...] = ()
+    """The dispatches that only move data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +258,7 @@ def _time(
     spread = dict.fromkeys(names, 0.0)
     dispatches = dict.fromkeys(names, 0)
     calls: list[tuple[str, float]] = []
+    moves: dict[str, tuple[MoveDispatch, ...]] = dict.fromkeys(names, ())
     for function in functions:
         inputs = random_inputs(function)
         models = [(working[n], function.name) for n in names]
@@ -271,6 +276,7 @@ def _time(
             dispatches[name] += sum(d.count for d in profile)
             if name == OPTIMIZED:
                 calls += [(d.name, ns) for d in profile for ns in d.calls_ns]
+            moves[name] += move_dispatches(profile)
     return tuple(
         VariantResult(v.name, v.flags, None, 0.0, None, failures[v.name])
         if v.name in failures
@@ -281,6 +287,7 @@ def _time(
             spread[v.name],
             dispatches[v.name],
             calls=tuple(calls) if v.name == OPTIMIZED else (),
+            moves=moves[v.name],
         )
         for v in variants
     )
@@ -312,19 +319,16 @@ def _recall(path: Path) -> Evaluation | None:
         return None
     table = json.loads(path.read_text(encoding="utf-8"))
     return Evaluation(
-        tuple(
-            VariantResult(
-                **{
-                    **v,
-                    "flags": tuple(v["flags"]),
-                    "calls": tuple((name, ns) for name, ns in v.get("calls", ())),
-                }
-            )
-            for v in table["variants"]
-        ),
+        tuple(map(_variant_result, table["variants"])),
         Verification(
             **{**table["verification"], "functions": tuple(table["verification"]["functions"])}
         ),
         table["date_utc"],
         remembered=True,
     )
+
+
+def _variant_result(row: dict[str, Any]) -> VariantResult:
+    moves = tuple(MoveDispatch(**m) for m in row.get("moves", ()))
+    calls = tuple((name, ns) for name, ns in row.get("calls", ()))
+    return VariantResult(**{**row, "flags": tuple(row["flags"]), "moves": moves, "calls": calls})

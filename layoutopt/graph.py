@@ -29,6 +29,7 @@ from layoutopt.ops import (
     Uninitialized,
     kind_name,
 )
+from layoutopt.packed_ops import Pack, Unpack
 from layoutopt.scatter import Scatter
 from layoutopt.types import TensorType
 
@@ -45,12 +46,14 @@ __all__ = [
     "IteratorType",
     "Op",
     "Opaque",
+    "Pack",
     "Pad",
     "Reshape",
     "Scatter",
     "Slice",
     "Structured",
     "Uninitialized",
+    "Unpack",
     "kind_name",
 ]
 

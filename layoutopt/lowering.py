@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-
-import networkx as nx
 
 from layoutopt.candidate import Candidate, PhysicalForm, physical_form
 from layoutopt.cluster import Cluster
+from layoutopt.conversion import conversion_form, lower_packs
 from layoutopt.errors import LoweringError
 from layoutopt.graph import (
     Concat,
@@ -19,19 +18,19 @@ from layoutopt.graph import (
     Insert,
     Op,
     Opaque,
+    Pack,
     Pad,
     Reshape,
     Scatter,
     Slice,
     Structured,
+    Unpack,
 )
 from layoutopt.layout import Layout, row_major, same_memory
-from layoutopt.pricing import conversion_form
+from layoutopt.order import Pair, in_order
 from layoutopt.rules.rule import Refusal
 from layoutopt.selection import Choice, Conversion, is_free
 from layoutopt.simplify import renamed
-
-Pair = tuple[int, Layout]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +56,29 @@ class Lowered:
     prepared: tuple[Prepared, ...]
 
 
-def lower(graph: Graph, clusters: Sequence[Cluster], choice: Choice) -> Lowered:
-    """Write the chosen candidates and conversions in an order that works."""
-    return _Lowering(graph, clusters).run(choice)
+def lower(
+    graph: Graph,
+    clusters: Sequence[Cluster],
+    choice: Choice,
+    io: Mapping[int, Layout] | None = None,
+) -> Lowered:
+    """Write the chosen candidates and conversions in an order that works.
+
+    ``io``: layouts in which the memory of some inputs and outputs is taken and given.
+    """
+    return _Lowering(graph, clusters, io or {}).run(choice)
+
+
+def packs_lowered(lowered: Lowered) -> Lowered:
+    """The same plan with reshapes and transposes in place of packs."""
+    prepared = tuple(replace(p, graph=lower_packs(p.graph)) for p in lowered.prepared)
+    return replace(lowered, graph=lower_packs(lowered.graph), prepared=prepared)
 
 
 class _Lowering:
-    def __init__(self, graph: Graph, clusters: Sequence[Cluster]) -> None:
+    def __init__(self, graph: Graph, clusters: Sequence[Cluster], io: Mapping[int, Layout]) -> None:
         self.graph = graph
+        self.io = io
         self.clusters = clusters
         self.builder = GraphBuilder()
         self.where: dict[Pair, int] = {}
@@ -74,20 +88,41 @@ class _Lowering:
         given: dict[int, int] = {}
         leaves = [op.result for op in self.graph.ops if isinstance(op, Constant)]
         for tensor in (*self.graph.inputs, *leaves):
-            given[tensor] = self._place(tensor, self._plain(tensor))
+            given[tensor] = self._taken(tensor)
         for op in self.graph.ops:
             if not isinstance(op, Constant | Opaque) and all(
                 t in self.graph.constants for t in op.outputs
             ):
                 self._constant_op(op)
-        for step in _in_order(self.clusters, choice, self.where):
+        for step in in_order(self.clusters, choice, self.where):
             if isinstance(step, Candidate):
                 self._candidate(step)
             else:
                 self._conversion(step)
-        made = {t: self._converted((t, self._plain(t))) for t in self.graph.outputs}
+        made = {t: self._given_out(t) for t in self.graph.outputs}
         built = self.builder.build(given.values(), made.values())
         return _live(Lowered(built, given, made, tuple(self.prepared)))
+
+    def _taken(self, tensor: int) -> int:
+        """A tensor from outside; of a free input, the memory is read in its own layout."""
+        layout = self.io.get(tensor, self._plain(tensor))
+        if layout.is_row_major:
+            return self._place(tensor, layout)
+        kind = self.graph.types[tensor]
+        whole = self.builder.tensor(kind.shape, kind.element)
+        self.builder.add(Reshape(whole, self._place(tensor, layout)))
+        return whole
+
+    def _given_out(self, tensor: int) -> int:
+        """A tensor for outside; of a free output, the memory is handed out as it lies."""
+        layout = self.io.get(tensor, self._plain(tensor))
+        found = self._converted((tensor, layout))
+        if layout.is_row_major or tensor in self.graph.inputs:
+            return found
+        kind = self.graph.types[tensor]
+        whole = self.builder.tensor(kind.shape, kind.element)
+        self.builder.add(Reshape(found, whole))
+        return whole
 
     def _plain(self, tensor: int) -> Layout:
         return row_major(len(self.graph.types[tensor].shape))
@@ -213,46 +248,23 @@ class _Lowering:
             self.builder.add(_renumbered(op, number))
 
 
-def _in_order(
-    clusters: Sequence[Cluster], choice: Choice, known: dict[Pair, int]
-) -> list[Candidate | Conversion]:
-    """Steps such that every input is there before it is read. Deterministic."""
-    steps: list[Candidate | Conversion] = [*choice.candidates, *choice.conversions]
-    order: nx.DiGraph = nx.DiGraph()
-    order.add_nodes_from(range(len(steps)))
-    makers: dict[Pair, list[int]] = {}
-    for i, step in enumerate(steps):
-        for pair in _outputs(clusters, step):
-            makers.setdefault(pair, []).append(i)
-    for i, step in enumerate(steps):
-        for pair in _inputs(clusters, step):
-            if pair not in known:
-                order.add_edges_from((maker, i) for maker in makers.get(pair, ())[:1])
-    return [steps[i] for i in nx.lexicographical_topological_sort(order)]
-
-
-def _inputs(clusters: Sequence[Cluster], step: Candidate | Conversion) -> list[Pair]:
-    if isinstance(step, Candidate):
-        layouts = dict(step.layouts)
-        return [(t, layouts[t]) for t in clusters[step.cluster].inputs]
-    return [(step[0], step[1])]
-
-
-def _outputs(clusters: Sequence[Cluster], step: Candidate | Conversion) -> list[Pair]:
-    if isinstance(step, Candidate):
-        layouts = dict(step.layouts)
-        return [(t, layouts[t]) for t in clusters[step.cluster].outputs]
-    return [(step[0], step[2])]
-
-
 def _renumbered(op: Op, number: dict[int, int]) -> Op:
     moved = renamed(op, number.__getitem__)
     match moved:
         case Structured():
             return replace(moved, results=tuple(number[t] for t in moved.results))
-        case Pad() | Slice() | Insert() | Scatter() | Concat() | Reshape():
-            return replace(moved, result=number[moved.result])
-        case Fence() | Constant():
+        case (
+            Pad()
+            | Slice()
+            | Insert()
+            | Scatter()
+            | Concat()
+            | Reshape()
+            | Fence()
+            | Pack()
+            | Unpack()
+            | Constant()
+        ):
             return replace(moved, result=number[moved.result])
         case Opaque():
             raise AssertionError("an opaque op is never written")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from layoutopt.affine import IndexMap
+from layoutopt.packed_ops import Pack, Unpack
 from layoutopt.scalar import Body, is_contraction, is_copy
 from layoutopt.scatter import Scatter
 
@@ -58,6 +59,8 @@ class Structured:
     body: Body
     hint: bool = False
     """Ask IREE to data-tile this op (``iree.opt.data_tiling``)."""
+    unnamed: bool = False
+    """Write ``linalg.generic`` even where a named op means the same."""
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -261,7 +264,20 @@ class Opaque:
         return self.results
 
 
-Op = Structured | Pad | Slice | Insert | Scatter | Concat | Reshape | Fence | Constant | Opaque
+Op = (
+    Structured
+    | Pad
+    | Slice
+    | Insert
+    | Scatter
+    | Concat
+    | Reshape
+    | Fence
+    | Pack
+    | Unpack
+    | Constant
+    | Opaque
+)
 
 
 def kind_name(op: Op) -> str:

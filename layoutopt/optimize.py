@@ -13,6 +13,7 @@ from platformdirs import user_cache_dir
 
 from layoutopt.errors import InputError, LoweringError
 from layoutopt.evaluation import OPTIMIZED, Evaluation, evaluate_variants, variants_of
+from layoutopt.free_io import chosen_io
 from layoutopt.graph import Graph
 from layoutopt.mlir.module import Module, Signature, exported_name, has_work, parse_module
 from layoutopt.options import Options
@@ -125,8 +126,15 @@ class _Job:
             flags = self._flags(source, plans)
             optimized = self.folder / "optimized.mlir"
             module.write(optimized, flags)
+            if any(p.io for p in plans):  # what runs must take and give what the original does
+                checked = parse_module(source.path)
+                for place, plan in zip(places, plans, strict=True):
+                    checked.replace(place, plan.lowered(row_major_io=True))
+                checked.write(optimized, flags)
         evaluation, dispatches = self._evaluate(source, optimized, flags, signatures)
         winner = _winner(evaluation)
+        if self.options.objective == "conversions":
+            winner = OPTIMIZED
         captured = None
         if any(map(starts_from_constant, graphs)):
             plain = (*source.phase_flags, *self.target.flags)
@@ -150,6 +158,7 @@ class _Job:
                 flags,
                 self.clock.seconds,
                 captured,
+                self.options.objective,
             )
         )
         functions = tuple(
@@ -179,7 +188,7 @@ class _Job:
                     "a plan for another model",
                     "make the plan again",
                 )
-            space = explore(graph, hints=True)
+            space = explore(graph, self.target)
             yield GraphPlan(
                 space.egraph,
                 space.clusters,
@@ -189,6 +198,10 @@ class _Job:
                 found.solution,
                 space.refusals,
                 None,
+                chosen_io(space.egraph.graph, space.clusters, found.choice)
+                if self.options.free_io_layout
+                else {},
+                self.options.lower_packs,
             )
 
     @contextmanager

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from layoutopt.solver import Search
+
+Objective = Literal["latency", "conversions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,10 @@ class Options:
     weight_budget_bytes: int | None = None
     """Bytes that copies of weights in other layouts may take; None for no bound."""
     search: Search = "ilp"
+    objective: Objective = "latency"
+    """The least time, or the fewest run-time conversions with every contraction packed."""
+    lower_packs: bool = False
+    """Write packs and unpacks as reshapes and transposes."""
     tolerance: float = 1e-3
     """Largest absolute difference from the original, relative to its largest magnitude."""
     device: str | None = None
@@ -32,4 +39,4 @@ class Options:
     remember: bool = True
     """Take the times of whole models from the cache where these very modules were run before."""
     compiled_facts: bool = False
-    """Compile each candidate for a GPU that is not here; what its kernel says corrects estimates."""
+    """Compile candidates for a GPU that is not here; what their kernels say corrects estimates."""

@@ -80,6 +80,8 @@ def _to_table(plan: FunctionPlan) -> dict[str, object]:
                 "layouts": [[t, *_layout_table(layout)] for t, layout in c.layouts],
                 "collapsed": c.collapsed,
                 "hint": c.hint,
+                "packed": c.packed,
+                "unnamed": c.unnamed,
                 "cost_ns": plan.costs[c],
             }
             for c in plan.choice.candidates
@@ -117,7 +119,14 @@ def _from_table(table: dict[str, object]) -> FunctionPlan:
     conversions: dict[Conversion, int] = {}
     for row in _rows(table["candidates"]):
         layouts = tuple((row_[0], _layout(row_[1:])) for row_ in row["layouts"])
-        candidate = Candidate(row["cluster"], layouts, row["collapsed"], row["hint"])
+        candidate = Candidate(
+            row["cluster"],
+            layouts,
+            row["collapsed"],
+            row["hint"],
+            row.get("packed", False),
+            row.get("unnamed", False),
+        )
         costs[candidate] = int(row["cost_ns"])
     for row in _rows(table["conversions"]):
         conversion = (row["tensor"], _layout(row["source"]), _layout(row["target"]))

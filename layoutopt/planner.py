@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from layoutopt.candidate import Candidate, enumerate_candidates, identity_candidate
 from layoutopt.cluster import Cluster, form_clusters
 from layoutopt.egraph import EGraph, saturate
 from layoutopt.errors import SolverError
 from layoutopt.fold import fold_broadcasts
+from layoutopt.free_io import (
+    chosen_io,
+    free_inputs,
+    free_outputs,
+    with_boundary,
+    with_one_input_layout,
+)
 from layoutopt.graph import Graph
-from layoutopt.lowering import Lowered, lower
-from layoutopt.options import Options
-from layoutopt.prices import Pricer, candidate_work, conversion_work
+from layoutopt.layout import Layout
+from layoutopt.lowering import Lowered, lower, packs_lowered
+from layoutopt.objective import conversion_objective, packed_only
+from layoutopt.options import Objective, Options
+from layoutopt.packing import Menu, load_rule
+from layoutopt.prices import Analytic, Pricer, candidate_work, conversion_work
 from layoutopt.profiles.target import Target
 from layoutopt.selection import (
     Choice,
@@ -25,6 +35,12 @@ from layoutopt.solver import Solution, Status, check, solve
 from layoutopt.space import layout_sets
 from layoutopt.start import start_from_neutral
 from layoutopt.steps import Clock
+from layoutopt.unread import without_unread
+
+_MOST = 6
+"""Layouts of one tensor at most: each is measured."""
+_MOST_FEWEST = 12
+"""The same where nothing is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +65,25 @@ class GraphPlan:
     refusals: tuple[RefusedForm, ...]
     identity_ns: int | None
     """Price of the model as it came; None where a part of it has no price."""
+    io: dict[int, Layout] = field(default_factory=dict)
+    """Layouts of inputs and outputs that the plan was free to choose."""
+    lower_packs: bool = False
 
     @property
     def hinted(self) -> bool:
         """Whether some contraction asks IREE for data tiling."""
         return any(c.hint for c in self.choice.candidates)
 
-    def lowered(self) -> Lowered:
-        """The chosen candidates as one graph over row-major tensors."""
-        return lower(self.egraph.graph, self.clusters, self.choice)
+    def lowered(self, row_major_io: bool = False) -> Lowered:
+        """The chosen candidates as one graph over row-major tensors.
+
+        ``row_major_io``: take and give row-major tensors though the plan is free not to.
+        """
+        graph, choice, io = self.egraph.graph, self.choice, self.io
+        if row_major_io:
+            choice, io = with_boundary(graph, choice, io), {}
+        found = lower(graph, self.clusters, choice, io)
+        return packs_lowered(found) if self.lower_packs else found
 
 
 @dataclass(frozen=True)
@@ -70,12 +96,18 @@ class Space:
     refusals: tuple[RefusedForm, ...]
 
 
-def explore(graph: Graph, hints: bool) -> Space:
-    """Enumerate the candidates of a function. ``hints``: the target knows per-op data tiling."""
-    egraph = saturate(fold_broadcasts(start_from_neutral(graph)))
+def explore(graph: Graph, target: Target, objective: Objective = "latency") -> Space:
+    """Enumerate the candidates of a function."""
+    egraph = saturate(fold_broadcasts(start_from_neutral(without_unread(graph))))
     clusters = form_clusters(egraph)
-    sets = layout_sets(egraph)
-    candidates, forms = enumerate_candidates(egraph, clusters, sets, hints)
+    fewest = objective == "conversions"
+    rule = load_rule(target.custom_packing) if target.custom_packing else None
+    menu = Menu(target.blocks if fewest else target.tiles, rule)
+    sets = layout_sets(egraph, menu, _MOST_FEWEST if fewest else _MOST)
+    hints = bool(target.data_tiling_flag) and not fewest
+    candidates, forms = enumerate_candidates(egraph, clusters, sets, hints, menu)
+    if fewest:
+        candidates = packed_only(egraph.graph, clusters, candidates)
     name = egraph.graph.name_of
     refusals = [RefusedForm(name(r.op), r.rule, r.reason) for r in egraph.refusals]
     refusals += [RefusedForm(name(op), "layout", reason) for op, reason in sets.refusals]
@@ -88,8 +120,13 @@ def plan_graph(
 ) -> GraphPlan:
     """The cheapest consistent plan of one function. Raises SolverError where there is none."""
     with clock.stage("enumerate"):
-        space = explore(graph, bool(target.data_tiling_flag))
+        space = explore(graph, target, options.objective)
+    if options.objective == "conversions":
+        pricer = Analytic(target)
     egraph, clusters = space.egraph, space.clusters
+    free: tuple[int, ...] = ()
+    if options.free_io_layout:
+        free = (*free_inputs(egraph.graph), *free_outputs(egraph.graph))
     refusals = list(space.refusals)
     with clock.stage("price") as progress:
         work, formless = candidate_work(egraph.graph, clusters, space.candidates, target, 0)
@@ -101,10 +138,10 @@ def plan_graph(
                 refusals.append(_refused(egraph, clusters, candidate, price.reason))
             else:
                 costs[candidate] = price.cost_ns
-        conversions = needed_conversions(
-            egraph.graph, clusters, tuple(costs), options.free_io_layout
+        conversions = needed_conversions(egraph.graph, clusters, tuple(costs), free)
+        changes = conversion_work(
+            egraph.graph, conversions, target, len(clusters), options.lower_packs
         )
-        changes = conversion_work(egraph.graph, conversions, target, len(clusters))
         prices = pricer.price([w for _, w in changes], progress)
         conversion_costs = {c: 0 for c in conversions if is_free(egraph.graph, c)}
         for (conversion, _), price in zip(changes, prices, strict=True):
@@ -113,12 +150,18 @@ def plan_graph(
             else:
                 conversion_costs[conversion] = price.cost_ns
     with clock.stage("select"):
+        weights, change_weights = costs, conversion_costs
+        if options.objective == "conversions":
+            weights, paid = conversion_objective(
+                {c: w.form for c, w in work}, costs, {c: w.form for c, w in changes}
+            )
+            change_weights = conversion_costs | paid
         selection = build_selection(
             egraph.graph,
             clusters,
-            costs,
-            conversion_costs,
-            options.free_io_layout,
+            weights,
+            change_weights,
+            free,
             options.weight_budget_bytes,
         )
         solution = solve(selection.problem, options.search, options.time_limit_s)
@@ -131,15 +174,22 @@ def plan_graph(
             raise SolverError(
                 "selection", "an answer that checks", faults[0], "report this as a bug of layoutopt"
             )
+    choice = selection.choice(solution.candidates, solution.conversions)
+    io: dict[int, Layout] = {}
+    if options.free_io_layout:
+        io = chosen_io(egraph.graph, clusters, choice)
+        choice = with_one_input_layout(egraph.graph, clusters, choice, io)
     return GraphPlan(
         egraph,
         clusters,
-        selection.choice(solution.candidates, solution.conversions),
+        choice,
         costs,
         conversion_costs,
         solution,
         tuple(dict.fromkeys(refusals)),
         _identity_ns(egraph, clusters, costs),
+        io,
+        options.lower_packs,
     )
 
 
@@ -156,7 +206,7 @@ def _refused(
 ) -> RefusedForm:
     root = clusters[candidate.cluster].root
     rules = " + ".join(egraph.rule[root]) or "as it came"
-    hint = ", data-tiled" if candidate.hint else ""
+    hint = ", data-tiled" if candidate.hint else ", packed" if candidate.packed else ""
     return RefusedForm(egraph.graph.name_of(root), f"{rules}{hint}", reason)
 
 

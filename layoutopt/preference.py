@@ -105,15 +105,20 @@ def _layouts(
 ) -> tuple[Layout, ...]:
     found = [row_major(len(kind.shape))]
     for order in orders:
-        place = {loop: i for i, loop in enumerate(order)}
-        keys = [
-            (min((place[d] for d in form.dims if d in place), default=len(order)), axis)
-            for axis, form in enumerate(index_map)
-        ]
-        layout = canonical(kind.shape, Layout(tuple(axis for _, axis in sorted(keys))))
+        layout = canonical(kind.shape, Layout(ordered(index_map, order)))
         if layout not in found:
             found.append(layout)
     return tuple(found)
+
+
+def ordered(index_map: IndexMap, order: tuple[int, ...]) -> tuple[int, ...]:
+    """The dims of an operand in the order of the loops that they are read by."""
+    place = {loop: i for i, loop in enumerate(order)}
+    keys = [
+        (min((place[d] for d in form.dims if d in place), default=len(order)), axis)
+        for axis, form in enumerate(index_map)
+    ]
+    return tuple(axis for _, axis in sorted(keys))
 
 
 def _in_order(index_map: IndexMap, layout: Layout, loops: tuple[int, ...]) -> tuple[int, ...]:

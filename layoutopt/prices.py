@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from layoutopt.analytic import FREE, estimate_form
 from layoutopt.candidate import Candidate, PhysicalForm, physical_form
 from layoutopt.cluster import Cluster
+from layoutopt.conversion import conversion_form, lower_packs
 from layoutopt.estimate.work import Estimate
 from layoutopt.graph import Graph
-from layoutopt.pricing import candidate_benchmark, conversion_benchmark, conversion_form
+from layoutopt.pricing import candidate_benchmark, conversion_benchmark
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import Target
 from layoutopt.rules.rule import Refusal
@@ -154,16 +155,23 @@ def candidate_work(
 
 
 def conversion_work(
-    graph: Graph, conversions: Sequence[Conversion], target: Target, first_group: int
+    graph: Graph,
+    conversions: Sequence[Conversion],
+    target: Target,
+    first_group: int,
+    lowered: bool = False,
 ) -> list[tuple[Conversion, Work]]:
-    """The work of pricing each conversion that moves something."""
-    return [
-        (
-            c,
-            Work(
-                conversion_form(graph, *c), conversion_benchmark(graph, *c, target), first_group + i
-            ),
-        )
-        for i, c in enumerate(conversions)
-        if not is_free(graph, c)
-    ]
+    """The work of pricing each conversion that moves something.
+
+    ``lowered``: packs are written as reshapes and transposes.
+    """
+    found: list[tuple[Conversion, Work]] = []
+    for i, conversion in enumerate(conversions):
+        if is_free(graph, conversion):
+            continue
+        form = conversion_form(graph, *conversion)
+        if lowered:
+            form = replace(form, graph=lower_packs(form.graph))
+        benchmark = conversion_benchmark(graph, *conversion, form, target)
+        found.append((conversion, Work(form, benchmark, first_group + i)))
+    return found

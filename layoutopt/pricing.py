@@ -7,20 +7,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from layoutopt.affine import identity_map
 from layoutopt.candidate import Candidate, PhysicalForm
 from layoutopt.cluster import Cluster
-from layoutopt.graph import Constant, Graph, IteratorType, Structured, Uninitialized
+from layoutopt.graph import Constant, Graph
 from layoutopt.layout import Layout
 from layoutopt.mlir.emit import body_text
 from layoutopt.oracle import OracleError, evaluate
 from layoutopt.oracle.scalar import constant
 from layoutopt.profiles.target import Target
-from layoutopt.rules.propagation import relayout
-from layoutopt.rules.rule import Physical, Refusal
 from layoutopt.runtime.benchmark import Benchmark, Case, Operand, Result
-from layoutopt.scalar import copy_body
-from layoutopt.simplify import simplified
 from layoutopt.types import Array, TensorType, is_float, numpy_dtype
 
 Values = dict[int, Array]
@@ -54,29 +49,13 @@ def candidate_benchmark(
     return _benchmark(form, inline, flags, case)
 
 
-def conversion_form(graph: Graph, tensor: int, source: Layout, target: Layout) -> PhysicalForm:
-    """A conversion of one tensor as a graph over row-major tensors."""
-    kind = graph.types[tensor]
-    rank = len(kind.shape)
-    types = (kind, kind)
-    copy = Structured(
-        (0,),
-        (Uninitialized(),),
-        (1,),
-        kind.shape,
-        (IteratorType.PARALLEL,) * rank,
-        (identity_map(rank), identity_map(rank)),
-        copy_body(kind.element),
-    )
-    physical = Physical(types)
-    refusal = relayout(copy, {0: source, 1: target}, physical)
-    assert not isinstance(refusal, Refusal), refusal
-    start, end = physical.tensor(0, source), physical.tensor(1, target)
-    return PhysicalForm(simplified(physical.builder.build((start,), (end,))), (start,), (), (end,))
-
-
 def conversion_benchmark(
-    graph: Graph, tensor: int, source: Layout, goal: Layout, target: Target
+    graph: Graph,
+    tensor: int,
+    source: Layout,
+    goal: Layout,
+    form: PhysicalForm,
+    target: Target,
 ) -> Benchmark:
     """A conversion as it is compiled and timed alone."""
     kind = graph.types[tensor]
@@ -85,7 +64,7 @@ def conversion_benchmark(
         values = _random(kind, np.random.default_rng(0), positive=False)
         return Case((source.apply(values),), (), (goal.apply(values),), 0.0)
 
-    return _benchmark(conversion_form(graph, tensor, source, goal), {}, target.flags, case)
+    return _benchmark(form, {}, target.flags, case)
 
 
 def splat_constants(graph: Graph) -> dict[int, str]:

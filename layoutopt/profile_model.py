@@ -47,7 +47,7 @@ def price_graphs(
 
     Equal candidates are priced once, whatever function or model they come from.
     """
-    spaces = [explore(graph, bool(target.data_tiling_flag)) for graph in graphs]
+    spaces = [explore(graph, target, options.objective) for graph in graphs]
     work: list[Work] = []
     reasons: list[str] = []
     owners = []
@@ -68,8 +68,9 @@ def price_graphs(
             if owner is space and price.cost_ns is not None
         ]
         graph, clusters = space.egraph.graph, space.clusters
-        needed = needed_conversions(graph, clusters, left, options.free_io_layout)
-        found_changes = conversion_work(graph, needed, target, first_group)
+        free = (*graph.inputs, *graph.outputs) if options.free_io_layout else ()
+        needed = needed_conversions(graph, clusters, left, free)
+        found_changes = conversion_work(graph, needed, target, first_group, options.lower_packs)
         first_group += len(needed)
         changes += [piece for _, piece in found_changes]
     prices += pricer.price(changes, progress)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from layoutopt.candidate import Candidate
@@ -40,10 +40,13 @@ class Selection:
 
 
 def needed_conversions(
-    graph: Graph, clusters: Sequence[Cluster], candidates: Sequence[Candidate], free_io: bool
+    graph: Graph,
+    clusters: Sequence[Cluster],
+    candidates: Sequence[Candidate],
+    free: Container[int] = (),
 ) -> tuple[Conversion, ...]:
     """Every conversion that some consumer could ask of some producer, each once, in order."""
-    made, wanted = _pairs(graph, clusters, candidates, free_io)
+    made, wanted = _pairs(graph, clusters, candidates, free)
     found: dict[Conversion, None] = {}
     for tensor in range(len(graph.types)):
         for source in made.get(tensor, {}):
@@ -64,10 +67,13 @@ def build_selection(
     clusters: Sequence[Cluster],
     costs: Mapping[Candidate, int],
     conversion_costs: Mapping[Conversion, int],
-    free_io: bool = False,
+    free: Container[int] = (),
     weight_budget_bytes: int | None = None,
 ) -> Selection:
-    """The integer problem over all priced candidates and conversions. Costs in nanoseconds."""
+    """The integer problem over all priced candidates and conversions. Costs in nanoseconds.
+
+    ``free``: inputs that come, and outputs that go, in any layout.
+    """
     number: dict[int, dict[Layout, int]] = {}
 
     def pair(tensor: int, layout: Layout) -> tuple[int, int]:
@@ -111,11 +117,10 @@ def build_selection(
     for tensor in graph.outputs:
         if tensor in graph.inputs or tensor in graph.constants:
             continue
-        layouts = sorted(number.get(tensor, {}).values()) if free_io else [0]
+        layouts = sorted(number.get(tensor, {}).values()) if tensor in free else [0]
         demands.append(integer.Demand(tensor, tuple(layouts or [0])))
     given = {pair(t, row_major(len(graph.types[t].shape))) for t in graph.inputs}
-    if free_io:
-        given |= {(t, n) for t in graph.inputs for n in number.get(t, {}).values()}
+    given |= {(t, n) for t in graph.inputs if t in free for n in number.get(t, {}).values()}
     if weight_budget_bytes is not None:
         given |= {(t, 0) for c in clusters for t in c.weights}
     return Selection(
@@ -133,7 +138,10 @@ def build_selection(
 
 
 def _pairs(
-    graph: Graph, clusters: Sequence[Cluster], candidates: Sequence[Candidate], free_io: bool
+    graph: Graph,
+    clusters: Sequence[Cluster],
+    candidates: Sequence[Candidate],
+    free: Container[int] = (),
 ) -> tuple[dict[int, dict[Layout, None]], dict[int, dict[Layout, None]]]:
     """For each tensor, the layouts somebody makes and the layouts somebody wants."""
     made: dict[int, dict[Layout, None]] = {}
@@ -141,7 +149,7 @@ def _pairs(
     for tensor in graph.inputs:
         made[tensor] = {row_major(len(graph.types[tensor].shape)): None}
     for tensor in graph.outputs:
-        if not free_io:
+        if tensor not in free:
             wanted[tensor] = {row_major(len(graph.types[tensor].shape)): None}
     for candidate in candidates:
         layouts = dict(candidate.layouts)

@@ -13,11 +13,13 @@ from layoutopt.graph import (
     Graph,
     Insert,
     Op,
+    Pack,
     Pad,
     Reshape,
     Scatter,
     Slice,
     Structured,
+    Unpack,
 )
 from layoutopt.types import TensorType
 
@@ -63,7 +65,7 @@ def renamed(op: Op, new: Callable[[int], int]) -> Op:
                 FromTensor(new(i.tensor)) if isinstance(i, FromTensor) else i for i in op.inits
             )
             return replace(op, sources=tuple(map(new, op.sources)), inits=inits)
-        case Pad() | Slice() | Reshape() | Fence():
+        case Pad() | Slice() | Reshape() | Fence() | Pack() | Unpack():
             return replace(op, source=new(op.source))
         case Insert():
             return replace(op, source=new(op.source), destination=new(op.destination))

@@ -9,6 +9,7 @@ from layoutopt.cluster import is_root
 from layoutopt.egraph import EGraph
 from layoutopt.graph import Constant, FromTensor, Opaque, Structured
 from layoutopt.layout import Layout, row_major
+from layoutopt.packing import Menu, packings
 from layoutopt.preference import canonical, lhs_layouts, result_layouts, rhs_layouts
 from layoutopt.rules.propagation import propagate
 from layoutopt.rules.rule import Refusal
@@ -23,10 +24,13 @@ class LayoutSets:
     """(op, reason) for each layout that could not pass through an op."""
 
 
-def layout_sets(egraph: EGraph, most: int = 4) -> LayoutSets:
+def layout_sets(  # noqa: PLR0912 -- one fixed point
+    egraph: EGraph, menu: Menu | None = None, most: int = 4
+) -> LayoutSets:
     """Seed with what contractions like, then let layouts pass through every other op.
 
-    ``most`` bounds the set of each tensor; what comes later is left out.
+    ``menu``: tiles that packed contractions may take. ``most`` bounds the set of each tensor;
+    what comes later is left out.
     """
     graph = egraph.graph
     found: list[list[Layout]] = [[row_major(len(t.shape))] for t in graph.types]
@@ -54,6 +58,10 @@ def layout_sets(egraph: EGraph, most: int = 4) -> LayoutSets:
             offer(rhs, layout)
         for layout in result_layouts(op, graph.types[op.results[0]]):
             offer(op.results[0], layout)
+        for packing in packings(op, graph.types, menu or Menu(), rhs in graph.constants):
+            offer(lhs, packing.lhs)
+            offer(rhs, packing.rhs)
+            offer(op.results[0], packing.result)
     while pending:
         tensor, layout = pending.popleft()
         for index in dict.fromkeys((*graph.producers[tensor], *graph.consumers[tensor])):

@@ -37,6 +37,20 @@ class Rates:
 
 
 @dataclass(frozen=True, slots=True)
+class Tile:
+    """Sizes of the inner loops of a packed contraction; 1 leaves a loop as it is."""
+
+    m: int
+    n: int
+    k: int
+    mmt4d: bool = True
+    """Written as ``linalg.mmt4d``, left out where the maps do not match; else as a generic.
+
+    IREE 3.13 computes wrong numbers for an mmt4d of a tile that no microkernel is there for.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """A place to run models."""
 
@@ -52,6 +66,12 @@ class Target:
     rates: Rates
     fingerprint: str
     machine: Machine = field(default_factory=Machine)
+    tiles: dict[str, tuple[Tile, ...]] = field(default_factory=dict)
+    """The tiles that packed contractions may take, by element type of their inputs."""
+    blocks: dict[str, tuple[Tile, ...]] = field(default_factory=dict)
+    """The same for ``--objective=conversions``: m, n and k tiles that chain, op after op."""
+    custom_packing: str = ""
+    """``package.module:name`` of a callable with packings of the user's own; empty for none."""
 
 
 def known_targets() -> tuple[str, ...]:
@@ -131,7 +151,35 @@ def _target(table: dict[str, object]) -> Target:
         ),
         fingerprint=f"{name}:{machine_fingerprint() if measurable else 'estimate'}",
         machine=machine_from(table),
+        tiles=_menu(table, "tiles"),
+        blocks=_menu(table, "blocks"),
+        custom_packing=str(_table({"packing": {}} | table, "packing").get("custom", "")),
     )
+
+
+def _menu(table: dict[str, object], key: str) -> dict[str, tuple[Tile, ...]]:
+    """The tiles of ``[packing.<key>]``, none where the target does not say."""
+    packing = _table({"packing": {}} | table, "packing")
+    found: dict[str, tuple[Tile, ...]] = {}
+    for element, rows in _table({key: {}} | packing, key).items():
+        if not isinstance(rows, list):
+            raise TypeError(f"packing.{key}.{element} is no list of tiles")
+        found[element] = tuple(_tile(row) for row in rows)
+    return found
+
+
+def _tile(row: object) -> Tile:
+    """``[m, n, k]`` or ``{tile = [m, n, k], emit = "mmt4d" | "generic"}``."""
+    fields = row if isinstance(row, dict) else {"tile": row}
+    sizes, emit = fields["tile"], fields.get("emit", "mmt4d")
+    if not isinstance(sizes, list) or len(sizes) != 3 or any(type(n) is not int for n in sizes):
+        raise TypeError(f"{sizes!r} is no tile of m, n and k")
+    if min(sizes) < 1:
+        raise ValueError(f"{sizes!r} has a tile below 1")
+    if emit not in ("mmt4d", "generic"):
+        raise ValueError(f"{emit!r} is neither mmt4d nor generic")
+    m, n, k = sizes
+    return Tile(m, n, k, emit == "mmt4d")
 
 
 def _table(table: dict[str, object], key: str) -> dict[str, object]:

@@ -18,11 +18,13 @@ from layoutopt.graph import (
     Insert,
     Op,
     Opaque,
+    Pack,
     Pad,
     Reshape,
     Scatter,
     Slice,
     Structured,
+    Unpack,
 )
 from layoutopt.mlir.gather import read_lines, runs_backwards
 from layoutopt.mlir.named import NamedOp, named_op
@@ -75,6 +77,8 @@ class _Emitter:
                 self._reshape(op)
             case Fence():
                 self._fence(op)
+            case Pack() | Unpack():
+                self._pack(op)
             case Opaque():
                 raise AssertionError(f"an opaque op is never emitted: {op.name}")
         return self.lines
@@ -212,6 +216,22 @@ class _Emitter:
         self.lines.append(
             f"  %t{op.result} = iree_tensor_ext.compute_barrier.start %t{op.source} : "
             f"{kind} -> {kind}"
+        )
+
+    def _pack(self, op: Pack | Unpack) -> None:
+        layout, into = op.layout, self._empty(op.result)
+        word, padding = "unpack", ""
+        if isinstance(op, Pack):
+            word = "pack"
+            if op.padding is not None:
+                value = self._scalar(f"%t{op.result}_value", op.padding)
+                padding = f"padding_value({value} : {self._type(op.result).element}) "
+        self.lines.append(
+            f"  %t{op.result} = linalg.{word} %t{op.source} {padding}"
+            f"outer_dims_perm = {list(layout.outer_dims_perm)} "
+            f"inner_dims_pos = {list(layout.inner_dims_pos)} "
+            f"inner_tiles = {list(layout.inner_tiles)} into {into} : "
+            f"{self._type(op.source)} -> {self._type(op.result)}"
         )
 
     def _reshape(self, op: Reshape) -> None:

@@ -19,12 +19,14 @@ from layoutopt.graph import (
     Insert,
     Op,
     Opaque,
+    Pack,
     Pad,
     Reshape,
     Scatter,
     Slice,
     Structured,
     Uninitialized,
+    Unpack,
 )
 from layoutopt.oracle.scalar import apply, constant
 from layoutopt.types import Array, TensorType, is_float, numpy_dtype
@@ -68,6 +70,11 @@ def evaluate_op(
         return (np.concatenate([values[t] for t in op.sources], axis=op.axis),)
     if isinstance(op, Fence):
         return (values[op.source],)
+    if isinstance(op, Pack):
+        filler = 0 if op.padding is None else _scalar(op.padding, types[op.result].element)
+        return (op.layout.apply(values[op.source], filler),)
+    if isinstance(op, Unpack):
+        return (op.layout.undo(values[op.source], types[op.result].shape),)
     if isinstance(op, Reshape):
         return (values[op.source].reshape(types[op.result].shape),)
     name = op.name if isinstance(op, Opaque) else "constant"

@@ -9,6 +9,7 @@ from layoutopt.candidate import Candidate
 from layoutopt.evaluation import OPTIMIZED, Evaluation
 from layoutopt.graph import Graph, Opaque
 from layoutopt.layout import conversion_kind
+from layoutopt.options import Objective
 from layoutopt.planner import GraphPlan
 from layoutopt.profiles.target import Target
 from layoutopt.report.census import Census, total
@@ -17,6 +18,8 @@ from layoutopt.report.report import (
     ChoiceReport,
     ConversionReport,
     FlagSetReport,
+    IoLayoutReport,
+    MoveReport,
     RefusalReport,
     Report,
     Side,
@@ -46,6 +49,7 @@ class Outcome:
     compile_flags: tuple[str, ...]
     seconds: dict[str, float]
     captured: CapturedReport | None = None
+    objective: Objective = "latency"
 
 
 def build_report(outcome: Outcome) -> Report:
@@ -83,6 +87,18 @@ def build_report(outcome: Outcome) -> Report:
         verification=_verification(outcome.evaluation, outcome.names),
         compile_flags=outcome.compile_flags,
         seconds={k: round(v, 3) for k, v in outcome.seconds.items()},
+        objective=outcome.objective,
+        io_layouts=tuple(
+            IoLayoutReport(
+                name,
+                f"t{t}: {graph.types[t]}",
+                "input" if t in graph.inputs else "output",
+                str(layout),
+            )
+            for name, graph, plan in zip(outcome.names, outcome.graphs, outcome.plans, strict=True)
+            for t, layout in plan.io.items()
+        ),
+        compiled_moves=_compiled_moves(outcome.evaluation),
         measured_on=outcome.evaluation.date_utc if outcome.evaluation else None,
         captured=outcome.captured,
         validation=_validation(outcome),
@@ -115,13 +131,18 @@ def _before(outcome: Outcome) -> Side:
 
 
 def _after(outcome: Outcome) -> Side:
-    predicted = sum(plan.solution.objective_ns or 0 for plan in outcome.plans)
+    predicted = sum(map(_predicted_ns, outcome.plans))
     if outcome.evaluation is None:
         return _side(total(outcome.lowered), outcome.dispatches[1], predicted, None)
     kept = outcome.evaluation.result(outcome.winner)
     if outcome.winner == OPTIMIZED:
         return _side(total(outcome.lowered), kept.dispatches, predicted, kept.milliseconds)
     return _side(total(outcome.graphs), kept.dispatches, None, kept.milliseconds)
+
+
+def _predicted_ns(plan: GraphPlan) -> int:
+    changes = sum(plan.conversion_costs.get(c, 0) for c in plan.choice.conversions)
+    return changes + sum(plan.costs[c] for c in plan.choice.candidates)
 
 
 def _solver(plans: Sequence[GraphPlan]) -> SolverReport:
@@ -176,6 +197,8 @@ def form_name(plan: GraphPlan, candidate: Candidate) -> str:
     parts = list(rules) or ["as it came"]
     if candidate.hint:
         parts.append("data-tiled")
+    if candidate.packed:
+        parts.append("packed")
     return " + ".join(parts)
 
 
@@ -229,6 +252,13 @@ def _flag_sets(evaluation: Evaluation | None) -> tuple[FlagSetReport, ...]:
     return tuple(
         FlagSetReport(v.name, v.milliseconds, v.spread, v.reason) for v in evaluation.variants
     )
+
+
+def _compiled_moves(evaluation: Evaluation | None) -> tuple[MoveReport, ...]:
+    if evaluation is None:
+        return ()
+    moves = evaluation.result(OPTIMIZED).moves
+    return tuple(MoveReport(m.name, m.kind, m.count, m.mean_ns) for m in moves)
 
 
 def _verification(

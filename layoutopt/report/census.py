@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from layoutopt.cluster import is_transpose
-from layoutopt.graph import Graph, Opaque, Structured
+from layoutopt.graph import Graph, Opaque, Pack, Structured, Unpack
+from layoutopt.objective import is_identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +29,15 @@ def count(graph: Graph) -> Census:
     live = [op for op in graph.ops if not all(t in graph.constants for t in op.outputs)]
     names = [op.name for op in live if isinstance(op, Opaque)]
     transposes = sum(
-        isinstance(op, Structured) and is_transpose(op) and not _is_identity(op) for op in live
+        isinstance(op, Structured) and is_transpose(op) and not is_identity(op) for op in live
     )
-    return Census(names.count("linalg.pack"), names.count("linalg.unpack"), transposes)
+    packs = sum(isinstance(op, Pack) for op in live)
+    unpacks = sum(isinstance(op, Unpack) for op in live)
+    return Census(
+        packs + names.count("linalg.pack"), unpacks + names.count("linalg.unpack"), transposes
+    )
 
 
 def total(graphs: Iterable[Graph]) -> Census:
     """Conversions of several graphs together."""
     return sum((count(g) for g in graphs), Census(0, 0, 0))
-
-
-def _is_identity(op: Structured) -> bool:
-    moving = [[d for form in m for d in form.dims if op.domain[d] != 1] for m in op.maps]
-    return moving[0] == moving[1]

@@ -86,6 +86,28 @@ class FlagSetReport:
 
 
 @dataclass(frozen=True, slots=True)
+class IoLayoutReport:
+    """The layout of an input or output that the plan was free to choose."""
+
+    function: str
+    tensor: str
+    direction: str
+    """``input`` or ``output``."""
+    layout: str
+
+
+@dataclass(frozen=True, slots=True)
+class MoveReport:
+    """A dispatch of the compiled module that only moves data: calls and time per call."""
+
+    dispatch: str
+    kind: str
+    """``pack``, ``unpack``, ``transpose`` or ``memcpy`` (a pad, slice or concat of its own)."""
+    count: int
+    mean_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class VerificationReport:
     """Largest differences between the results of plan and original."""
 
@@ -132,6 +154,12 @@ class Report:
     """When the whole modules were run (UTC), None where they were not."""
     validation: Validation | None = None
     """Predicted against measured, None where the plan was not run."""
+    objective: str = "latency"
+    """Where it is ``conversions``, the solver's objective counts them and is no time."""
+    io_layouts: tuple[IoLayoutReport, ...] = ()
+    """Those chosen where they are free; verified and timed with conversions at both ends."""
+    compiled_moves: tuple[MoveReport, ...] = ()
+    """The plan's conversions as IREE runs them; ``conversions`` has those of the plan."""
     version: int = VERSION
     captured: CapturedReport | None = None
     """Counted only where some op of the model writes over a constant."""

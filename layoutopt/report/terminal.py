@@ -23,6 +23,8 @@ def show(report: Report, console: Console) -> None:
     if report.flag_sets:
         _flag_sets(report, console)
     _conversions(report, console)
+    _compiled_moves(report, console)
+    _io_layouts(report, console)
     _choices(report, console)
     _validation(report, console)
     _refusals(report, console)
@@ -126,6 +128,29 @@ def _conversions(report: Report, console: Console) -> None:
     _more(len(report.conversions), console)
 
 
+def _compiled_moves(report: Report, console: Console) -> None:
+    """What IREE runs for the plan's conversions, and what it moves besides."""
+    if not report.compiled_moves:
+        return
+    table = _table(
+        "Dispatches of the plan that only move data", "dispatch", "kind", "calls", "us", left=2
+    )
+    for row in report.compiled_moves[:_MOST]:
+        table.add_row(row.dispatch, row.kind, str(row.count), f"{row.mean_ns / 1e3:.1f}")
+    console.print(table)
+    _more(len(report.compiled_moves), console)
+
+
+def _io_layouts(report: Report, console: Console) -> None:
+    if not report.io_layouts:
+        return
+    table = _table("Layouts of inputs and outputs", "tensor", "", "layout", left=3)
+    for row in report.io_layouts[:_MOST]:
+        table.add_row(row.tensor, row.direction, escape(row.layout))
+    console.print(table)
+    _more(len(report.io_layouts), console)
+
+
 def _choices(report: Report, console: Console) -> None:
     table = _table("Costliest choices", "op", "form", "us", "runner-up us", "runner-up", left=2)
     for row in report.choices[:_MOST]:
@@ -199,9 +224,10 @@ def _more(count: int, console: Console) -> None:
 
 def _closing(report: Report, console: Console) -> None:
     s = report.solver
+    timed = f"objective {s.objective_ns / 1e6:.3f} ms, bound {s.bound_ns / 1e6:.3f} ms"
+    goal = timed if report.objective == "latency" else "fewest conversions"
     console.print(
-        f"Solver: {s.status}, objective {s.objective_ns / 1e6:.3f} ms, bound "
-        f"{s.bound_ns / 1e6:.3f} ms, gap {100 * s.gap:.4f} %, {s.candidates} candidates, "
+        f"Solver: {s.status}, {goal}, gap {100 * s.gap:.4f} %, {s.candidates} candidates, "
         f"{s.seconds:.2f} s ({s.stop_reason})",
         highlight=False,
     )

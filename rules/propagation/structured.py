@@ -4,10 +4,10 @@
 
 Every permutation of an operand's dims is a permutation of its map's results, so any mix of
 untiled layouts has a form. A tile of an operand's dim is a tile of the iteration dim that
-stands there alone: ``d -> tile * outer + inner``; operands that read ``d`` in a sum, or do not
-tile it, read ``tile * outer + inner``. Sound because only the order of visiting points changes,
-and a reduction that depends on that order (argmax takes the first of equals) keeps its own.
-Sums of floats are reassociated.
+stands there alone: ``d -> tile * outer + inner``. An operand that does not tile it is split by a
+reshape; one that reads ``d`` in a sum reads ``tile * outer + inner``. Sound because only the order
+of visiting points changes, and a reduction that depends on that order (argmax takes the first of
+equals) keeps its own. Sums of floats are reassociated.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from layoutopt.affine import Affine, IndexMap, affine, plain_map
-from layoutopt.graph import FromTensor, Init, IteratorType, Structured
+from layoutopt.graph import FromTensor, IteratorType, Reshape, Structured
 from layoutopt.layout import Layout
 from layoutopt.rules.rule import Assignment, Physical, Refusal
 from layoutopt.scalar import is_reassociable
@@ -80,18 +80,27 @@ class StructuredLayouts:
         kind = {outer[d]: op.iterators[d] for d in outer} | {
             inner[d]: op.iterators[d] for d in inner
         }
+        split = _Split(op, layouts, physical, tile)
+        sources = tuple(map(split.read, op.sources, op.source_maps))
+        inits = tuple(
+            FromTensor(split.read(i.tensor, m)) if isinstance(i, FromTensor) else i
+            for i, m in zip(op.inits, op.result_maps, strict=True)
+        )
+        results = tuple(map(split.written, op.results, op.result_maps))
         physical.builder.add(
             replace(
                 op,
-                sources=tuple(physical.tensor(t, layouts[t]) for t in op.sources),
-                inits=tuple(_relaid_init(i, layouts, physical) for i in op.inits),
-                results=tuple(physical.tensor(t, layouts[t]) for t in op.results),
+                sources=sources,
+                inits=inits,
+                results=results,
                 domain=tuple(sizes[d] for d in order),
                 iterators=tuple(kind[d] for d in order),
                 maps=tuple(tuple(f.renamed(renumber) for f in m) for m in maps),
                 body=op.body.with_index_dims({d: renumber[outer[d]] for d in outer}),
             )
         )
+        for made, place in split.pieces:
+            physical.builder.add(Reshape(made, place))
         return None
 
 
@@ -160,15 +169,64 @@ def _relaid_map(
     forms: list[Affine] = []
     for d in layout.outer_dims_perm:
         loop = index_map[d].plain_dim
-        tiled = d in layout.inner_dims_pos and loop is not None
-        forms.append(
-            plain_map([outer[loop]])[0] if tiled and loop is not None else whole(index_map[d])
-        )
+        if loop is None:
+            forms.append(whole(index_map[d]))
+            continue
+        forms += plain_map([outer[loop]])
+        if loop in inner and d not in layout.inner_dims_pos:
+            forms += plain_map([inner[loop]])
     for d in layout.inner_dims_pos:
         loop = index_map[d].plain_dim
         assert loop is not None
         forms.append(plain_map([inner[loop]])[0])
     return tuple(forms)
+
+
+class _Split:
+    """Operands that do not tile a dim whose loop is tiled: read and written as tiles all the same.
+
+    Splitting a dim is a reshape and moves nothing; every dim is then one plain loop, which is what
+    compilers are fast on (IREE cannot distribute ``d0 * 8 + d1``).
+    """
+
+    def __init__(
+        self, op: Structured, layouts: Assignment, physical: Physical, tile: dict[int, int]
+    ) -> None:
+        self.op, self.layouts, self.physical, self.tile = op, layouts, physical, tile
+        self.pieces: list[tuple[int, int]] = []
+        """(result as tiles, the physical tensor that it is reshaped to)."""
+
+    def read(self, tensor: int, index_map: IndexMap) -> int:
+        """The tensor to read."""
+        place = self.physical.tensor(tensor, self.layouts[tensor])
+        shape = self._shape(tensor, index_map)
+        if shape is None:
+            return place
+        made = self.physical.builder.tensor(shape, self.physical.types[tensor].element)
+        self.physical.builder.add(Reshape(place, made))
+        return made
+
+    def written(self, tensor: int, index_map: IndexMap) -> int:
+        """The tensor to write."""
+        place = self.physical.tensor(tensor, self.layouts[tensor])
+        shape = self._shape(tensor, index_map)
+        if shape is None:
+            return place
+        made = self.physical.builder.tensor(shape, self.physical.types[tensor].element)
+        self.pieces.append((made, place))
+        return made
+
+    def _shape(self, tensor: int, index_map: IndexMap) -> tuple[int, ...] | None:
+        layout, kind = self.layouts[tensor], self.physical.types[tensor]
+        shape: list[int] = []
+        for d, size in zip(layout.outer_dims_perm, layout.physical_shape(kind.shape), strict=False):
+            loop = index_map[d].plain_dim
+            if loop in self.tile and d not in layout.inner_dims_pos:
+                shape += [size // self.tile[loop], self.tile[loop]]
+            else:
+                shape.append(size)
+        whole = (*shape, *layout.inner_tiles)
+        return None if len(whole) == len(layout.physical_shape(kind.shape)) else whole
 
 
 def _loop_order(
@@ -189,9 +247,3 @@ def _loop_order(
     return [d for d in order if kind[d] is IteratorType.PARALLEL] + [
         d for d in folded if kind[d] is IteratorType.REDUCTION
     ]
-
-
-def _relaid_init(init: Init, layouts: Assignment, physical: Physical) -> Init:
-    if not isinstance(init, FromTensor):
-        return init
-    return FromTensor(physical.tensor(init.tensor, layouts[init.tensor]))

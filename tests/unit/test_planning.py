@@ -11,20 +11,22 @@ from layoutopt.layout import Layout, row_major
 from layoutopt.lowering import Lowered, lower
 from layoutopt.oracle import evaluate
 from layoutopt.planner import Space, explore
+from layoutopt.profiles.target import load_target
 from layoutopt.selection import build_selection, is_free, needed_conversions
 from layoutopt.solver import Status, check, solve
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
 
+HOST = load_target("host")
 NHWC = Layout((0, 2, 3, 1))
 Price = Callable[[Space, Candidate], int]
 
 
 def planned(graph: Graph, price: Price, conversion_ns: int, budget: int | None = None) -> Lowered:
     """The cheapest plan under made-up prices."""
-    space = explore(graph, hints=True)
+    space = explore(graph, HOST)
     costs = {c: price(space, c) for c in space.candidates}
-    conversions = needed_conversions(space.egraph.graph, space.clusters, tuple(costs), False)
+    conversions = needed_conversions(space.egraph.graph, space.clusters, tuple(costs))
     changes = {c: 0 if is_free(space.egraph.graph, c) else conversion_ns for c in conversions}
     selection = build_selection(
         space.egraph.graph, space.clusters, costs, changes, weight_budget_bytes=budget
@@ -101,7 +103,7 @@ def test_dear_conversions_keep_the_model_where_it_is(graph: Graph) -> None:
 
 def test_every_candidate_alone_means_the_same(graph: Graph) -> None:
     """Make each candidate free in turn: whatever the solver builds around it is right."""
-    space = explore(graph, hints=True)
+    space = explore(graph, HOST)
     for favourite in space.candidates:
         lowered = planned(graph, _free_for(favourite), conversion_ns=1)
         got, expected = meaning(graph, lowered)
@@ -131,7 +133,7 @@ def test_a_weight_budget_of_nothing_keeps_the_weights_as_they_are(graph: Graph) 
 
 
 def test_conversions_start_where_somebody_makes_the_tensor(graph: Graph) -> None:
-    space = explore(graph, hints=False)
-    found = needed_conversions(space.egraph.graph, space.clusters, space.candidates, False)
+    space = explore(graph, HOST)
+    found = needed_conversions(space.egraph.graph, space.clusters, space.candidates)
     tensor = graph.inputs[0]
     assert {source for t, source, _ in found if t == tensor} == {row_major(4)}

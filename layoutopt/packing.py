@@ -1,0 +1,193 @@
+"""Packed forms of contractions: which tiled layouts their operands may take together.
+
+A contraction is packed by tiling loops that stand alone in the maps: one of m, one of n, one of
+k (of a depthwise convolution: one batch loop, its channels). The tiles go innermost, in the order
+of the loops outside, and that is one of a few. Like upstream's ``pack_greedily`` it serves every
+op that multiplies and adds up, named or generic; here each order is a choice, since the outer
+order of one op has to suit its neighbours.
+
+A tile that does not divide its loop is replaced by the largest divisor below it, so nothing is
+padded.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from layoutopt.affine import IndexMap
+from layoutopt.cluster import is_windowed
+from layoutopt.errors import InputError
+from layoutopt.graph import Structured
+from layoutopt.layout import Layout
+from layoutopt.preference import Roles, canonical, ordered, roles
+from layoutopt.profiles.target import Tile
+from layoutopt.types import TensorType
+
+Loops = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """Layouts of the three operands of a contraction that go together."""
+
+    lhs: Layout
+    rhs: Layout
+    result: Layout
+    mmt4d: bool = True
+    """Written as ``linalg.mmt4d``, left out where the maps do not match; else as a generic."""
+
+
+PackingRule = Callable[[Structured, tuple[TensorType, ...]], Iterable[Packing]]
+"""A user's own packings of a contraction over tensors of these types; none where it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Menu:
+    """What packed contractions may look like on a target."""
+
+    tiles: Mapping[str, tuple[Tile, ...]] = field(default_factory=dict)
+    """Tiles by element type of the contraction's inputs."""
+    custom: PackingRule | None = None
+
+
+def packings(
+    op: Structured, types: tuple[TensorType, ...], menu: Menu, constant_rhs: bool
+) -> tuple[Packing, ...]:
+    """The packed forms of a contraction, each once: the user's own, then those of the menu.
+
+    ``constant_rhs``: the second input is a weight and takes whatever layout suits the op.
+    """
+    lhs, rhs = op.sources
+    found: dict[Packing, None] = {}
+    for packing in menu.custom(op, types) if menu.custom is not None else ():
+        found[_checked(packing, op, types)] = None
+    for tile in menu.tiles.get(types[lhs].element, ()):
+        for blocking in _blockings(op, tile):
+            rights = blocking.rhs[:1] if constant_rhs else blocking.rhs
+            for orders in itertools.product(blocking.lhs, rights, blocking.result):
+                left, right, made = (
+                    _blocked(m, types[t], order, blocking.tiles)
+                    for m, t, order in zip(op.maps, (lhs, rhs, op.results[0]), orders, strict=True)
+                )
+                found[Packing(left, right, made, tile.mmt4d)] = None
+    return tuple(found)
+
+
+def _checked(packing: Packing, op: Structured, types: tuple[TensorType, ...]) -> Packing:
+    """A user's packing in canonical form. Raises InputError where it does not fit the op."""
+    layouts = (packing.lhs, packing.rhs, packing.result)
+    shapes = [types[t].shape for t in (*op.sources, *op.results)]
+    for layout, shape in zip(layouts, shapes, strict=True):
+        if layout.rank != len(shape) or layout.pads(shape):
+            raise InputError(
+                "custom packing",
+                f"a layout of a tensor of shape {list(shape)} with tiles that divide",
+                str(layout),
+                "return no packing for contractions that it does not suit",
+            )
+    left, right, made = (canonical(n, x) for n, x in zip(shapes, layouts, strict=True))
+    return Packing(left, right, made, packing.mmt4d)
+
+
+def load_rule(name: str) -> PackingRule:
+    """The callable ``package.module:name``. Raises InputError where there is none."""
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(
+            f"packing.custom '{name}'",
+            "a callable, as package.module:name",
+            str(error),
+            "correct the name or put its folder on PYTHONPATH",
+        ) from error
+    rule: PackingRule = found
+    return rule
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocking:
+    """Tiled loops with their tiles, innermost last, and the outer orders worth having."""
+
+    tiles: tuple[tuple[int, int], ...]
+    lhs: tuple[Loops, ...]
+    rhs: tuple[Loops, ...]
+    result: tuple[Loops, ...]
+
+
+def _blockings(op: Structured, tile: Tile) -> Iterator[_Blocking]:
+    r = roles(op)
+    window = (*r.k, *r.window)
+    wide = [d for d in r.m if op.domain[d] > 1]
+    if not tile.mmt4d and (is_windowed(op) or len(wide) > 1):
+        n, k = _tiled(op, r.n, tile.n), _tiled(op, _alone(op, r.k), tile.k)
+        channels = () if n or k else _tiled(op, _alone(op, r.batch), tile.n)
+        if n or k or channels:
+            yield _Blocking(
+                (*channels, *n, *k),
+                ((*r.batch, *r.k, *r.m),),
+                ((*r.batch, *r.n, *window),),
+                ((*r.batch, *r.n, *r.m),),
+            )
+    if not is_windowed(op) and len(wide) <= 1:
+        m, n, k = (
+            _tiled(op, loops, size) for loops, size in ((r.m, tile.m), (r.n, tile.n), (r.k, tile.k))
+        )
+        if m or n or k:
+            yield _matmul_blocking(r, (*m, *n, *k))
+
+
+def _matmul_blocking(r: Roles, tiles: tuple[tuple[int, int], ...]) -> _Blocking:
+    return _Blocking(
+        tiles,
+        tuple(dict.fromkeys([(*r.batch, *r.m, *r.k), (*r.m, *r.batch, *r.k)])),
+        tuple(
+            dict.fromkeys(
+                [
+                    (*r.batch, *r.n, *r.k),
+                    (*r.n, *r.batch, *r.k),
+                    (*r.k, *r.batch, *r.n),
+                    (*r.batch, *r.k, *r.n),
+                ]
+            )
+        ),
+        tuple(dict.fromkeys([(*r.batch, *r.m, *r.n), (*r.m, *r.batch, *r.n)])),
+    )
+
+
+def _tiled(op: Structured, loops: Sequence[int], tile: int) -> tuple[tuple[int, int], ...]:
+    """The innermost loop that a tile fits into, with the tile; nothing where none does."""
+    for loop in reversed(loops):
+        size = fitting(op.domain[loop], tile)
+        if size > 1:
+            return ((loop, size),)
+    return ()
+
+
+def fitting(size: int, tile: int) -> int:
+    """The largest divisor of ``size`` that is at most ``tile``."""
+    return next(t for t in range(min(size, tile), 0, -1) if size % t == 0)
+
+
+def _alone(op: Structured, loops: Loops) -> Loops:
+    """Loops that stand alone wherever they are read: only these can be tiled."""
+    return tuple(
+        d
+        for d in loops
+        if all(form.plain_dim == d for m in op.maps for form in m if d in form.dims)
+    )
+
+
+def _blocked(
+    index_map: IndexMap, kind: TensorType, order: Loops, tiles: tuple[tuple[int, int], ...]
+) -> Layout:
+    axis = {form.plain_dim: a for a, form in enumerate(index_map)}
+    tile = dict(tiles)
+    inner = [(axis[loop], tile[loop]) for loop in order if loop in tile and loop in axis]
+    layout = Layout(
+        ordered(index_map, order), tuple(a for a, _ in inner), tuple(t for _, t in inner)
+    )
+    return canonical(kind.shape, layout)

@@ -1,0 +1,174 @@
+"""Whole plans with the fewest conversions: equal to the model, every contraction packed."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from layoutopt.affine import plain_map
+from layoutopt.candidate import enumerate_candidates, physical_form
+from layoutopt.cluster import form_clusters
+from layoutopt.egraph import saturate
+from layoutopt.graph import (
+    Constant,
+    Fill,
+    Graph,
+    GraphBuilder,
+    IteratorType,
+    Structured,
+    Uninitialized,
+)
+from layoutopt.lowering import Lowered
+from layoutopt.options import Options
+from layoutopt.oracle import evaluate
+from layoutopt.packing import Menu
+from layoutopt.planner import GraphPlan, plan_graph
+from layoutopt.prices import Analytic
+from layoutopt.profiles.target import Tile, load_target
+from layoutopt.report.census import Census, count
+from layoutopt.rules.rule import Refusal
+from layoutopt.scalar import Body, ScalarOp, contraction_body
+from layoutopt.space import layout_sets
+from layoutopt.steps import Clock, SilentSteps
+from layoutopt.types import Array
+from tests.property.layouts import small_integers
+
+P, R = IteratorType.PARALLEL, IteratorType.REDUCTION
+ADD = Body(("f32",) * 3, (ScalarOp("arith.addf", (0, 1), "f32"),), (3,))
+TARGET = replace(load_target("mi355x"), blocks={"f32": (Tile(4, 4, 4, mmt4d=False),)})
+
+
+def layers(rows: int, widths: list[int]) -> Graph:
+    """Matmul and bias, again and again."""
+    g = GraphBuilder()
+    first = x = g.tensor((rows, widths[0]), "f32")
+    for k, n in itertools.pairwise(widths):
+        weight, bias = g.tensor((k, n), "f32"), g.tensor((n,), "f32")
+        g.add(Constant(weight))
+        g.add(Constant(bias))
+        product, total = g.tensor((rows, n), "f32"), g.tensor((rows, n), "f32")
+        g.add(
+            Structured(
+                (x, weight),
+                (Fill("0.0 : f32"),),
+                (product,),
+                (rows, n, k),
+                (P, P, R),
+                (plain_map([0, 2]), plain_map([2, 1]), plain_map([0, 1])),
+                contraction_body("f32", "f32", "f32"),
+            )
+        )
+        g.add(
+            Structured(
+                (product, bias),
+                (Uninitialized(),),
+                (total,),
+                (rows, n),
+                (P, P),
+                (plain_map([0, 1]), plain_map([1]), plain_map([0, 1])),
+                ADD,
+            )
+        )
+        x = total
+    return g.build((first,), (x,))
+
+
+def planned(graph: Graph, free_io: bool = False, lower_packs: bool = False) -> GraphPlan:
+    options = Options(
+        objective="conversions", free_io_layout=free_io, lower_packs=lower_packs, time_limit_s=20
+    )
+    return plan_graph(graph, TARGET, Analytic(TARGET), options, Clock(SilentSteps()))
+
+
+def run(graph: Graph, lowered: Lowered, inputs: dict[int, Array]) -> dict[int, Array]:
+    """The outputs of the lowered plan; weights are prepared as at compile time."""
+    held = {op.result: small_integers(graph.types[op.result], op.result) for op in constants(graph)}
+    values = {place: (held | inputs)[t] for t, place in lowered.given.items()}
+    for p in lowered.prepared:
+        values[p.planned] = evaluate(p.graph, {p.given[t]: held[t] for t in p.given})[p.result]
+    ops = tuple(op for op in lowered.graph.ops if not isinstance(op, Constant))
+    found = evaluate(replace(lowered.graph, ops=ops), values)
+    return {t: found[place] for t, place in lowered.made.items()}
+
+
+def constants(graph: Graph) -> list[Constant]:
+    return [op for op in graph.ops if isinstance(op, Constant)]
+
+
+def expected(graph: Graph, inputs: dict[int, Array]) -> Array:
+    held = {op.result: small_integers(graph.types[op.result], op.result) for op in constants(graph)}
+    ops = tuple(op for op in graph.ops if not isinstance(op, Constant))
+    return evaluate(replace(graph, ops=ops), inputs | held)[graph.outputs[0]]
+
+
+@given(st.integers(1, 12), st.lists(st.integers(1, 12), min_size=2, max_size=4), st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_any_mlp_keeps_its_results(rows: int, widths: list[int], lower_packs: bool) -> None:
+    graph = layers(rows, widths)
+    inputs = {graph.inputs[0]: small_integers(graph.types[graph.inputs[0]], 7)}
+    plan = planned(graph, lower_packs=lower_packs)
+    census = count(plan.lowered().graph)
+    assert census.pack <= 1
+    assert census.unpack <= 1
+    if lower_packs:
+        assert not census.pack + census.unpack
+    made = run(graph, plan.lowered(), inputs)
+    assert np.array_equal(made[graph.outputs[0]], expected(graph, inputs))
+
+
+def test_three_layers_need_one_pack_and_one_unpack() -> None:
+    plan = planned(layers(8, [8, 12, 8, 8]))
+    assert count(plan.lowered().graph) == Census(1, 1, 0)
+    assert all(c.packed for c in plan.choice.candidates)
+
+
+def test_free_inputs_and_outputs_need_none() -> None:
+    graph = layers(8, [8, 12, 8, 8])
+    plan = planned(graph, free_io=True)
+    assert count(plan.lowered().graph) == Census(0, 0, 0)
+    assert count(plan.lowered(row_major_io=True).graph) == Census(1, 1, 0)
+    x, y = graph.inputs[0], graph.outputs[0]
+    array = small_integers(graph.types[x], 7)
+    packed = plan.io[x].apply(array).reshape(array.shape)
+    found = run(graph, plan.lowered(), {x: packed})[y]
+    memory = found.reshape(plan.io[y].physical_shape(found.shape))
+    assert np.array_equal(plan.io[y].undo(memory, found.shape), expected(graph, {x: array}))
+    plain = run(graph, plan.lowered(row_major_io=True), {x: array})[y]
+    assert np.array_equal(plain, expected(graph, {x: array}))
+
+
+@pytest.mark.parametrize("rows", [7, 1])
+def test_sizes_that_no_tile_divides_stay_untiled(rows: int) -> None:
+    graph = layers(rows, [7, 8])
+    inputs = {graph.inputs[0]: small_integers(graph.types[graph.inputs[0]], 7)}
+    made = run(graph, planned(graph).lowered(), inputs)
+    assert np.array_equal(made[graph.outputs[0]], expected(graph, inputs))
+
+
+@given(st.sampled_from([8, 12]), st.sampled_from([8, 12]), st.sampled_from([4, 6, 8]))
+@settings(max_examples=20, deadline=None)
+def test_outputs_delivered_in_other_layouts_are_right(m: int, n: int, k: int) -> None:
+    graph = layers(m, [k, n, 4])
+    egraph = saturate(graph)
+    clusters = form_clusters(egraph)
+    menu = Menu({"f32": (Tile(4, 4, 1),)})
+    found, _ = enumerate_candidates(egraph, clusters, layout_sets(egraph, menu, 12), False, menu)
+    held = {op.result: small_integers(graph.types[op.result], op.result) for op in constants(graph)}
+    x = graph.inputs[0]
+    ops = tuple(op for op in graph.ops if not isinstance(op, Constant))
+    values = evaluate(replace(graph, ops=ops), held | {x: small_integers(graph.types[x], 7)})
+    packed = [c for c in found if c.packed]
+    assert len({c.layout_of(clusters[c.cluster].outputs[0]) for c in packed}) > 1
+    for candidate in packed:
+        cluster = clusters[candidate.cluster]
+        form = physical_form(egraph.graph, cluster, candidate)
+        assert not isinstance(form, Refusal)
+        read = zip((*cluster.inputs, *cluster.weights), (*form.inputs, *form.weights), strict=True)
+        memory = evaluate(form.graph, {p: candidate.layout_of(t).apply(values[t]) for t, p in read})
+        for t, p in zip(cluster.outputs, form.outputs, strict=True):
+            assert np.array_equal(candidate.layout_of(t).apply(values[t]), memory[p])

@@ -1,0 +1,109 @@
+"""Packed contractions, conversions and whole plans compute what the model computes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from layoutopt.candidate import enumerate_candidates, physical_form
+from layoutopt.cluster import form_clusters
+from layoutopt.conversion import conversion_form, lower_packs
+from layoutopt.egraph import saturate
+from layoutopt.graph import Graph, Pack, Structured, Unpack
+from layoutopt.layout import Layout
+from layoutopt.objective import moves
+from layoutopt.oracle import evaluate
+from layoutopt.packing import Menu, packings
+from layoutopt.profiles.target import Tile
+from layoutopt.rules.rule import Refusal
+from layoutopt.space import layout_sets
+from layoutopt.types import TensorType
+from layoutopt.unread import without_unread
+from tests.property.layouts import layouts, shapes, small_integers
+from tests.property.rules.ops import argmaxes, convolutions, matmuls
+
+
+def moved(graph: Graph, source: Layout, target: Layout, lowered: bool) -> None:
+    kind = graph.types[0]
+    form = conversion_form(graph, 0, source, target)
+    built = lower_packs(form.graph) if lowered else form.graph
+    assert not lowered or not any(isinstance(op, Pack | Unpack) for op in built.ops)
+    array = small_integers(kind, 1)
+    found = evaluate(built, {form.inputs[0]: source.apply(array)})[form.outputs[0]]
+    assert np.array_equal(found, target.apply(array))
+
+
+@given(st.data(), shapes(), st.booleans(), st.booleans())
+def test_conversions_move_every_element_and_pad_with_zero(
+    data: st.DataObject, shape: tuple[int, ...], dividing: bool, lowered: bool
+) -> None:
+    graph = Graph((TensorType(shape, "f32"),), (), (0,), (0,))
+    source, target = data.draw(layouts(shape, dividing)), data.draw(layouts(shape, dividing))
+    moved(graph, source, target, lowered)
+
+
+@pytest.mark.parametrize("dividing", [True, False])
+def test_a_pack_and_an_unpack_are_one_move_each(dividing: bool) -> None:
+    graph = Graph((TensorType((6, 8), "f32"),), (), (0,), (0,))
+    plain = Layout((0, 1))
+    tiled = Layout((0, 1), (0, 1), (3, 4) if dividing else (4, 3))
+    for pair in ((plain, tiled), (tiled, plain)):
+        assert moves(conversion_form(graph, 0, *pair)).count == 1
+
+
+TILES = st.builds(Tile, st.integers(1, 4), st.integers(1, 4), st.integers(1, 4), st.booleans())
+
+
+@pytest.mark.parametrize("kind", ["matmul", "convolution"])
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_packed_contractions_are_right(kind: str, data: st.DataObject) -> None:
+    graph = data.draw(matmuls() if kind == "matmul" else convolutions())
+    tiles = tuple(data.draw(st.lists(TILES, min_size=1, max_size=2)))
+    menu = Menu(dict.fromkeys(ELEMENTS, tiles))
+    egraph = saturate(graph)
+    clusters = form_clusters(egraph)
+    sets = layout_sets(egraph, menu, 12)
+    found, _ = enumerate_candidates(egraph, clusters, sets, False, menu)
+    values = evaluate(egraph.graph, {t: small_integers(graph.types[t], t) for t in graph.inputs})
+    for candidate in found:
+        cluster = clusters[candidate.cluster]
+        form = physical_form(egraph.graph, cluster, candidate)
+        if isinstance(form, Refusal):
+            continue
+        given_ = {
+            p: candidate.layout_of(t).apply(values[t])
+            for t, p in zip(
+                (*cluster.inputs, *cluster.weights), (*form.inputs, *form.weights), strict=True
+            )
+        }
+        memory = evaluate(form.graph, given_)
+        for t, p in zip(cluster.outputs, form.outputs, strict=True):
+            back = candidate.layout_of(t).undo(memory[p], egraph.graph.types[t].shape)
+            assert np.array_equal(back, values[t])
+
+
+ELEMENTS = ("f64", "f32", "f16", "bf16", "i8", "i16", "i32", "i64")
+
+
+@given(matmuls(), TILES)
+def test_packings_never_pad(graph: Graph, tile: Tile) -> None:
+    (op,) = graph.ops
+    assert isinstance(op, Structured)
+    menu = Menu(dict.fromkeys(ELEMENTS, (tile,)))
+    for packing in packings(op, graph.types, menu, constant_rhs=False):
+        for t, layout in zip(
+            (*op.inputs[:2], *op.outputs), (packing.lhs, packing.rhs, packing.result), strict=True
+        ):
+            assert not layout.pads(graph.types[t].shape)
+
+
+@given(argmaxes(), st.data())
+def test_dropping_unread_results_changes_no_other(graph: Graph, data: st.DataObject) -> None:
+    (op,) = graph.ops
+    kept = data.draw(st.sampled_from(op.outputs))
+    narrowed = without_unread(Graph(graph.types, graph.ops, graph.inputs, (kept,)))
+    values = {t: small_integers(graph.types[t], t) for t in op.inputs}
+    assert np.array_equal(evaluate(narrowed, values)[kept], evaluate(graph, values)[kept])
