@@ -53,7 +53,8 @@ def test_a_strided_copy_starts_each_innermost_run(target: Target, work: Work) ->
 
 
 @pytest.mark.parametrize(
-    ("outcome", "samples", "cost"), [("ok", (90, 100, 110), 100), ("run-crash", (), None)]
+    ("outcome", "samples", "cost"),
+    [("ok", (90_000, 100_000, 110_000), 100_000), ("run-crash", (), None)],
 )
 def test_what_was_measured_elsewhere_goes_before_an_estimate(
     target: Target, work: Work, tmp_path: Path, outcome: str,
