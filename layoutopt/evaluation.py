@@ -6,23 +6,28 @@ of the machine hits them alike. Results are remembered by the content of both mo
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any  # what json.loads gives
 
 import numpy as np
 
 from layoutopt.data_movement import MoveDispatch, move_dispatches
 from layoutopt.errors import InputError, LoweringError
+from layoutopt.evaluated import (
+    OPTIMIZED,
+    Evaluation,
+    Variant,
+    VariantResult,
+    Verification,
+    content_key,
+    recall,
+    remember,
+)
 from layoutopt.mlir.module import Signature
 from layoutopt.profiles.target import FlagSet
 from layoutopt.runtime.compile import compile_file
-from layoutopt.runtime.measure import iree_version
 from layoutopt.runtime.model import (
     dispatch_times,
     run_model,
@@ -30,65 +35,8 @@ from layoutopt.runtime.model import (
 )
 from layoutopt.types import Array, is_float, numpy_dtype
 
-OPTIMIZED = "layoutopt"
 PROFILED_RUNS = 5
 """Runs of the optimized module under the profiler; the median of each call counts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """A module and the flags it is compiled with."""
-
-    name: str
-    source: Path
-    flags: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class VariantResult:
-    """What became of a variant: milliseconds per run, or the reason why there are none."""
-
-    name: str
-    flags: tuple[str, ...]
-    milliseconds: float | None
-    spread: float
-    dispatches: int | None
-    reason: str = ""
-    calls: tuple[tuple[str, float], ...] = ()
-    """(dispatch, nanoseconds) of each call inside one run, in order; of the optimized module."""
-    moves: tuple[MoveDispatch, ...] = ()
-    """The dispatches that only move data."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """Largest differences between optimized and original, over all functions and results."""
-
-    max_abs_error: float
-    max_rel_error: float
-    tolerance: float
-    passed: bool
-    functions: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """Everything that running the modules told."""
-
-    variants: tuple[VariantResult, ...]
-    verification: Verification
-    date_utc: str
-    remembered: bool = False
-
-    def result(self, name: str) -> VariantResult:
-        """The result of one variant."""
-        return next(v for v in self.variants if v.name == name)
-
-    @property
-    def best_original(self) -> VariantResult | None:
-        """The fastest of IREE's own flag sets on the original."""
-        timed = [v for v in self.variants if v.name != OPTIMIZED and v.milliseconds is not None]
-        return min(timed, key=lambda v: v.milliseconds or 0.0) if timed else None
 
 
 def variants_of(
@@ -121,8 +69,8 @@ def evaluate_variants(
 
     Raises LoweringError where the optimized module or every form of the original fails.
     """
-    key = _key(variants, device, threads, tolerance, fingerprint)
-    known = None if memory is None else _recall(memory / f"{key}.json")
+    key = content_key(variants, device, threads, tolerance, fingerprint)
+    known = None if memory is None else recall(memory / f"{key}.json")
     if known is not None:
         return known
     compiled: dict[str, Path] = {}
@@ -159,7 +107,7 @@ def evaluate_variants(
     results = _time(variants, working, functions, failures, device, threads)
     evaluation = Evaluation(results, verification, datetime.now(UTC).isoformat(timespec="seconds"))
     if verification.passed and memory is not None:
-        _remember(memory, key, evaluation)
+        remember(memory, key, evaluation)
     return evaluation
 
 
@@ -291,44 +239,3 @@ def _time(
         )
         for v in variants
     )
-
-
-def _key(
-    variants: Sequence[Variant], device: str, threads: int, tolerance: float, fingerprint: str
-) -> str:
-    digest = hashlib.sha256()
-    files: dict[Path, str] = {}
-    for variant in variants:
-        if variant.source not in files:
-            with variant.source.open("rb") as file:
-                files[variant.source] = hashlib.file_digest(file, "sha256").hexdigest()
-        digest.update(repr((variant.name, files[variant.source], variant.flags)).encode())
-    digest.update(repr((device, threads, tolerance, fingerprint, iree_version())).encode())
-    return digest.hexdigest()
-
-
-def _remember(memory: Path, key: str, evaluation: Evaluation) -> None:
-    memory.mkdir(parents=True, exist_ok=True)
-    partial = memory / f".{key}.partial"
-    partial.write_text(json.dumps(asdict(evaluation)), encoding="utf-8")
-    partial.replace(memory / f"{key}.json")
-
-
-def _recall(path: Path) -> Evaluation | None:
-    if not path.is_file():
-        return None
-    table = json.loads(path.read_text(encoding="utf-8"))
-    return Evaluation(
-        tuple(map(_variant_result, table["variants"])),
-        Verification(
-            **{**table["verification"], "functions": tuple(table["verification"]["functions"])}
-        ),
-        table["date_utc"],
-        remembered=True,
-    )
-
-
-def _variant_result(row: dict[str, Any]) -> VariantResult:
-    moves = tuple(MoveDispatch(**m) for m in row.get("moves", ()))
-    calls = tuple((name, ns) for name, ns in row.get("calls", ()))
-    return VariantResult(**{**row, "flags": tuple(row["flags"]), "moves": moves, "calls": calls})

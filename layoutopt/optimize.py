@@ -12,7 +12,8 @@ from pathlib import Path
 from platformdirs import user_cache_dir
 
 from layoutopt.errors import InputError, LoweringError
-from layoutopt.evaluation import OPTIMIZED, Evaluation, evaluate_variants, variants_of
+from layoutopt.evaluated import OPTIMIZED, Evaluation
+from layoutopt.evaluation import evaluate_variants, variants_of
 from layoutopt.free_io import chosen_io
 from layoutopt.graph import Graph
 from layoutopt.mlir.module import Module, Signature, exported_name, has_work, parse_module

@@ -12,7 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from layoutopt.evaluation import OPTIMIZED
+from layoutopt.evaluated import OPTIMIZED
 from layoutopt.optimize import check_writable, optimize
 from layoutopt.options import Options
 from layoutopt.report.progress import TerminalSteps

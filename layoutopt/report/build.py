@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from layoutopt.candidate import Candidate
-from layoutopt.evaluation import OPTIMIZED, Evaluation
+from layoutopt.evaluated import OPTIMIZED, Evaluation
 from layoutopt.graph import Graph, Opaque
 from layoutopt.layout import conversion_kind
 from layoutopt.options import Objective

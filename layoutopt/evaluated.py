@@ -1,0 +1,116 @@
+"""What running the modules told, and where it is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any  # what json.loads gives
+
+from layoutopt.data_movement import MoveDispatch
+from layoutopt.runtime.measure import iree_version
+
+OPTIMIZED = "layoutopt"
+"""Name of the planned variant among those that are timed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A module and the flags it is compiled with."""
+
+    name: str
+    source: Path
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VariantResult:
+    """What became of a variant: milliseconds per run, or the reason why there are none."""
+
+    name: str
+    flags: tuple[str, ...]
+    milliseconds: float | None
+    spread: float
+    dispatches: int | None
+    reason: str = ""
+    calls: tuple[tuple[str, float], ...] = ()
+    """(dispatch, nanoseconds) of each call inside one run, in order; of the optimized module."""
+    moves: tuple[MoveDispatch, ...] = ()
+    """The dispatches that only move data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Largest differences between optimized and original, over all functions and results."""
+
+    max_abs_error: float
+    max_rel_error: float
+    tolerance: float
+    passed: bool
+    functions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Everything that running the modules told."""
+
+    variants: tuple[VariantResult, ...]
+    verification: Verification
+    date_utc: str
+    remembered: bool = False
+
+    def result(self, name: str) -> VariantResult:
+        """The result of one variant."""
+        return next(v for v in self.variants if v.name == name)
+
+    @property
+    def best_original(self) -> VariantResult | None:
+        """The fastest of IREE's own flag sets on the original."""
+        timed = [v for v in self.variants if v.name != OPTIMIZED and v.milliseconds is not None]
+        return min(timed, key=lambda v: v.milliseconds or 0.0) if timed else None
+
+
+def content_key(
+    variants: Sequence[Variant], device: str, threads: int, tolerance: float, fingerprint: str
+) -> str:
+    """What tells one evaluation from another: modules by content, flags, device, IREE version."""
+    digest = hashlib.sha256()
+    files: dict[Path, str] = {}
+    for variant in variants:
+        if variant.source not in files:
+            with variant.source.open("rb") as file:
+                files[variant.source] = hashlib.file_digest(file, "sha256").hexdigest()
+        digest.update(repr((variant.name, files[variant.source], variant.flags)).encode())
+    digest.update(repr((device, threads, tolerance, fingerprint, iree_version())).encode())
+    return digest.hexdigest()
+
+
+def remember(memory: Path, key: str, evaluation: Evaluation) -> None:
+    """Keep an evaluation in the folder ``memory``, whole or not at all."""
+    memory.mkdir(parents=True, exist_ok=True)
+    partial = memory / f".{key}.partial"
+    partial.write_text(json.dumps(asdict(evaluation)), encoding="utf-8")
+    partial.replace(memory / f"{key}.json")
+
+
+def recall(path: Path) -> Evaluation | None:
+    """An evaluation that was kept, None where there is none."""
+    if not path.is_file():
+        return None
+    table = json.loads(path.read_text(encoding="utf-8"))
+    return Evaluation(
+        tuple(map(_variant_result, table["variants"])),
+        Verification(
+            **{**table["verification"], "functions": tuple(table["verification"]["functions"])}
+        ),
+        table["date_utc"],
+        remembered=True,
+    )
+
+
+def _variant_result(row: dict[str, Any]) -> VariantResult:
+    moves = tuple(MoveDispatch(**m) for m in row.get("moves", ()))
+    calls = tuple((name, ns) for name, ns in row.get("calls", ()))
+    return VariantResult(**{**row, "flags": tuple(row["flags"]), "moves": moves, "calls": calls})
