@@ -46,7 +46,7 @@ def open_source(
             "export the model to ONNX or MLIR",
         )
     path = _import_onnx(model, folder, timeout_s) if model.suffix == ".onnx" else model
-    if not needs_input_conversion(path):
+    if path == model and not needs_input_conversion(path):
         return Source(path, from_input_phase=False)
     linalg = folder / "input.mlir"
     outcome = compile_to(path, "input", linalg, target_flags, timeout_s)
