@@ -7,11 +7,12 @@ dims are permuted. Row-major is the identity; a transpose has no tiles.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 
+from layoutopt.neutral import Padding
 from layoutopt.types import Array, TensorType
 
 
@@ -20,12 +21,14 @@ class Layout:
     """How a tensor of a given rank lies in memory.
 
     ``outer_dims_perm[i]`` is the logical dim at outer position i; ``inner_dims_pos[j]`` the
-    logical dim whose tile of ``inner_tiles[j]`` elements is inner dim j.
+    logical dim whose tile of ``inner_tiles[j]`` elements is inner dim j. ``padding`` is what
+    fills the last tile up where one does not divide its dim: a promise of whoever makes the tensor.
     """
 
     outer_dims_perm: tuple[int, ...]
     inner_dims_pos: tuple[int, ...] = ()
     inner_tiles: tuple[int, ...] = ()
+    padding: Padding = Padding.ZERO
 
     def __post_init__(self) -> None:
         if sorted(self.outer_dims_perm) != list(range(len(self.outer_dims_perm))):
@@ -87,8 +90,21 @@ class Layout:
         """Whether some tile does not divide its dim."""
         return any(shape[d] % t for d, t in zip(self.inner_dims_pos, self.inner_tiles, strict=True))
 
-    def apply(self, array: Array, padding: object = 0) -> Array:
-        """The array as it lies in memory: the NumPy meaning of this layout."""
+    def whole_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The logical ``shape`` padded up to whole tiles."""
+        return tuple(-(-n // self.tile_of(d)) * self.tile_of(d) for d, n in enumerate(shape))
+
+    def padded_with(self, padding: Padding) -> Layout:
+        """The same places with another promise about the padding."""
+        return replace(self, padding=padding)
+
+    def apply(self, array: Array, padding: object = None) -> Array:
+        """The array as it lies in memory: the NumPy meaning of this layout.
+
+        ``padding``: a value in place of the layout's own.
+        """
+        if padding is None:
+            padding = self.padding.number(array.dtype)
         widths = [(0, -n % self.tile_of(d)) for d, n in enumerate(array.shape)]
         if any(high for _, high in widths):
             array = np.pad(array, widths, constant_values=np.asarray(padding, array.dtype))
@@ -120,7 +136,8 @@ class Layout:
         tiles = ",".join(
             f"{d}:{t}" for d, t in zip(self.inner_dims_pos, self.inner_tiles, strict=True)
         )
-        return f"perm[{perm}] tiles[{tiles}]"
+        filled = "" if self.padding is Padding.ZERO else f" padding[{self.padding.value}]"
+        return f"perm[{perm}] tiles[{tiles}]{filled}"
 
 
 def row_major(rank: int) -> Layout:
@@ -137,6 +154,8 @@ class ConversionKind(Enum):
     PACK = "pack"
     UNPACK = "unpack"
     UNPACK_PACK = "unpack+pack"
+    REFILL = "refill"
+    """Another value into the padding."""
 
 
 def conversion_kind(shape: Sequence[int], source: Layout, target: Layout) -> ConversionKind:
@@ -149,6 +168,8 @@ def conversion_kind(shape: Sequence[int], source: Layout, target: Layout) -> Con
         return ConversionKind.TRANSPOSE
     if not source.is_tiled:
         return ConversionKind.PACK
+    if same_tiles(shape, source, target) and not fills(source, target):
+        return ConversionKind.REFILL
     return ConversionKind.UNPACK_PACK if target.is_tiled else ConversionKind.UNPACK
 
 
@@ -157,10 +178,24 @@ Run = tuple[int, int]
 
 
 def same_memory(shape: Sequence[int], source: Layout, target: Layout) -> bool:
-    """Whether both layouts put every element at the same address (unit dims move freely)."""
-    if source.pads(shape) or target.pads(shape):
-        return source == target
-    return memory_runs(shape, source) == memory_runs(shape, target)
+    """Whether the memory of ``source`` serves as ``target`` (unit dims move freely)."""
+    whole = source.whole_shape(shape)
+    if whole != target.whole_shape(shape):
+        return False
+    if source.pads(shape) and not fills(source, target):
+        return False
+    return memory_runs(whole, source) == memory_runs(whole, target)
+
+
+def fills(source: Layout, target: Layout) -> bool:
+    """Whether the padding of ``source`` holds what ``target`` promises."""
+    return target.padding in (source.padding, Padding.ANY)
+
+
+def same_tiles(shape: Sequence[int], source: Layout, target: Layout) -> bool:
+    """Whether both pad the same dims with the same tiles, in whatever order."""
+    ragged = [d for d, n in enumerate(shape) if n % source.tile_of(d) or n % target.tile_of(d)]
+    return bool(ragged) and all(source.tile_of(d) == target.tile_of(d) for d in ragged)
 
 
 def memory_runs(shape: Sequence[int], layout: Layout) -> tuple[Run, ...]:

@@ -24,16 +24,9 @@ from layoutopt.graph import (
     Structured,
     Uninitialized,
 )
+from layoutopt.neutral import neutral
 from layoutopt.scalar import Body, ScalarOp, is_reassociable
-from layoutopt.types import TensorType, is_float
-
-_INFINITY = {"f64": "0x7FF0000000000000", "f32": "0x7F800000", "f16": "0x7C00", "bf16": "0x7F80"}
-_MINUS_INFINITY = {
-    "f64": "0xFFF0000000000000",
-    "f32": "0xFF800000",
-    "f16": "0xFC00",
-    "bf16": "0xFF80",
-}
+from layoutopt.types import TensorType
 
 
 def start_from_neutral(graph: Graph) -> Graph:
@@ -49,28 +42,6 @@ def start_from_neutral(graph: Graph) -> Graph:
         ops += started
         names += [name, *(f"{name}.start" for _ in started[1:])]
     return Graph(tuple(types), tuple(ops), graph.inputs, graph.outputs, tuple(names))
-
-
-def neutral(combiner: str, element: str) -> str | None:
-    """The element that changes nothing under an op, as MLIR text; None where it is unknown."""
-    name = combiner.removeprefix("arith.")
-    if is_float(element):
-        low, high = _MINUS_INFINITY[element], _INFINITY[element]
-        known = {"addf": "0.0", "mulf": "1.0", "maximumf": low, "maxnumf": low}
-        known |= {"minimumf": high, "minnumf": high}
-    elif element.startswith("i") and element[1:].isdigit():
-        bits = int(element[1:])
-        known = {"addi": "0", "muli": "1", "ori": "0", "xori": "0", "andi": "-1"}
-        known |= {"maxsi": str(-(1 << (bits - 1))), "minsi": str((1 << (bits - 1)) - 1)}
-        known |= {"maxui": "0", "minui": "-1"}
-        if bits == 1:
-            known = {"andi": "true", "ori": "false", "xori": "false"}
-    else:
-        return None
-    value = known.get(name)
-    if value is None or value in ("true", "false"):
-        return value
-    return f"{value} : {element}"
 
 
 def _constant_start(graph: Graph, init: Init) -> int | None:

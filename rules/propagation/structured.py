@@ -7,7 +7,8 @@ untiled layouts has a form. A tile of an operand's dim is a tile of the iteratio
 stands there alone: ``d -> tile * outer + inner``. An operand that does not tile it is split by a
 reshape; one that reads ``d`` in a sum reads ``tile * outer + inner``. Sound because only the order
 of visiting points changes, and a reduction that depends on that order (argmax takes the first of
-equals) keeps its own. Sums of floats are reassociated.
+equals) keeps its own. Sums of floats are reassociated. A tile that does not divide ``d`` makes
+points past its end; ``padding.py`` says what becomes of them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from dataclasses import replace
 from layoutopt.affine import Affine, IndexMap, affine, plain_map
 from layoutopt.graph import FromTensor, IteratorType, Reshape, Structured
 from layoutopt.layout import Layout
+from layoutopt.rules.propagation.body import tiled_body
+from layoutopt.rules.propagation.padding import masks
+from layoutopt.rules.propagation.promise import with_promises
 from layoutopt.rules.rule import Assignment, Physical, Refusal
 from layoutopt.scalar import is_reassociable
 from layoutopt.types import TensorType
@@ -57,18 +61,25 @@ class StructuredLayouts:
             found[other] = _ordered(index_map, rank, tiles, types[other].shape)
         for start, result in at.items():
             found.setdefault(start, found[result])
-        return found
+        padded = _padded(op, dict(tiles))
+        return with_promises(op, types, padded, tensor, found) if padded else found
 
     def relayout(self, op: Structured, layouts: Assignment, physical: Physical) -> Refusal | None:
         """Add the op over the memory forms of its operands."""
         operands = (*op.sources, *op.results)
         for result, init in zip(op.results, op.inits, strict=True):
-            if isinstance(init, FromTensor) and layouts[init.tensor] != layouts[result]:
+            if isinstance(init, FromTensor) and layouts[init.tensor] != layouts[result].padded_with(
+                layouts[init.tensor].padding
+            ):
                 return Refusal("expected init and result in one layout, but they differ")
         loops = _loops(op, [layouts[t] for t in operands], physical.types)
         if isinstance(loops, Refusal):
             return loops
         tile, outer, inner = loops
+        masked = masks(op, layouts, physical.types, _padded(op, tile))
+        if isinstance(masked, Refusal):
+            return masked
+        body = tiled_body(op, tile, inner, masked)
         maps = tuple(
             _relaid_map(m, layouts[t], tile, outer, inner)
             for t, m in zip(operands, op.maps, strict=True)
@@ -96,7 +107,7 @@ class StructuredLayouts:
                 domain=tuple(sizes[d] for d in order),
                 iterators=tuple(kind[d] for d in order),
                 maps=tuple(tuple(f.renamed(renumber) for f in m) for m in maps),
-                body=op.body.with_index_dims({d: renumber[outer[d]] for d in outer}),
+                body=body.with_index_dims(renumber),
             )
         )
         for made, place in split.pieces:
@@ -141,14 +152,22 @@ def _loops(
                 return Refusal(
                     f"expected one tile for loop d{loop}, but got {tile[loop]} and {size}"
                 )
-    for loop, size in tile.items():
-        if op.domain[loop] % size:
-            return Refusal(f"expected a tile that divides {op.domain[loop]}, but got {size}")
-        if any(o.name == "linalg.index" and o.attribute("dim") == str(loop) for o in op.body.ops):
-            return Refusal(f"expected no index of the tiled loop d{loop}, but the body reads it")
+    for loop in _padded(op, tile):
+        for index_map, layout in zip(op.maps, layouts, strict=True):
+            for d, form in enumerate(index_map):
+                if loop in form.dims and d not in layout.inner_dims_pos:
+                    return Refusal(
+                        f"expected tiles of {tile[loop]} wherever the padded loop d{loop} is read, "
+                        f"but dim {d} is '{form}' in {layout}"
+                    )
     outer = {d: d for d in range(len(op.domain))}
     inner = {d: len(op.domain) + i for i, d in enumerate(sorted(tile))}
     return tile, outer, inner
+
+
+def _padded(op: Structured, tile: dict[int, int]) -> tuple[int, ...]:
+    """The loops that run past their end."""
+    return tuple(sorted(d for d, size in tile.items() if op.domain[d] % size))
 
 
 def _relaid_map(

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from layoutopt.layout import Layout
+from layoutopt.neutral import Padding
 from layoutopt.types import Array, TensorType, numpy_dtype
 
 
@@ -27,7 +28,14 @@ def layouts(draw: st.DrawFn, shape: Sequence[int], dividing: bool = True) -> Lay
         draw(st.sampled_from(divisors(shape[d])) if dividing else st.integers(1, shape[d] + 2))
         for d in tiled
     ]
-    return Layout(perm, tuple(tiled), tuple(sizes))
+    padding = Padding.ZERO if dividing else _padding(draw)
+    return Layout(perm, tuple(tiled), tuple(sizes), padding)
+
+
+def _padding(draw: st.DrawFn) -> Padding:
+    """Mostly zeros, which most ops want."""
+    found: Padding = draw(st.sampled_from([Padding.ZERO, Padding.ZERO, *Padding]))
+    return found
 
 
 def small_integers(kind: TensorType, seed: int) -> Array:

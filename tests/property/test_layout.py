@@ -13,6 +13,7 @@ from layoutopt.layout import (
     row_major,
     same_memory,
 )
+from layoutopt.neutral import Padding
 from layoutopt.preference import canonical
 from layoutopt.types import Array, TensorType
 from tests.property.layouts import layouts, shapes
@@ -76,11 +77,32 @@ def test_canonical_names_each_memory_order_once(
     assert 1 not in named.inner_tiles
 
 
-@given(st.data(), shapes())
-def test_canonical_leaves_padded_layouts_alone(data: st.DataObject, shape: tuple[int, ...]) -> None:
-    layout = data.draw(layouts(shape, dividing=False))
+@given(st.data(), shapes(), st.sampled_from(Padding))
+def test_canonical_keeps_padding_in_its_place(
+    data: st.DataObject, shape: tuple[int, ...], padding: Padding
+) -> None:
+    layout = data.draw(layouts(shape, dividing=False)).padded_with(padding)
+    array = numbered(shape).astype(np.float32)
     named = canonical(shape, layout)
-    assert named == layout or not layout.pads(shape)
+    assert same_memory(shape, layout, named)
+    assert canonical(shape, named) == named
+    assert np.array_equal(named.apply(array).ravel(), layout.apply(array).ravel(), equal_nan=True)
+
+
+@given(st.data(), shapes(), st.sampled_from(Padding), st.sampled_from(Padding))
+@settings(max_examples=150)
+def test_padded_memory_serves_where_its_promise_is_kept(
+    data: st.DataObject, shape: tuple[int, ...], held: Padding, wanted: Padding
+) -> None:
+    one = data.draw(layouts(shape, dividing=False)).padded_with(held)
+    other = data.draw(st.sampled_from([one, data.draw(layouts(shape, dividing=False))]))
+    other = other.padded_with(wanted)
+    if same_memory(shape, one, other):
+        array = numbered(shape).astype(np.float32)
+        here, there = one.apply(array).ravel(), other.apply(array).ravel()
+        agrees = (here == there) | np.isnan(there)
+        assert here.shape == there.shape
+        assert agrees.all()
 
 
 @given(shapes())

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from layoutopt.graph import Constant, FromTensor, Graph, Structured
+from layoutopt.neutral import neutral
 from layoutopt.oracle import evaluate
 from layoutopt.oracle.scalar import BINARY, constant
-from layoutopt.start import neutral, start_from_neutral
+from layoutopt.start import start_from_neutral
 from tests.parsing import lifted
 from tests.property.layouts import small_integers
 

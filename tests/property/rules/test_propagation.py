@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from layoutopt.graph import FromTensor, Graph, Structured
 from layoutopt.layout import Layout, row_major
+from layoutopt.neutral import Padding
 from layoutopt.oracle import evaluate
 from layoutopt.rules.propagation import propagate, relayout
 from layoutopt.rules.rule import Assignment, Physical, Refusal
@@ -38,6 +39,11 @@ def relaid(graph: Graph, chosen: Assignment) -> Refusal | None:
         back = chosen[t].undo(memory, graph.types[t].shape)
         assert back.dtype == wanted[t].dtype
         assert np.array_equal(back, wanted[t])
+        promised = chosen[t].apply(wanted[t])
+        kept = chosen[t].apply(np.ones(wanted[t].shape, bool), False)
+        if chosen[t].padding is Padding.ANY:
+            memory, promised = memory[kept], promised[kept]
+        assert np.array_equal(memory, promised)
     return None
 
 
@@ -56,23 +62,20 @@ def inits_as_results(graph: Graph, chosen: dict[int, Layout]) -> None:
                 chosen[init.tensor] = chosen[result]
 
 
-def tiled(data: st.DataObject, graph: Graph, chosen: dict[int, Layout]) -> dict[int, int]:
+def tiled(data: st.DataObject, graph: Graph, chosen: dict[int, Layout]) -> None:
     """Tile some loops with sizes that divide, in some of the dims where they stand alone."""
     (op,) = graph.ops
     assert isinstance(op, Structured)
     tiles = {d: data.draw(st.sampled_from(divisors(n))) for d, n in enumerate(op.domain)}
-    used: dict[int, int] = {}
     for tensor, index_map in zip((*op.sources, *op.results), op.maps, strict=True):
         inner = []
         for d in data.draw(st.permutations(range(len(index_map)))):
             loop = index_map[d].plain_dim
             if loop is not None and data.draw(st.booleans()):
                 inner.append((d, tiles[loop]))
-                used[loop] = tiles[loop]
         chosen[tensor] = Layout(
             chosen[tensor].outer_dims_perm, tuple(d for d, _ in inner), tuple(t for _, t in inner)
         )
-    return used
 
 
 @pytest.mark.parametrize("kind", STRUCTURED)
@@ -91,16 +94,46 @@ def test_structured_ops_take_any_permutations(kind: str, data: st.DataObject) ->
 def test_structured_ops_take_tiles_that_divide(kind: str, data: st.DataObject) -> None:
     graph = data.draw(STRUCTURED[kind]())
     chosen = untiled(data, graph)
-    used = tiled(data, graph, chosen)
+    tiled(data, graph, chosen)
     inits_as_results(graph, chosen)
     refusal = relaid(graph, chosen)
+    assert refusal is None
+
+
+@pytest.mark.parametrize("kind", STRUCTURED)
+@given(data=st.data())
+@settings(max_examples=2 * EXAMPLES)
+def test_structured_ops_take_tiles_that_pad(kind: str, data: st.DataObject) -> None:
+    """Every operand tiles what some operand pads; each promises any padding."""
+    graph = data.draw(STRUCTURED[kind]())
     (op,) = graph.ops
     assert isinstance(op, Structured)
-    read = {int(o.attribute("dim")) for o in op.body.ops if o.name == "linalg.index"}
-    if read & used.keys():
-        assert refusal is not None
-        assert refusal.reason.startswith("expected no index of the tiled loop d")
-    else:
+    operands = list(zip((*op.sources, *op.results), op.maps, strict=True))
+    alone = [
+        d
+        for d in range(len(op.domain))
+        if all(form.plain_dim == d for _, m in operands for form in m if d in form.dims)
+    ]
+    tiles = {d: data.draw(st.integers(1, op.domain[d] + 2)) for d in alone}
+    chosen = untiled(data, graph)
+    zeros = data.draw(st.booleans())
+    for tensor, index_map in operands:
+        at = {form.plain_dim: d for d, form in enumerate(index_map)}
+        inner = [d for d in data.draw(st.permutations(list(tiles))) if d in at]
+        padding = Padding.ZERO if zeros else data.draw(st.sampled_from(Padding))
+        chosen[tensor] = Layout(
+            chosen[tensor].outer_dims_perm,
+            tuple(at[d] for d in inner),
+            tuple(tiles[d] for d in inner),
+            padding,
+        )
+    inits_as_results(graph, chosen)
+    loose = {t: x.padded_with(Padding.ANY) if t in op.results else x for t, x in chosen.items()}
+    event("padded" if any(op.domain[d] % t for d, t in tiles.items()) else "divided")
+    refusal = relaid(graph, chosen)
+    event(refusal.reason if refusal else "held")
+    if refusal is not None and not op.is_contraction:
+        refusal = relaid(graph, loose)
         assert refusal is None
 
 

@@ -1,0 +1,283 @@
+"""What an op makes of padding: proved to hold what is promised, else masked.
+
+A loop whose tile does not divide it runs past its end. What its body computes there is known
+where all that it reads there is known: ``relu(0) = 0``, ``0 * w = 0``, ``max(-inf, -inf) = -inf``.
+Two things have to be right: a reduction may fold nothing in that its op does not ignore (0 where it
+adds, minus infinity where it takes the largest), and the padding of a result is what its layout
+promises. Where that is not proved, the body selects by its index; a contraction is refused
+instead, since with a select it would be none.
+
+``0 * x = 0`` assumes a finite x. Such an x does not depend on the padded loop, so where it is not
+finite neither is the element of the result that the same x goes into.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from layoutopt.graph import Fill, FromTensor, Structured
+from layoutopt.neutral import Padding, neutral
+from layoutopt.oracle.scalar import apply, constant
+from layoutopt.rules.rule import Assignment, Refusal
+from layoutopt.scalar import ScalarOp, is_reassociable
+from layoutopt.types import Array, TensorType, numpy_dtype
+
+_TRAPS = (
+    "arith.divsi",
+    "arith.divui",
+    "arith.remsi",
+    "arith.remui",
+    "arith.ceildivsi",
+    "arith.ceildivui",
+    "arith.floordivsi",
+)
+"""Padding may be zero, and processors stop there."""
+_SIGN_OF_ZERO = ("math.copysign", "math.atan2", "arith.bitcast")
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """What counts in place of a body's value where one of ``loops`` is past its end.
+
+    ``value`` as MLIR text; None: the accumulator stays as it is.
+    """
+
+    loops: tuple[int, ...]
+    value: str | None
+
+
+Masks = Mapping[int, tuple[Mask, ...]]
+"""By position of the result; of a reduction they apply to what is folded in."""
+
+
+class _Unknown(Enum):
+    """A value that is not known: one that is read inside the tensors, or whatever was there."""
+
+    READ = "read"
+    SPOILED = "spoiled"
+
+
+_State = Array | _Unknown
+
+
+def masks(
+    op: Structured,
+    layouts: Assignment,
+    types: Sequence[TensorType],
+    padded: tuple[int, ...],
+) -> Masks | Refusal:
+    """The masks that make an op right where its ``padded`` loops run past their end."""
+    if not padded:
+        return {}
+    traps = [o.name for o in op.body.ops if o.name in _TRAPS]
+    if traps:
+        return Refusal(f"expected no integer division over a padded loop, but got {traps[0]}")
+    found: dict[int, tuple[Mask, ...]] = {}
+    for position in range(len(op.results)):
+        values = _Values(op, layouts, types, padded, position)
+        made = _of_reduction(values) if op.reduction_dims else _of_elementwise(values)
+        if isinstance(made, Refusal):
+            return made
+        if made and op.is_contraction:
+            return Refusal(f"expected zeros in the padding of a contraction, but got {values.held}")
+        if made:
+            found[position] = made
+    return found
+
+
+class _Values:
+    """One result of an op, and what its body computes past the end of loops."""
+
+    def __init__(
+        self,
+        op: Structured,
+        layouts: Assignment,
+        types: Sequence[TensorType],
+        padded: tuple[int, ...],
+        position: int,
+    ) -> None:
+        self.op, self.layouts, self.types, self.position = op, layouts, types, position
+        self.result = op.results[position]
+        self.element = types[self.result].element
+        written = {d for form in op.result_maps[position] for d in form.dims}
+        self.parallel = tuple(d for d in padded if d in written)
+        self.reduced = tuple(d for d in padded if d not in written)
+        promise = layouts[self.result].padding
+        self.promise = None if promise is Padding.ANY or not self.parallel else promise
+
+    @property
+    def held(self) -> str:
+        """The padding of the inputs, for a refusal."""
+        return " and ".join(self.layouts[t].padding.value for t in self.op.sources)
+
+    def after(self, past: frozenset[int], value: int) -> _State:
+        """A value of the body where just the loops ``past`` are past their end."""
+        op = self.op
+        states: list[_State] = [
+            self._held(t, {d for form in m for d in form.dims} & past)
+            for t, m in zip(op.sources, op.source_maps, strict=True)
+        ]
+        states += [
+            _Unknown.SPOILED if op.reduction_dims else self.init(past, i)
+            for i in range(len(op.inits))
+        ]
+        for scalar in op.body.ops:
+            states.append(_applied(scalar, [states[o] for o in scalar.operands]))
+        return states[value]
+
+    def init(self, past: frozenset[int], position: int) -> _State:
+        """What a result starts from there."""
+        start = self.op.inits[position]
+        if isinstance(start, Fill):
+            value = constant(start.value, self.types[self.op.results[position]].element)
+            return _Unknown.SPOILED if value is None else value
+        if isinstance(start, FromTensor):
+            return self._held(start.tensor, past)
+        return _Unknown.SPOILED
+
+    def _held(self, tensor: int, past: frozenset[int] | set[int]) -> _State:
+        if not past:
+            return _Unknown.READ
+        padding = self.layouts[tensor].padding
+        dtype = numpy_dtype(self.types[tensor].element)
+        if padding is Padding.ANY or dtype is None:
+            return _Unknown.SPOILED
+        return np.asarray(padding.number(dtype), dtype)
+
+    def promised(self) -> Array | None:
+        """The value that the result's padding has to hold; None where any will do."""
+        dtype = numpy_dtype(self.element)
+        if self.promise is None or dtype is None:
+            return None
+        return np.asarray(self.promise.number(dtype), dtype)
+
+
+def _applied(op: ScalarOp, operands: list[_State]) -> _State:
+    if op.name == "linalg.index" or any(o is _Unknown.SPOILED for o in operands):
+        return _Unknown.SPOILED
+    known = [o for o in operands if not isinstance(o, _Unknown)]
+    if operands and not known:
+        return _Unknown.READ
+    if len(known) < len(operands):
+        zero = op.name in ("arith.mulf", "arith.muli", "arith.andi") and not np.any(known[0])
+        return known[0] if zero else _Unknown.SPOILED
+    if op.name in _SIGN_OF_ZERO:
+        return _Unknown.SPOILED
+    with np.errstate(all="ignore"):
+        value = apply(op, known)
+    if value is None or (_finite(known) and not _finite([value]) and op.operands):
+        return _Unknown.SPOILED
+    return value
+
+
+def _finite(values: Sequence[Array]) -> bool:
+    return all(v.dtype.kind in "iub" or bool(np.isfinite(v.astype(np.float64))) for v in values)
+
+
+def _of_elementwise(values: _Values) -> tuple[Mask, ...] | Refusal:
+    op, goal = values.op, values.promised()
+    if values.reduced:
+        return Refusal(f"expected padded loops in every result, but d{values.reduced[0]} is not")
+    if values.promise is None:
+        return ()
+    guarded: dict[int, None] = {}
+    for past in _subsets(values.parallel):
+        value = values.after(past, op.body.yields[values.position])
+        if not past & guarded.keys() and not _equal(value, goal):
+            guarded |= dict.fromkeys(sorted(past))
+    return _mask(tuple(guarded), values.promise.text(values.element), values)
+
+
+def _of_reduction(values: _Values) -> tuple[Mask, ...] | Refusal:
+    op = values.op
+    outside = [d for d in values.reduced if d not in op.reduction_dims]
+    if outside:
+        return Refusal(f"expected padded loops in every result, but d{outside[0]} is not")
+    folding = op.body.op_of(op.body.yields[values.position])
+    ignored = neutral(folding.name, values.element) if folding is not None else None
+    if folding is None or ignored is None or not is_reassociable(op.body, len(op.results)):
+        return _in_order(values)
+    accumulator = len(op.sources) + values.position
+    (folded,) = (v for v in folding.operands if v != accumulator)
+    nothing = constant(ignored, values.element)
+    guarded: dict[int, None] = {}
+    for past in _subsets(values.reduced):
+        if not past & guarded.keys() and not _equal(values.after(past, folded), nothing):
+            guarded |= dict.fromkeys(sorted(past))
+    inner = _mask(tuple(guarded), ignored, values)
+    outer = _promised_reduction(values, folding, folded, nothing, frozenset(guarded))
+    if isinstance(inner, Refusal) or isinstance(outer, Refusal):
+        return inner if isinstance(inner, Refusal) else outer
+    return (*outer, *inner)
+
+
+def _promised_reduction(
+    values: _Values,
+    folding: ScalarOp,
+    folded: int,
+    nothing: Array | None,
+    guarded: frozenset[int],
+) -> tuple[Mask, ...] | Refusal:
+    """Masks for the padding of a reduction's result: all that is folded in has to keep it."""
+    goal = values.promised()
+    if goal is None or values.promise is None:
+        return ()
+    wrong: dict[int, None] = {}
+    for past in _subsets(values.parallel):
+        start = values.init(past, values.position)
+        for more in (frozenset[int](), *_subsets(values.reduced)):
+            if more & guarded or past & wrong.keys():
+                continue
+            value = values.after(past | more, folded)
+            if more and _equal(value, nothing):
+                continue
+            if not _keeps(folding, start, value, goal):
+                wrong |= dict.fromkeys(sorted(past))
+    started = [values.init(past, values.position) for past in _subsets(values.parallel)]
+    if wrong and not all(_keeps(folding, start, goal, goal) for start in started):
+        return Refusal(
+            f"expected a reduction that leaves {values.promise.value} in the padding of its result,"
+            f" but {folding.name} starts from another value"
+        )
+    return _mask(tuple(wrong), values.promise.text(values.element), values)
+
+
+def _keeps(folding: ScalarOp, start: _State, value: _State, goal: Array) -> bool:
+    """Whether folding a value in gives the goal at once, and again from there."""
+    return all(_equal(_applied(folding, [state, value]), goal) for state in (start, goal))
+
+
+def _in_order(values: _Values) -> tuple[Mask, ...] | Refusal:
+    """A reduction that is no plain fold: past the end its accumulator stays."""
+    past = _subsets(values.parallel)
+    goal = values.promised()
+    if goal is None:
+        return _mask(values.reduced, None, values)
+    if all(_equal(values.init(p, values.position), goal) for p in past):
+        return _mask((*values.parallel, *values.reduced), None, values)
+    return Refusal(
+        f"expected a reduction that starts from {goal} in the padding of its result, "
+        "but it starts from another value"
+    )
+
+
+def _mask(loops: tuple[int, ...], value: str | None, values: _Values) -> tuple[Mask, ...] | Refusal:
+    if not loops:
+        return ()
+    if value is None and not values.op.reduction_dims:
+        return Refusal(f"expected an element type with a neutral element, but got {values.element}")
+    return (Mask(loops, value),)
+
+
+def _equal(state: _State, goal: Array | None) -> bool:
+    return goal is not None and not isinstance(state, _Unknown) and bool(state == goal)
+
+
+def _subsets(loops: Sequence[int]) -> Iterator[frozenset[int]]:
+    for size in range(1, len(loops) + 1):
+        yield from map(frozenset, itertools.combinations(loops, size))
