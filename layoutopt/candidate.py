@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from layoutopt.cluster import Cluster, is_root, is_windowed
+from layoutopt.delivery import delivered, promised
 from layoutopt.egraph import EGraph
 from layoutopt.graph import FromTensor, Graph, Op, Reshape, Structured
 from layoutopt.layout import Layout, row_major
@@ -215,22 +216,14 @@ def _packed_ways(
                 continue
             if packing.mmt4d and not any(map(_is_mmt4d, form.graph.ops)):
                 continue
+            others = [*promised(graph, cluster, way.layouts, sets)]
             if packing.mmt4d:
-                yield from _delivering(cluster, way, result, sets)
+                others += delivered(graph, cluster, way.layouts, result, sets)
+            for layouts in others:
+                other = replace(way, layouts=layouts)
+                if not isinstance(physical_form(graph, cluster, other), Refusal):
+                    yield other
         yield way
-
-
-def _delivering(
-    cluster: Cluster, way: Candidate, result: int, sets: LayoutSets
-) -> Iterator[Candidate]:
-    """The same with the cluster's output in another layout: the conversion is fused into it."""
-    if len(cluster.outputs) != 1 or cluster.outputs[0] == result:
-        return
-    (output,) = cluster.outputs
-    for layout in sets.of[output]:
-        if layout != way.layout_of(output):
-            layouts = tuple((t, layout if t == output else x) for t, x in way.layouts)
-            yield replace(way, layouts=layouts)
 
 
 def _is_mmt4d(op: Op) -> bool:

@@ -4,6 +4,7 @@
     untiled -> tiled      linalg.pack
     tiled   -> untiled    linalg.unpack
     tiled   -> tiled      reshape + transpose + reshape where the tiles split each other,
+                          a masked copy where only the padding has to change,
                           else linalg.unpack + linalg.pack
 
 Where nothing moves it is a reshape. The same form is priced and written.
@@ -15,7 +16,7 @@ import itertools
 import math
 from dataclasses import replace
 
-from layoutopt.affine import plain_map
+from layoutopt.affine import identity_map, plain_map
 from layoutopt.candidate import PhysicalForm
 from layoutopt.graph import (
     Graph,
@@ -30,10 +31,12 @@ from layoutopt.graph import (
     Uninitialized,
     Unpack,
 )
-from layoutopt.layout import Layout, row_major, same_memory
+from layoutopt.layout import Layout, fills, row_major, same_memory, same_tiles
+from layoutopt.rules.propagation import relayout
+from layoutopt.rules.rule import Physical
 from layoutopt.scalar import copy_body
 from layoutopt.simplify import simplified
-from layoutopt.types import TensorType, is_float
+from layoutopt.types import TensorType
 
 
 def conversion_form(graph: Graph, tensor: int, source: Layout, target: Layout) -> PhysicalForm:
@@ -45,15 +48,18 @@ def conversion_form(graph: Graph, tensor: int, source: Layout, target: Layout) -
     if same_memory(kind.shape, source, target):
         builder.add(Reshape(start, end))
     elif source.is_tiled == target.is_tiled and _splits(kind.shape, source, target):
-        _shuffle(builder, kind, source, target, start, end)
+        whole = TensorType(source.whole_shape(kind.shape), kind.element)
+        _shuffle(builder, whole, source, target, start, end)
+    elif same_tiles(kind.shape, source, target):
+        return _refilled(kind, source, target)
     elif not source.is_tiled:
-        builder.add(Pack(start, end, _seen_from(target, source), _zero(kind, target)))
+        builder.add(Pack(start, end, _seen_from(target, source), _filler(kind, target)))
     elif not target.is_tiled:
         builder.add(Unpack(start, end, _seen_from(source, target)))
     else:
         between = builder.tensor(kind.shape, kind.element)
         builder.add(Unpack(start, between, source))
-        builder.add(Pack(between, end, target, _zero(kind, target)))
+        builder.add(Pack(between, end, target, _filler(kind, target)))
     return PhysicalForm(simplified(builder.build((start,), (end,))), (start,), (), (end,))
 
 
@@ -97,10 +103,28 @@ def _whole(kind: TensorType, layout: Layout) -> TensorType:
     )
 
 
-def _zero(kind: TensorType, layout: Layout) -> str | None:
-    if not layout.pads(kind.shape):
-        return None
-    return f"{'0.0' if is_float(kind.element) else '0'} : {kind.element}"
+def _filler(kind: TensorType, layout: Layout) -> str | None:
+    return layout.padding.text(kind.element) if layout.pads(kind.shape) else None
+
+
+def _refilled(kind: TensorType, source: Layout, target: Layout) -> PhysicalForm:
+    """A copy of the logical tensor over both layouts: it masks what the target promises."""
+    rank = len(kind.shape)
+    copy = Structured(
+        (0,),
+        (Uninitialized(),),
+        (1,),
+        kind.shape,
+        (IteratorType.PARALLEL,) * rank,
+        (identity_map(rank),) * 2,
+        copy_body(kind.element),
+    )
+    physical = Physical((kind, kind))
+    layouts = {0: source, 1: target}
+    refusal = relayout(copy, layouts, physical)
+    assert refusal is None, refusal
+    start, end = (physical.tensor(t, x) for t, x in layouts.items())
+    return PhysicalForm(physical.builder.build((start,), (end,)), (start,), (), (end,))
 
 
 def _seen_from(tiled: Layout, plain: Layout) -> Layout:
@@ -110,13 +134,19 @@ def _seen_from(tiled: Layout, plain: Layout) -> Layout:
         tuple(map(place, tiled.outer_dims_perm)),
         tuple(map(place, tiled.inner_dims_pos)),
         tiled.inner_tiles,
+        tiled.padding,
     )
 
 
-def _splits(shape: tuple[int, ...], *layouts: Layout) -> bool:
-    """Whether of two tiles of one dim the larger is a multiple of the other, without padding."""
-    tiles = [sorted(layout.tile_of(d) for layout in layouts) for d in range(len(shape))]
-    return not any(layout.pads(shape) for layout in layouts) and all(
+def _splits(shape: tuple[int, ...], source: Layout, target: Layout) -> bool:
+    """Whether a transpose does: of two tiles of a dim the larger is a multiple of the other.
+
+    Both are padded alike, and the padding may stay what it is.
+    """
+    if source.pads(shape) and not fills(source, target):
+        return False
+    tiles = [sorted((source.tile_of(d), target.tile_of(d))) for d in range(len(shape))]
+    return source.whole_shape(shape) == target.whole_shape(shape) and all(
         large % small == 0 for small, large in tiles
     )
 

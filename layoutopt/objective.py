@@ -35,6 +35,14 @@ def moves(form: PhysicalForm) -> Moves:
     return Moves(len(found), size)
 
 
+def _at_least_one(found: Moves, form: PhysicalForm) -> Moves:
+    """A conversion counts though it only fills padding anew, which is no move by its maps."""
+    if found.count:
+        return found
+    ends = (*form.inputs, *form.outputs)
+    return Moves(1, sum(form.graph.types[t].size_bytes for t in ends))
+
+
 def is_move(op: object) -> bool:
     """Whether an op only moves data between layouts: pack, unpack, transpose, unfolding."""
     if isinstance(op, Pack | Unpack):
@@ -71,7 +79,7 @@ def conversion_objective(
 ) -> tuple[dict[Candidate, int], dict[Conversion, int]]:
     """Costs of candidates and conversions; a conversion that is not in ``changes`` is free."""
     inside = {c: moves(form) for c, form in forms.items()}
-    between = {c: moves(form) for c, form in changes.items()}
+    between = {c: _at_least_one(moves(form), form) for c, form in changes.items()}
     groups: dict[int, list[Candidate]] = {}
     for candidate in costs_ns:
         groups.setdefault(candidate.cluster, []).append(candidate)

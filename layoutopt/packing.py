@@ -6,8 +6,9 @@ of the loops outside, and that is one of a few. Like upstream's ``pack_greedily`
 op that multiplies and adds up, named or generic; here each order is a choice, since the outer
 order of one op has to suit its neighbours.
 
-A tile that does not divide its loop is replaced by the largest divisor below it, so nothing is
-padded.
+A tile that does not divide its loop gives way to the largest divisor below it, or stays and is
+padded: with zeros where the loop is summed over. Where it is not, the padding of the operands may
+be anything, and so is that of the result; zeros in it give zeros.
 """
 
 from __future__ import annotations
@@ -15,18 +16,21 @@ from __future__ import annotations
 import importlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from layoutopt.affine import IndexMap
 from layoutopt.cluster import is_windowed
 from layoutopt.errors import InputError
 from layoutopt.graph import Structured
 from layoutopt.layout import Layout
+from layoutopt.neutral import Padding
 from layoutopt.preference import Roles, canonical, ordered, roles
 from layoutopt.profiles.target import Tile
 from layoutopt.types import TensorType
 
 Loops = tuple[int, ...]
+Fit = Callable[[int, int], int]
+"""The tile that is taken for a loop of some size in place of the menu's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +68,44 @@ def packings(
     found: dict[Packing, None] = {}
     for packing in menu.custom(op, types) if menu.custom is not None else ():
         found[_checked(packing, op, types)] = None
-    for tile in menu.tiles.get(types[lhs].element, ()):
-        for blocking in _blockings(op, tile):
-            rights = blocking.rhs[:1] if constant_rhs else blocking.rhs
-            for orders in itertools.product(blocking.lhs, rights, blocking.result):
-                left, right, made = (
-                    _blocked(m, types[t], order, blocking.tiles)
-                    for m, t, order in zip(op.maps, (lhs, rhs, op.results[0]), orders, strict=True)
-                )
-                found[Packing(left, right, made, tile.mmt4d)] = None
+    tensors = (lhs, rhs, op.results[0])
+    for tile in _suited(op, menu.tiles.get(types[lhs].element, ())):
+        for fit in (fitting, padding) if not tile.mmt4d else (padding,):
+            for blocking in _blockings(op, tile, fit):
+                rights = blocking.rhs[:1] if constant_rhs else blocking.rhs
+                for orders in itertools.product(blocking.lhs, rights, blocking.result):
+                    for promises in _promises(op, blocking, constant_rhs):
+                        left, right, made = (
+                            _blocked(m, types[t], order, blocking.tiles, promise)
+                            for m, t, order, promise in zip(
+                                op.maps, tensors, orders, promises, strict=True
+                            )
+                        )
+                        found[Packing(left, right, made, tile.mmt4d)] = None
     return tuple(found)
+
+
+def _suited(op: Structured, tiles: Sequence[Tile]) -> list[Tile]:
+    """The tiles without those that a taller one makes needless: it is filled as well."""
+    rows = max((op.domain[d] for d in roles(op).m), default=1)
+    return [
+        t
+        for t in tiles
+        if not any(
+            other.m > t.m and other.m <= rows and replace(other, m=t.m) == t for other in tiles
+        )
+    ]
+
+
+def _promises(
+    op: Structured, blocking: _Blocking, constant_rhs: bool
+) -> tuple[tuple[Padding, Padding, Padding], ...]:
+    """What the paddings of the two inputs and of the result may hold together."""
+    padded = [d for d, tile in blocking.tiles if op.domain[d] % tile]
+    zeros = (Padding.ZERO,) * 3
+    if not padded or any(d in op.reduction_dims for d in padded):
+        return (zeros,)
+    return ((Padding.ANY, Padding.ZERO if constant_rhs else Padding.ANY, Padding.ANY), zeros)
 
 
 def _checked(packing: Packing, op: Structured, types: tuple[TensorType, ...]) -> Packing:
@@ -118,13 +150,13 @@ class _Blocking:
     result: tuple[Loops, ...]
 
 
-def _blockings(op: Structured, tile: Tile) -> Iterator[_Blocking]:
+def _blockings(op: Structured, tile: Tile, fit: Fit) -> Iterator[_Blocking]:
     r = roles(op)
     window = (*r.k, *r.window)
     wide = [d for d in r.m if op.domain[d] > 1]
     if not tile.mmt4d and (is_windowed(op) or len(wide) > 1):
-        n, k = _tiled(op, r.n, tile.n), _tiled(op, _alone(op, r.k), tile.k)
-        channels = () if n or k else _tiled(op, _alone(op, r.batch), tile.n)
+        n, k = _tiled(op, r.n, tile.n, fit), _tiled(op, _alone(op, r.k), tile.k, fit)
+        channels = () if n or k else _tiled(op, _alone(op, r.batch), tile.n, fit)
         if n or k or channels:
             yield _Blocking(
                 (*channels, *n, *k),
@@ -134,7 +166,8 @@ def _blockings(op: Structured, tile: Tile) -> Iterator[_Blocking]:
             )
     if not is_windowed(op) and len(wide) <= 1:
         m, n, k = (
-            _tiled(op, loops, size) for loops, size in ((r.m, tile.m), (r.n, tile.n), (r.k, tile.k))
+            _tiled(op, loops, size, fit)
+            for loops, size in ((r.m, tile.m), (r.n, tile.n), (r.k, tile.k))
         )
         if m or n or k:
             yield _matmul_blocking(r, (*m, *n, *k))
@@ -158,10 +191,13 @@ def _matmul_blocking(r: Roles, tiles: tuple[tuple[int, int], ...]) -> _Blocking:
     )
 
 
-def _tiled(op: Structured, loops: Sequence[int], tile: int) -> tuple[tuple[int, int], ...]:
+def _tiled(
+    op: Structured, loops: Sequence[int], tile: int, fit: Fit
+) -> tuple[tuple[int, int], ...]:
     """The innermost loop that a tile fits into, with the tile; nothing where none does."""
-    for loop in reversed(loops):
-        size = fitting(op.domain[loop], tile)
+    whole = [d for d in reversed(loops) if op.domain[d] % tile == 0]
+    for loop in (*whole, *reversed(loops)):
+        size = fit(op.domain[loop], tile)
         if size > 1:
             return ((loop, size),)
     return ()
@@ -170,6 +206,11 @@ def _tiled(op: Structured, loops: Sequence[int], tile: int) -> tuple[tuple[int, 
 def fitting(size: int, tile: int) -> int:
     """The largest divisor of ``size`` that is at most ``tile``."""
     return next(t for t in range(min(size, tile), 0, -1) if size % t == 0)
+
+
+def padding(size: int, tile: int) -> int:
+    """The tile itself, whose last one is filled up; 1 for a loop of one step."""
+    return tile if size > 1 else 1
 
 
 def _alone(op: Structured, loops: Loops) -> Loops:
@@ -182,7 +223,11 @@ def _alone(op: Structured, loops: Loops) -> Loops:
 
 
 def _blocked(
-    index_map: IndexMap, kind: TensorType, order: Loops, tiles: tuple[tuple[int, int], ...]
+    index_map: IndexMap,
+    kind: TensorType,
+    order: Loops,
+    tiles: tuple[tuple[int, int], ...],
+    promise: Padding,
 ) -> Layout:
     axis = {form.plain_dim: a for a, form in enumerate(index_map)}
     tile = dict(tiles)
@@ -190,4 +235,4 @@ def _blocked(
     layout = Layout(
         ordered(index_map, order), tuple(a for a, _ in inner), tuple(t for _, t in inner)
     )
-    return canonical(kind.shape, layout)
+    return canonical(kind.shape, layout.padded_with(promise))

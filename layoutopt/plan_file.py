@@ -13,6 +13,7 @@ from layoutopt.candidate import Candidate
 from layoutopt.errors import InputError
 from layoutopt.graph import Graph
 from layoutopt.layout import Layout
+from layoutopt.neutral import Padding
 from layoutopt.selection import Choice, Conversion
 from layoutopt.solver import Solution, Status
 
@@ -106,12 +107,18 @@ def _to_table(plan: FunctionPlan) -> dict[str, object]:
     }
 
 
-def _layout_table(layout: Layout) -> list[list[int]]:
-    return [list(layout.outer_dims_perm), list(layout.inner_dims_pos), list(layout.inner_tiles)]
+def _layout_table(layout: Layout) -> list[list[int] | str]:
+    return [
+        list(layout.outer_dims_perm),
+        list(layout.inner_dims_pos),
+        list(layout.inner_tiles),
+        layout.padding.value,
+    ]
 
 
-def _layout(table: list[list[int]]) -> Layout:
-    return Layout(tuple(table[0]), tuple(table[1]), tuple(table[2]))
+def _layout(table: list[Any]) -> Layout:
+    outer, pos, tiles = map(tuple, table[:3])
+    return Layout(outer, pos, tiles, Padding(table[3]) if len(table) > 3 else Padding.ZERO)
 
 
 def _from_table(table: dict[str, object]) -> FunctionPlan:

@@ -12,6 +12,7 @@ from layoutopt.cluster import Cluster
 from layoutopt.graph import Constant, Graph
 from layoutopt.layout import Layout
 from layoutopt.mlir.emit import body_text
+from layoutopt.neutral import Padding
 from layoutopt.oracle import OracleError, evaluate
 from layoutopt.oracle.scalar import constant
 from layoutopt.profiles.target import Target
@@ -32,11 +33,15 @@ def candidate_benchmark(
 
     def case() -> Case:
         values = _reference(graph, cluster)
-        loaded = [t for t in cluster.weights if t not in splats]
+        read = zip((*cluster.inputs, *cluster.weights), (*form.inputs, *form.weights), strict=True)
+        placed = {p: _placed(layouts[t], values[t]) for t, p in read}
         return Case(
-            tuple(layouts[t].apply(values[t]) for t in cluster.inputs),
-            tuple(layouts[t].apply(values[t]) for t in loaded),
-            tuple(layouts[t].apply(values[t]) for t in cluster.outputs),
+            tuple(placed[p] for p in form.inputs),
+            tuple(placed[p] for p in form.weights if p not in inline),
+            tuple(
+                _expected(layouts[t], values[t], p, form, placed)
+                for t, p in zip(cluster.outputs, form.outputs, strict=True)
+            ),
             max(_tolerance(graph.types[t]) for t in cluster.outputs),
         )
 
@@ -44,7 +49,9 @@ def candidate_benchmark(
     if candidate.hint:
         flags = (*flags, target.data_tiling_flag)
     inline = {
-        p: splats[t] for t, p in zip(cluster.weights, form.weights, strict=True) if t in splats
+        p: splats[t]
+        for t, p in zip(cluster.weights, form.weights, strict=True)
+        if t in splats and not layouts[t].pads(graph.types[t].shape)
     }
     return _benchmark(form, inline, flags, case)
 
@@ -62,9 +69,27 @@ def conversion_benchmark(
 
     def case() -> Case:
         values = _random(kind, np.random.default_rng(0), positive=False)
-        return Case((source.apply(values),), (), (goal.apply(values),), 0.0)
+        placed = {form.inputs[0]: _placed(source, values)}
+        result = _expected(goal, values, form.outputs[0], form, placed)
+        return Case((placed[form.inputs[0]],), (), (result,), 0.0)
 
     return _benchmark(form, {}, target.flags, case)
+
+
+def _placed(layout: Layout, values: Array) -> Array:
+    """The array in memory; ones where the padding may be anything, since NaN would spread."""
+    return layout.apply(values, 1 if layout.padding is Padding.ANY else None)
+
+
+def _expected(
+    layout: Layout, values: Array, place: int, form: PhysicalForm, placed: Values
+) -> Array:
+    """What has to come out: of padding that may be anything, what the form's own ops make of it."""
+    memory = _placed(layout, values)
+    if layout.padding is not Padding.ANY or not layout.pads(values.shape):
+        return memory
+    inside = layout.apply(np.ones(values.shape, np.bool_), padding=False)
+    return np.where(inside, memory, evaluate(form.graph, placed)[place])
 
 
 def splat_constants(graph: Graph) -> dict[int, str]:

@@ -117,10 +117,10 @@ def build_selection(
     for tensor in graph.outputs:
         if tensor in graph.inputs or tensor in graph.constants:
             continue
-        layouts = sorted(number.get(tensor, {}).values()) if tensor in free else [0]
+        layouts = sorted(_unpadded(graph, tensor, number)) if tensor in free else [0]
         demands.append(integer.Demand(tensor, tuple(layouts or [0])))
     given = {pair(t, row_major(len(graph.types[t].shape))) for t in graph.inputs}
-    given |= {(t, n) for t in graph.inputs if t in free for n in number.get(t, {}).values()}
+    given |= {(t, n) for t in graph.inputs if t in free for n in _unpadded(graph, t, number)}
     if weight_budget_bytes is not None:
         given |= {(t, 0) for c in clusters for t in c.weights}
     return Selection(
@@ -135,6 +135,12 @@ def build_selection(
         candidates,
         conversions,
     )
+
+
+def _unpadded(graph: Graph, tensor: int, number: Mapping[int, Mapping[Layout, int]]) -> list[int]:
+    """The layouts in which the memory of a tensor of the caller's own type can lie."""
+    shape = graph.types[tensor].shape
+    return [n for layout, n in number.get(tensor, {}).items() if not layout.pads(shape)]
 
 
 def _pairs(

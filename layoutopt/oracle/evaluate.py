@@ -214,7 +214,8 @@ def _contract(op: Structured, operands: list[Array], accumulator: Array) -> Arra
     k = [d for d in loops if d in reduced]
     lhs = _matrix(views[0], batch, m, k, op.domain).astype(wide)
     rhs = _matrix(views[1], batch, k, n, op.domain).astype(wide)
-    product = np.matmul(lhs, rhs).reshape([op.domain[d] for d in (*batch, *m, *n)])
+    with np.errstate(all="ignore"):
+        product = np.matmul(lhs, rhs).reshape([op.domain[d] for d in (*batch, *m, *n)])
     order = [d for form in op.result_maps[0] for d in form.dims]
     place = {d: i for i, d in enumerate((*batch, *m, *n))}
     unread = [d for d in (*batch, *m, *n) if d not in order]

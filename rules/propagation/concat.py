@@ -1,9 +1,10 @@
-"""Layouts through a concat: ``concat(x:L, y:L) -> z:L``; every piece is whole tiles long."""
+"""Layouts through a concat: ``concat(x:L, y:L) -> z:L``; only the last piece may end in a tile."""
 
 from __future__ import annotations
 
 from layoutopt.graph import Concat
 from layoutopt.layout import Layout
+from layoutopt.rules.propagation.dims import keep_promise, same_places
 from layoutopt.rules.rule import Assignment, Physical, Refusal
 from layoutopt.types import TensorType
 
@@ -22,14 +23,16 @@ class ConcatLayouts:
     def relayout(self, op: Concat, layouts: Assignment, physical: Physical) -> Refusal | None:
         """Concatenate the memory forms."""
         layout = layouts[op.result]
-        if any(layouts[t] != layout for t in op.sources):
+        if not same_places(layouts, (*op.sources, op.result)):
             return Refusal("expected all operands of a concat in one layout, but they differ")
         refusal = _refusal(op, layout, physical.types)
         if refusal:
             return refusal
+        if not keep_promise(layouts, physical.types, op.sources, op.result):
+            return Refusal(f"expected pieces with {layout.padding.value} in their padding")
         physical.builder.add(
             Concat(
-                tuple(physical.tensor(t, layout) for t in op.sources),
+                tuple(physical.tensor(t, layouts[t]) for t in op.sources),
                 physical.tensor(op.result, layout),
                 layout.outer_dims_perm.index(op.axis),
             )
@@ -40,7 +43,7 @@ class ConcatLayouts:
 def _refusal(op: Concat, layout: Layout, types: tuple[TensorType, ...]) -> Refusal | None:
     tile = layout.tile_of(op.axis)
     sizes = [types[t].shape[op.axis] for t in op.sources]
-    if all(size % tile == 0 for size in sizes):
+    if all(size % tile == 0 for size in sizes[:-1]):
         return None
     return Refusal(
         f"expected pieces of whole tiles of {tile} along dim {op.axis}, but got sizes {sizes}"

@@ -1,14 +1,17 @@
 """What the ops that move whole dims share: pad, slice, insert, concat.
 
 They treat every dim apart, so a layout passes through unchanged as long as a tiled dim is
-moved by whole tiles.
+moved by whole tiles. The last tile of a dim may be a padded one where it is the last one on both
+sides; what is promised about its padding has to be held by all that goes into the result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layoutopt.layout import Layout
+from layoutopt.layout import Layout, fills
+from layoutopt.rules.rule import Assignment
+from layoutopt.types import TensorType
 
 
 def in_tiles(values: Sequence[int], layout: Layout, inner: int) -> tuple[int, ...]:
@@ -23,3 +26,29 @@ def ragged(layout: Layout, *amounts: Sequence[int]) -> int | None:
         if any(values[d] % layout.tile_of(d) for values in amounts):
             return d
     return None
+
+
+def cut_tile(
+    layout: Layout, whole: Sequence[int], offsets: Sequence[int], sizes: Sequence[int]
+) -> int | None:
+    """The first tiled dim along which a part ends neither with a tile nor with the tensor."""
+    for d in layout.inner_dims_pos:
+        tile = layout.tile_of(d)
+        if offsets[d] % tile or (sizes[d] % tile and offsets[d] + sizes[d] != whole[d]):
+            return d
+    return None
+
+
+def same_places(layouts: Assignment, tensors: Sequence[int]) -> bool:
+    """Whether the tensors lie in one layout, whatever their padding holds."""
+    return len({layouts[t].padded_with(layouts[tensors[0]].padding) for t in tensors}) == 1
+
+
+def keep_promise(
+    layouts: Assignment, types: Sequence[TensorType], sources: Sequence[int], result: int
+) -> bool:
+    """Whether the padding that comes with the sources is what the result promises."""
+    padded = [t for t in sources if layouts[t].pads(types[t].shape)]
+    return not layouts[result].pads(types[result].shape) or all(
+        fills(layouts[t], layouts[result]) for t in padded
+    )

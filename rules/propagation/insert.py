@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from layoutopt.graph import Insert
 from layoutopt.layout import Layout
-from layoutopt.rules.propagation.dims import in_tiles, ragged
+from layoutopt.rules.propagation.dims import cut_tile, in_tiles, keep_promise, same_places
 from layoutopt.rules.rule import Assignment, Physical, Refusal
 from layoutopt.types import TensorType
 
@@ -24,17 +24,20 @@ class InsertLayouts:
     def relayout(self, op: Insert, layouts: Assignment, physical: Physical) -> Refusal | None:
         """Insert the memory form."""
         layout = layouts[op.source]
-        if {layouts[op.destination], layouts[op.result]} != {layout}:
+        if not same_places(layouts, (*op.inputs, op.result)):
             return Refusal("expected all operands of an insert in one layout, but they differ")
         refusal = _refusal(op, layout, physical.types)
         if refusal:
             return refusal
+        if not keep_promise(layouts, physical.types, op.inputs, op.result):
+            wanted = layouts[op.result].padding.value
+            return Refusal(f"expected source and destination with {wanted} in their padding")
         strides = tuple(op.strides[d] for d in layout.outer_dims_perm)
         physical.builder.add(
             Insert(
                 physical.tensor(op.source, layout),
-                physical.tensor(op.destination, layout),
-                physical.tensor(op.result, layout),
+                physical.tensor(op.destination, layouts[op.destination]),
+                physical.tensor(op.result, layouts[op.result]),
                 in_tiles(op.offsets, layout, 0),
                 (*strides, *(1 for _ in layout.inner_tiles)),
             )
@@ -44,7 +47,7 @@ class InsertLayouts:
 
 def _refusal(op: Insert, layout: Layout, types: tuple[TensorType, ...]) -> Refusal | None:
     source, result = types[op.source].shape, types[op.result].shape
-    dim = ragged(layout, source, result, op.offsets)
+    dim = cut_tile(layout, result, op.offsets, source)
     strided = [d for d in layout.inner_dims_pos if op.strides[d] != 1]
     if dim is None and not strided:
         return None

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from layoutopt.graph import Pad
 from layoutopt.layout import Layout
-from layoutopt.rules.propagation.dims import in_tiles, ragged
+from layoutopt.neutral import Padding
+from layoutopt.oracle.scalar import constant
+from layoutopt.rules.propagation.dims import in_tiles, keep_promise, ragged, same_places
 from layoutopt.rules.rule import Assignment, Physical, Refusal
-from layoutopt.types import TensorType
+from layoutopt.types import TensorType, numpy_dtype
 
 
 class PadLayouts:
@@ -17,21 +21,31 @@ class PadLayouts:
     def propagate(
         self, op: Pad, types: tuple[TensorType, ...], tensor: int, layout: Layout
     ) -> Assignment | Refusal:
-        """Source and result share one layout."""
-        return _refusal(op, layout, types) or {op.source: layout, op.result: layout}
+        """Source and result share one layout; what is added spoils another padding."""
+        result = layout
+        if tensor == op.source and not _adds(op, layout, types):
+            result = layout.padded_with(Padding.ANY)
+        return _refusal(op, layout, types) or {op.source: layout, op.result: result}
 
     def relayout(self, op: Pad, layouts: Assignment, physical: Physical) -> Refusal | None:
         """Pad the memory form."""
         layout = layouts[op.source]
-        if layouts[op.result] != layout:
+        if not same_places(layouts, (op.source, op.result)):
             return Refusal("expected source and result of a pad in one layout, but they differ")
         refusal = _refusal(op, layout, physical.types)
         if refusal:
             return refusal
+        promise = layouts[op.result]
+        if not (
+            keep_promise(layouts, physical.types, (op.source,), op.result)
+            and _adds(op, promise, physical.types)
+        ):
+            wanted = promise.padding.value
+            return Refusal(f"expected {wanted} in the padding of a pad's source and as its value")
         physical.builder.add(
             Pad(
                 physical.tensor(op.source, layout),
-                physical.tensor(op.result, layout),
+                physical.tensor(op.result, promise),
                 in_tiles(op.low, layout, 0),
                 in_tiles(op.high, layout, 0),
                 op.value,
@@ -41,10 +55,23 @@ class PadLayouts:
 
 
 def _refusal(op: Pad, layout: Layout, types: tuple[TensorType, ...]) -> Refusal | None:
-    dim = ragged(layout, types[op.source].shape, op.low, op.high)
+    dim = ragged(layout, op.low, op.high)
+    if dim is None:
+        source = types[op.source].shape
+        dim = ragged(layout, [n if high else 0 for n, high in zip(source, op.high, strict=True)])
     if dim is None:
         return None
     return Refusal(
         f"expected padding by whole tiles of {layout.tile_of(dim)} along dim {dim}, "
         f"but got low {op.low[dim]} high {op.high[dim]}"
     )
+
+
+def _adds(op: Pad, layout: Layout, types: tuple[TensorType, ...]) -> bool:
+    """Whether the value that is added is the one that the result's padding promises."""
+    kind = types[op.result]
+    dtype = numpy_dtype(kind.element)
+    if layout.padding is Padding.ANY or not layout.pads(kind.shape) or dtype is None:
+        return True
+    value = constant(op.value, kind.element)
+    return value is not None and bool(value == np.asarray(layout.padding.number(dtype), dtype))

@@ -3,13 +3,16 @@
     reshape(x:L) -> y:L'   where L' orders y's elements in memory as L orders x's
 
 Free where such a layout exists (a split dim may become a tile and back); elsewhere the source
-has to be row-major first.
+has to be row-major first. A padded dim has to be a dim of both shapes, with as many elements
+behind it: then both shapes may be padded up to whole tiles and are a reshape of each other still.
 """
 
 from __future__ import annotations
 
+import math
+
 from layoutopt.graph import Reshape
-from layoutopt.layout import Layout, layout_of_runs, memory_runs
+from layoutopt.layout import Layout, layout_of_runs, memory_runs, same_memory
 from layoutopt.rules.rule import Assignment, Physical, Refusal
 from layoutopt.types import TensorType
 
@@ -24,10 +27,7 @@ class ReshapeLayouts:
     ) -> Assignment | Refusal:
         """The layout of the other side with the same memory."""
         other = op.result if tensor == op.source else op.source
-        here, there = types[tensor].shape, types[other].shape
-        if layout.pads(here):
-            return Refusal(f"expected a layout without padding, but got {layout}")
-        found = layout_of_runs(there, memory_runs(here, layout))
+        found = _through(layout, types[tensor].shape, types[other].shape)
         if found is None:
             return Refusal(
                 f"expected a layout of {types[other]} with the memory of "
@@ -39,13 +39,68 @@ class ReshapeLayouts:
         """Reshape the memory form."""
         source, result = layouts[op.source], layouts[op.result]
         shapes = physical.types[op.source].shape, physical.types[op.result].shape
-        if source.pads(shapes[0]) or result.pads(shapes[1]):
-            return Refusal(
-                f"expected layouts without padding around a reshape, but got {source} and {result}"
+        moved = _through(source, *shapes) if source.pads(shapes[0]) else None
+        if moved is None:
+            whole = [x.whole_shape(n) for x, n in zip((source, result), shapes, strict=True)]
+            fits = whole == list(shapes) and (
+                memory_runs(shapes[0], source) == memory_runs(shapes[1], result)
             )
-        if memory_runs(shapes[0], source) != memory_runs(shapes[1], result):
+        else:
+            fits = same_memory(shapes[1], moved, result)
+        if not fits:
             return Refusal(f"expected one memory order, but {source} and {result} differ")
         physical.builder.add(
             Reshape(physical.tensor(op.source, source), physical.tensor(op.result, result))
         )
         return None
+
+
+def _through(layout: Layout, here: tuple[int, ...], there: tuple[int, ...]) -> Layout | None:
+    """The layout of a tensor of shape ``there`` with the memory of one of shape ``here``."""
+    if not layout.pads(here):
+        return layout_of_runs(there, memory_runs(here, layout))
+    number = _same_dims(layout, here, there)
+    if number is not None:
+        outer = [number[d] for d in layout.outer_dims_perm if d in number]
+        outer += [d for d in range(len(there)) if d not in outer]
+        inner = [d for d in layout.inner_dims_pos if d in number]
+        found = Layout(
+            tuple(outer), tuple(number[d] for d in inner), tuple(map(layout.tile_of, inner))
+        )
+        return found.padded_with(layout.padding)
+    whole = _whole(layout, here, there)
+    if whole is None:
+        return None
+    moved = layout_of_runs(whole, memory_runs(layout.whole_shape(here), layout))
+    if moved is None or moved.whole_shape(there) != whole:
+        return None
+    return moved.padded_with(layout.padding)
+
+
+def _same_dims(
+    layout: Layout, here: tuple[int, ...], there: tuple[int, ...]
+) -> dict[int, int] | None:
+    """The dims of ``there`` by those of ``here``, where the shapes differ in unit dims only."""
+    before = [d for d, n in enumerate(here) if n != 1 or layout.tile_of(d) != 1]
+    after = [d for d, n in enumerate(there) if n != 1]
+    if [here[d] for d in before] != [there[d] for d in after]:
+        return None
+    return dict(zip(before, after, strict=True))
+
+
+def _whole(layout: Layout, here: tuple[int, ...], there: tuple[int, ...]) -> tuple[int, ...] | None:
+    """``there`` padded up to whole tiles where ``here`` is, if it has the padded dims."""
+    found = list(there)
+    behind = [math.prod(there[d + 1 :]) for d in range(len(there))]
+    for d, n in enumerate(layout.whole_shape(here)):
+        if n == here[d]:
+            continue
+        same = [
+            e
+            for e, size in enumerate(there)
+            if size == here[d] and behind[e] == math.prod(here[d + 1 :])
+        ]
+        if not same:
+            return None
+        found[same[0]] = n
+    return tuple(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from layoutopt.graph import Slice
 from layoutopt.layout import Layout
-from layoutopt.rules.propagation.dims import in_tiles, ragged
+from layoutopt.rules.propagation.dims import cut_tile, in_tiles, keep_promise, same_places
 from layoutopt.rules.rule import Assignment, Physical, Refusal
 from layoutopt.types import TensorType
 
@@ -23,16 +23,19 @@ class SliceLayouts:
     def relayout(self, op: Slice, layouts: Assignment, physical: Physical) -> Refusal | None:
         """Slice the memory form."""
         layout = layouts[op.source]
-        if layouts[op.result] != layout:
+        if not same_places(layouts, (op.source, op.result)):
             return Refusal("expected source and result of a slice in one layout, but they differ")
         refusal = _refusal(op, layout, physical.types)
         if refusal:
             return refusal
+        if not keep_promise(layouts, physical.types, (op.source,), op.result):
+            wanted = layouts[op.result].padding.value
+            return Refusal(f"expected a source with {wanted} in its padding")
         strides = tuple(op.strides[d] for d in layout.outer_dims_perm)
         physical.builder.add(
             Slice(
                 physical.tensor(op.source, layout),
-                physical.tensor(op.result, layout),
+                physical.tensor(op.result, layouts[op.result]),
                 in_tiles(op.offsets, layout, 0),
                 (*strides, *(1 for _ in layout.inner_tiles)),
             )
@@ -42,7 +45,7 @@ class SliceLayouts:
 
 def _refusal(op: Slice, layout: Layout, types: tuple[TensorType, ...]) -> Refusal | None:
     shapes = types[op.source].shape, types[op.result].shape
-    dim = ragged(layout, *shapes, op.offsets)
+    dim = cut_tile(layout, shapes[0], op.offsets, shapes[1])
     strided = [d for d in layout.inner_dims_pos if op.strides[d] != 1]
     if dim is None and not strided:
         return None

@@ -22,7 +22,8 @@ def pads(draw: st.DrawFn) -> Graph:
     builder = GraphBuilder()
     x = builder.tensor(shape, "f32")
     y = builder.tensor([a + n + b for a, n, b in zip(low, shape, high, strict=True)], "f32")
-    builder.add(Pad(x, y, low, high, "7.0 : f32"))
+    value = draw(st.sampled_from(["0.0", "7.0"]))
+    builder.add(Pad(x, y, low, high, f"{value} : f32"))
     return builder.build((x,), (y,))
 
 

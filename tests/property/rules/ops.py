@@ -56,12 +56,12 @@ def structured(
         ):
             inits.append(Uninitialized())
         elif choice == "fill":
-            zero = "2.0" if is_float(kind.element) else "2"
-            inits.append(Fill(f"{zero} : {kind.element}"))
+            start = str(draw(st.sampled_from([0, 2])))
+            inits.append(Fill(f"{start}{'.0' * is_float(kind.element)} : {kind.element}"))
         else:
-            start = builder.tensor(kind.shape, kind.element)
-            inputs.append(start)
-            inits.append(FromTensor(start))
+            started = builder.tensor(kind.shape, kind.element)
+            inputs.append(started)
+            inits.append(FromTensor(started))
     written = {d for m in maps[-results:] for form in m for d in form.dims}
     builder.add(
         Structured(
