@@ -63,6 +63,11 @@ def conversion_form(graph: Graph, tensor: int, source: Layout, target: Layout) -
     return PhysicalForm(simplified(builder.build((start,), (end,))), (start,), (), (end,))
 
 
+def conversion_label(tensor: int, source: Layout, target: Layout) -> str:
+    """What a conversion is called in reports."""
+    return f"t{tensor}: {source} to {target}"
+
+
 def lower_packs(graph: Graph) -> Graph:
     """The same graph with reshapes and transposes (pads and slices) in place of packs."""
     builder = GraphBuilder(len(graph.types))

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from layoutopt.candidate import Candidate
 from layoutopt.evaluated import OPTIMIZED, Evaluation
 from layoutopt.graph import Graph, Opaque
-from layoutopt.layout import conversion_kind
 from layoutopt.options import Objective
 from layoutopt.planner import GraphPlan
 from layoutopt.profiles.target import Target
 from layoutopt.report.census import Census, total
+from layoutopt.report.moves import compiled_moves, contractions_of, conversions_of, labels_of
 from layoutopt.report.report import (
     CapturedReport,
     ChoiceReport,
-    ConversionReport,
     FlagSetReport,
     IoLayoutReport,
     MoveReport,
@@ -27,7 +26,6 @@ from layoutopt.report.report import (
     VerificationReport,
 )
 from layoutopt.report.validation import Validation, validate
-from layoutopt.selection import Conversion, is_free
 
 
 @dataclass(frozen=True)
@@ -54,6 +52,7 @@ class Outcome:
 
 def build_report(outcome: Outcome) -> Report:
     """The report of an optimization."""
+    validation = _validation(outcome)
     return Report(
         model=outcome.model,
         profile=outcome.target.name,
@@ -70,7 +69,7 @@ def build_report(outcome: Outcome) -> Report:
         conversions=tuple(
             c
             for name, plan in zip(outcome.names, outcome.plans, strict=True)
-            for c in _conversions(name, plan)
+            for c in conversions_of(name, plan)
         ),
         refusals=tuple(
             RefusalReport(name, r.op, r.rule, r.reason)
@@ -98,10 +97,11 @@ def build_report(outcome: Outcome) -> Report:
             for name, graph, plan in zip(outcome.names, outcome.graphs, outcome.plans, strict=True)
             for t, layout in plan.io.items()
         ),
-        compiled_moves=_compiled_moves(outcome.evaluation),
+        compiled_moves=_compiled_moves(outcome, validation),
         measured_on=outcome.evaluation.date_utc if outcome.evaluation else None,
         captured=outcome.captured,
-        validation=_validation(outcome),
+        validation=validation,
+        contractions=contractions_of(outcome.plans),
     )
 
 
@@ -110,6 +110,17 @@ def _validation(outcome: Outcome) -> Validation | None:
         return None
     mine = outcome.evaluation.result(OPTIMIZED)
     return validate(outcome.plans, mine.calls, mine.milliseconds) if mine.calls else None
+
+
+def _compiled_moves(outcome: Outcome, validation: Validation | None) -> tuple[MoveReport, ...]:
+    if outcome.evaluation is None or validation is None:
+        return ()
+    planned = {
+        label: row
+        for name, plan in zip(outcome.names, outcome.plans, strict=True)
+        for label, row in zip(labels_of(plan), conversions_of(name, plan), strict=False)
+    }
+    return compiled_moves(outcome.evaluation.result(OPTIMIZED).moves, validation, planned)
 
 
 def _side(
@@ -202,63 +213,12 @@ def form_name(plan: GraphPlan, candidate: Candidate) -> str:
     return " + ".join(parts)
 
 
-def _conversions(function: str, plan: GraphPlan) -> list[ConversionReport]:
-    found = []
-    for conversion in plan.choice.conversions:
-        tensor, source, target = conversion
-        kind = plan.egraph.graph.types[tensor]
-        if is_free(plan.egraph.graph, conversion):
-            continue
-        size = source.size_bytes(kind) + target.size_bytes(kind)
-        found.append(
-            ConversionReport(
-                function,
-                f"t{tensor}: {kind}",
-                conversion_kind(kind.shape, source, target).value,
-                str(source),
-                str(target),
-                size,
-                plan.conversion_costs[conversion],
-                _why(plan, conversion),
-            )
-        )
-    return found
-
-
-def _why(plan: GraphPlan, conversion: Conversion) -> str:
-    """Who makes the one layout and who wants the other."""
-    tensor, source, target = conversion
-    name = plan.egraph.graph.name_of
-    graph = plan.egraph.graph
-    makers = [
-        name(plan.clusters[c.cluster].root)
-        for c in plan.choice.candidates
-        if tensor in plan.clusters[c.cluster].outputs and c.layout_of(tensor) == source
-    ]
-    takers = [
-        name(plan.clusters[c.cluster].root)
-        for c in plan.choice.candidates
-        if tensor in plan.clusters[c.cluster].inputs and c.layout_of(tensor) == target
-    ]
-    if tensor in graph.outputs and target.is_row_major:
-        takers.append("the model's output")
-    made = makers[0] if makers else "the model's input"
-    return f"{made} is cheapest in {source}, {' and '.join(takers) or 'nobody'} in {target}"
-
-
 def _flag_sets(evaluation: Evaluation | None) -> tuple[FlagSetReport, ...]:
     if evaluation is None:
         return ()
     return tuple(
         FlagSetReport(v.name, v.milliseconds, v.spread, v.reason) for v in evaluation.variants
     )
-
-
-def _compiled_moves(evaluation: Evaluation | None) -> tuple[MoveReport, ...]:
-    if evaluation is None:
-        return ()
-    moves = evaluation.result(OPTIMIZED).moves
-    return tuple(MoveReport(m.name, m.kind, m.count, m.mean_ns) for m in moves)
 
 
 def _verification(

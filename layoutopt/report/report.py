@@ -105,6 +105,21 @@ class MoveReport:
     """``pack``, ``unpack``, ``transpose`` or ``memcpy`` (a pad, slice or concat of its own)."""
     count: int
     mean_ns: int
+    place: str = ""
+    """The tensor or op that it was planned as; empty where the plan has nothing like it."""
+    size_bytes: int | None = None
+    """Bytes read and written, where the plan says."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContractionsReport:
+    """Contractions and convolutions of the plan, and how many of them run over tiles."""
+
+    total: int
+    packed: int
+    unpacked: tuple[str, ...]
+    """Names of those that do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +167,7 @@ class Report:
     seconds: dict[str, float]
     measured_on: str | None
     """When the whole modules were run (UTC), None where they were not."""
+    contractions: ContractionsReport | None = None
     validation: Validation | None = None
     """Predicted against measured, None where the plan was not run."""
     objective: str = "latency"

@@ -23,6 +23,7 @@ def show(report: Report, console: Console) -> None:
     if report.flag_sets:
         _flag_sets(report, console)
     _conversions(report, console)
+    _contractions(report, console)
     _compiled_moves(report, console)
     _io_layouts(report, console)
     _choices(report, console)
@@ -128,15 +129,43 @@ def _conversions(report: Report, console: Console) -> None:
     _more(len(report.conversions), console)
 
 
+def _contractions(report: Report, console: Console) -> None:
+    found = report.contractions
+    if found is None or not found.total:
+        return
+    if not found.packed and report.objective == "latency":
+        return
+    left = f"; not: {escape(', '.join(found.unpacked[:_MOST]))}" if found.unpacked else ""
+    console.print(
+        f"Contractions and convolutions over tiles: {found.packed} of {found.total}{left}",
+        highlight=False,
+    )
+
+
 def _compiled_moves(report: Report, console: Console) -> None:
     """What IREE runs for the plan's conversions, and what it moves besides."""
     if not report.compiled_moves:
         return
     table = _table(
-        "Dispatches of the plan that only move data", "dispatch", "kind", "calls", "us", left=2
+        "Dispatches of the plan that only move data",
+        "dispatch",
+        "kind",
+        "planned as",
+        "KiB",
+        "calls",
+        "us",
+        left=3,
     )
     for row in report.compiled_moves[:_MOST]:
-        table.add_row(row.dispatch, row.kind, str(row.count), f"{row.mean_ns / 1e3:.1f}")
+        size = "-" if row.size_bytes is None else f"{row.size_bytes / 1024:.0f}"
+        table.add_row(
+            row.dispatch,
+            row.kind,
+            row.place or row.reason,
+            size,
+            str(row.count),
+            f"{row.mean_ns / 1e3:.1f}",
+        )
     console.print(table)
     _more(len(report.compiled_moves), console)
 

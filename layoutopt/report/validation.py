@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from layoutopt.candidate import physical_form
+from layoutopt.conversion import conversion_label
 from layoutopt.graph import Reshape, Structured
+from layoutopt.layout import conversion_kind
 from layoutopt.planner import GraphPlan
 from layoutopt.rules.rule import Refusal
 from layoutopt.selection import is_free
@@ -49,6 +51,8 @@ class _Expected:
     op: str
     cost_ns: int
     loops: tuple[int, ...]
+    kind: str = ""
+    """Of a conversion, the word that IREE may name its dispatch by."""
 
 
 def validate(
@@ -57,17 +61,17 @@ def validate(
     """Match what the plans expected with the calls (dispatch, ns) of one run of the module.
 
     IREE names a dispatch by its loops, so equal loops match first, then an equal number of points
-    (IREE collapses loops); both in order of execution.
+    (IREE collapses loops), then packs and unpacks, which have no loops in their names; all in
+    order of execution.
     """
     expected = [row for plan in plans for row in _expected(plan)]
     left = dict(enumerate(calls))
     found: dict[int, int] = {}
-    for same in (_same_loops, _same_points):
+    for same in (_same_loops, _same_points, _same_kind):
         for index, row in enumerate(expected):
             if index in found:
                 continue
-            match = next((i for i, (name, _) in left.items() if same(row.loops, loops_of(name))),
-                         None)  # fmt: skip
+            match = next((i for i, (name, _) in left.items() if same(row, name)), None)
             if match is not None:
                 found[index] = match
                 del left[match]
@@ -97,12 +101,18 @@ def loops_of(dispatch: str) -> tuple[int, ...]:
     return tuple(int(size) for size in found[-1].split("x")) if found else ()
 
 
-def _same_loops(loops: tuple[int, ...], others: tuple[int, ...]) -> bool:
-    return bool(others) and _plain(loops) == _plain(others)
+def _same_loops(row: _Expected, dispatch: str) -> bool:
+    others = loops_of(dispatch)
+    return bool(others) and _plain(row.loops) == _plain(others)
 
 
-def _same_points(loops: tuple[int, ...], others: tuple[int, ...]) -> bool:
-    return bool(others) and math.prod(loops) == math.prod(others)
+def _same_points(row: _Expected, dispatch: str) -> bool:
+    others = loops_of(dispatch)
+    return bool(others) and math.prod(row.loops) == math.prod(others)
+
+
+def _same_kind(row: _Expected, dispatch: str) -> bool:
+    return row.kind in ("pack", "unpack") and f"_{row.kind}_" in f"{dispatch}_"
 
 
 def _plain(loops: tuple[int, ...]) -> list[int]:
@@ -134,6 +144,7 @@ def _expected(plan: GraphPlan) -> list[_Expected]:
             continue
         tensor, source, target = conversion
         shape = target.physical_shape(graph.types[tensor].shape)
-        rows.append(_Expected(f"t{tensor}: {source} to {target}",
-                              plan.conversion_costs[conversion], shape))  # fmt: skip
+        kind = conversion_kind(graph.types[tensor].shape, source, target).value
+        label = conversion_label(*conversion)
+        rows.append(_Expected(label, plan.conversion_costs[conversion], shape, kind))
     return rows

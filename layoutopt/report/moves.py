@@ -1,0 +1,137 @@
+"""What the plan still moves, where, and why: its conversions, and the dispatches IREE makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from layoutopt.candidate import physical_form
+from layoutopt.conversion import conversion_label
+from layoutopt.data_movement import MoveDispatch
+from layoutopt.graph import Pack, Structured, Unpack
+from layoutopt.layout import conversion_kind
+from layoutopt.objective import is_move
+from layoutopt.planner import GraphPlan
+from layoutopt.report.report import ContractionsReport, ConversionReport, MoveReport
+from layoutopt.report.validation import Validation
+from layoutopt.rules.rule import Refusal
+from layoutopt.selection import Conversion, is_free
+
+
+def contractions_of(plans: Sequence[GraphPlan]) -> ContractionsReport:
+    """How many contractions and convolutions run over tiles, and which do not."""
+    total = packed = 0
+    unpacked: list[str] = []
+    for plan in plans:
+        for candidate in plan.choice.candidates:
+            root = plan.egraph.graph.ops[plan.clusters[candidate.cluster].root]
+            if not isinstance(root, Structured) or not root.is_contraction:
+                continue
+            total += 1
+            packed += candidate.packed
+            if not candidate.packed:
+                unpacked.append(plan.egraph.graph.name_of(plan.clusters[candidate.cluster].root))
+    return ContractionsReport(total, packed, tuple(unpacked))
+
+
+def labels_of(plan: GraphPlan) -> list[str]:
+    """The labels of the conversions between candidates, in the order of the report."""
+    graph = plan.egraph.graph
+    return [conversion_label(*c) for c in plan.choice.conversions if not is_free(graph, c)]
+
+
+def conversions_of(function: str, plan: GraphPlan) -> list[ConversionReport]:
+    """Conversions between candidates, then what candidates move inside."""
+    found = []
+    for conversion in plan.choice.conversions:
+        tensor, source, target = conversion
+        kind = plan.egraph.graph.types[tensor]
+        if is_free(plan.egraph.graph, conversion):
+            continue
+        size = source.size_bytes(kind) + target.size_bytes(kind)
+        found.append(
+            ConversionReport(
+                function,
+                f"t{tensor}: {kind}",
+                conversion_kind(kind.shape, source, target).value,
+                str(source),
+                str(target),
+                size,
+                plan.conversion_costs[conversion],
+                _why(plan, conversion),
+            )
+        )
+    return [*found, *_inside(function, plan)]
+
+
+def _inside(function: str, plan: GraphPlan) -> list[ConversionReport]:
+    """Transposes and unfoldings that are part of a candidate; the price is that of all of it."""
+    graph = plan.egraph.graph
+    found = []
+    for candidate in plan.choice.candidates:
+        cluster = plan.clusters[candidate.cluster]
+        form = physical_form(graph, cluster, candidate)
+        assert not isinstance(form, Refusal), form
+        for op in form.graph.ops:
+            if not is_move(op):
+                continue
+            types = form.graph.types
+            read, made = types[op.inputs[0]], types[op.outputs[0]]
+            word = "pack" if isinstance(op, Pack) else "unpack" if isinstance(op, Unpack) else None
+            moved = "transpose" if read.elements == made.elements else "unfold"
+            outputs = ", ".join(f"t{t}: {graph.types[t]}" for t in cluster.outputs)
+            found.append(
+                ConversionReport(
+                    function,
+                    outputs,
+                    word or moved,
+                    str(read),
+                    str(made),
+                    read.size_bytes + made.size_bytes,
+                    plan.costs[candidate],
+                    f"it is part of {graph.name_of(cluster.root)}, "
+                    "whose layouts around it are the cheapest in all",
+                )
+            )
+    return found
+
+
+def _why(plan: GraphPlan, conversion: Conversion) -> str:
+    """Who makes the one layout and who wants the other."""
+    tensor, source, target = conversion
+    name = plan.egraph.graph.name_of
+    graph = plan.egraph.graph
+    makers = [
+        name(plan.clusters[c.cluster].root)
+        for c in plan.choice.candidates
+        if tensor in plan.clusters[c.cluster].outputs and c.layout_of(tensor) == source
+    ]
+    takers = [
+        name(plan.clusters[c.cluster].root)
+        for c in plan.choice.candidates
+        if tensor in plan.clusters[c.cluster].inputs and c.layout_of(tensor) == target
+    ]
+    if tensor in graph.outputs and target.is_row_major:
+        takers.append("the model's output")
+    made = makers[0] if makers else "the model's input"
+    return f"{made} is cheapest in {source}, {' and '.join(takers) or 'nobody'} in {target}"
+
+
+def compiled_moves(
+    moves: Sequence[MoveDispatch],
+    validation: Validation,
+    planned: Mapping[str, ConversionReport],
+) -> tuple[MoveReport, ...]:
+    """The dispatches that only move data, each with the conversion that it was planned as."""
+    meant = {row.dispatch: row.op for row in validation.dispatches if row.dispatch}
+    found = []
+    for move in moves:
+        row = planned.get(meant.get(move.name, ""))
+        place, size, reason = "", None, "no conversion of the plan: IREE copies here by itself"
+        if row is not None:
+            place, size, reason = row.tensor, row.size_bytes, row.reason
+        elif meant.get(move.name):
+            place, reason = meant[move.name], "the op itself only moves data"
+        found.append(
+            MoveReport(move.name, move.kind, move.count, move.mean_ns, place, size, reason)
+        )
+    return tuple(found)
