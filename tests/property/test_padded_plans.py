@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from layoutopt.affine import IndexMap, identity_map, plain_map
+from layoutopt.candidate import physical_form
 from layoutopt.graph import Constant, Fill, Graph, GraphBuilder, Structured, Uninitialized
-from layoutopt.neutral import neutral
+from layoutopt.neutral import Padding, neutral
+from layoutopt.oracle import evaluate
+from layoutopt.planner import GraphPlan
+from layoutopt.rules.rule import Refusal
 from layoutopt.scalar import Body, ScalarOp, contraction_body
+from layoutopt.types import Array
 from tests.property.layouts import small_integers
-from tests.property.test_fewest_conversions import P, R, expected, planned, run
+from tests.property.test_fewest_conversions import P, R, constants, expected, planned, run
 
 PRIMES = st.sampled_from([5, 7, 11])
 STEPS = st.sampled_from(["matmul", "shift", "bias", "residual", "scale", "column"])
@@ -114,3 +121,26 @@ def test_padded_plans_keep_their_results(
     found = run(graph, plan.lowered(), inputs)[graph.outputs[0]]
     wanted = expected(graph, inputs)
     assert np.allclose(found, wanted, rtol=1e-5, atol=0)
+    every_candidate(plan, inputs)
+
+
+def every_candidate(plan: GraphPlan, inputs: dict[int, Array]) -> None:
+    """Each candidate makes what the model makes, and keeps what its layouts promise."""
+    graph = plan.egraph.graph
+    held = {op.result: small_integers(graph.types[op.result], op.result) for op in constants(graph)}
+    ops = tuple(op for op in graph.ops if not isinstance(op, Constant))
+    values = evaluate(replace(graph, ops=ops), held | inputs)
+    for candidate in plan.costs:
+        cluster = plan.clusters[candidate.cluster]
+        form = physical_form(graph, cluster, candidate)
+        assert not isinstance(form, Refusal)
+        read = zip((*cluster.inputs, *cluster.weights), (*form.inputs, *form.weights), strict=True)
+        placed = {p: candidate.layout_of(t).apply(values[t]) for t, p in read}
+        memory = evaluate(form.graph, placed)
+        for t, p in zip(cluster.outputs, form.outputs, strict=True):
+            layout = candidate.layout_of(t)
+            back = layout.undo(memory[p], values[t].shape)
+            assert np.allclose(back, values[t], rtol=1e-5, atol=0)
+            if layout.padding is not Padding.ANY:
+                promised = layout.apply(values[t])
+                assert np.allclose(memory[p], promised, rtol=1e-5, atol=0)
