@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from layoutopt.gather import Gather
 from layoutopt.ops import (
     Concat,
     Constant,
@@ -39,6 +40,7 @@ __all__ = [
     "Fence",
     "Fill",
     "FromTensor",
+    "Gather",
     "Graph",
     "GraphBuilder",
     "Init",

@@ -13,6 +13,7 @@ from layoutopt.graph import (
     Concat,
     Constant,
     Fence,
+    Gather,
     Graph,
     GraphBuilder,
     Insert,
@@ -258,6 +259,7 @@ def _renumbered(op: Op, number: dict[int, int]) -> Op:
             | Slice()
             | Insert()
             | Scatter()
+            | Gather()
             | Concat()
             | Reshape()
             | Fence()

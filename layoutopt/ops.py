@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from layoutopt.affine import IndexMap
+from layoutopt.gather import Gather
 from layoutopt.packed_ops import Pack, Unpack
 from layoutopt.scalar import Body, is_contraction, is_copy
 from layoutopt.scatter import Scatter
@@ -270,6 +271,7 @@ Op = (
     | Slice
     | Insert
     | Scatter
+    | Gather
     | Concat
     | Reshape
     | Fence

@@ -9,7 +9,7 @@ import numpy as np
 
 from layoutopt.candidate import Candidate, PhysicalForm
 from layoutopt.cluster import Cluster
-from layoutopt.graph import Constant, Graph
+from layoutopt.graph import Constant, Gather, Graph
 from layoutopt.layout import Layout
 from layoutopt.mlir.emit import body_text
 from layoutopt.neutral import Padding
@@ -137,6 +137,9 @@ def _reference(graph: Graph, cluster: Cluster) -> Values:
         values = {
             t: _random(graph.types[t], rng, positive) for t in (*cluster.inputs, *cluster.weights)
         }
+        for op in sub.ops:
+            if isinstance(op, Gather):
+                values[op.indices] %= graph.types[op.table].shape[op.axis]
         for t in cluster.weights:
             if t in splats:
                 kind = graph.types[t]

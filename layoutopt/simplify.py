@@ -10,6 +10,7 @@ from layoutopt.graph import (
     Concat,
     Fence,
     FromTensor,
+    Gather,
     Graph,
     Insert,
     Op,
@@ -69,6 +70,8 @@ def renamed(op: Op, new: Callable[[int], int]) -> Op:
             return replace(op, source=new(op.source))
         case Insert():
             return replace(op, source=new(op.source), destination=new(op.destination))
+        case Gather():
+            return replace(op, table=new(op.table), indices=new(op.indices))
         case Concat() | Scatter():
             return replace(op, sources=tuple(map(new, op.sources)))
         case _:

@@ -8,7 +8,7 @@ from layoutopt.affine import plain_dims
 from layoutopt.candidate import PhysicalForm
 from layoutopt.cluster import is_windowed
 from layoutopt.estimate.work import Contraction, DispatchWork
-from layoutopt.graph import Graph, Insert, Op, Pad, Reshape, Scatter, Slice, Structured
+from layoutopt.graph import Gather, Graph, Insert, Op, Pad, Reshape, Scatter, Slice, Structured
 from layoutopt.mlir.named import named_op
 from layoutopt.profiles.target import Target
 
@@ -17,6 +17,9 @@ def dispatch_work(form: PhysicalForm, target: Target) -> DispatchWork:
     """The form as one dispatch: its real bytes, padding included, and its contraction."""
     graph = form.graph
     reads = tuple(graph.types[t].size_bytes for t in dict.fromkeys((*form.inputs, *form.weights)))
+    for op in graph.ops:
+        if isinstance(op, Gather):  # of the table, the rows that are looked up
+            reads = tuple(graph.types[t].size_bytes for t in (op.indices, op.result))
     writes = tuple(graph.types[t].size_bytes for t in dict.fromkeys(form.outputs))
     root = _root(graph)
     if root is None:

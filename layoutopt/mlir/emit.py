@@ -13,6 +13,7 @@ from layoutopt.graph import (
     Fence,
     Fill,
     FromTensor,
+    Gather,
     Graph,
     Init,
     Insert,
@@ -27,6 +28,7 @@ from layoutopt.graph import (
     Unpack,
 )
 from layoutopt.mlir.gather import read_lines, runs_backwards
+from layoutopt.mlir.gather_rows import gather_lines
 from layoutopt.mlir.named import NamedOp, named_op
 from layoutopt.mlir.reshape import reshape_lines
 from layoutopt.mlir.scatter import scatter_lines
@@ -71,6 +73,8 @@ class _Emitter:
                 self._insert(op)
             case Scatter():
                 self.lines += scatter_lines(op, self.graph.types)
+            case Gather():
+                self.lines += gather_lines(op, self.graph.types)
             case Concat():
                 self._concat(op)
             case Reshape():

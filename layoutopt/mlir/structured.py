@@ -10,6 +10,7 @@ from iree.compiler.dialects import linalg
 from layoutopt.affine import Affine, IndexMap, affine
 from layoutopt.graph import Fill, FromTensor, Init, IteratorType, Structured, Uninitialized
 from layoutopt.mlir.gather import check_inside, extracted
+from layoutopt.mlir.gather_rows import lift_gather
 from layoutopt.mlir.state import Blind, State, new_tensor, static_type, tensor_of, tensor_type
 from layoutopt.scalar import Body, ScalarOp, pruned
 
@@ -27,6 +28,8 @@ def lift_structured(state: State, op: Any) -> None:
     scalar_sources = [v for v in sources if tensor_type(v.type) is None]
     if scalar_sources:
         raise Blind("expected tensor operands, but one input is a scalar or has a dynamic shape")
+    if lift_gather(state, op):
+        return
     block = op.operation.regions[0].blocks[0]
     gathered = extracted(block, state.scalars)
     maps = _maps(op)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -14,6 +14,7 @@ from layoutopt.graph import (
     Fence,
     Fill,
     FromTensor,
+    Gather,
     Graph,
     Init,
     Insert,
@@ -66,6 +67,8 @@ def evaluate_op(
         return (into,)
     if isinstance(op, Scatter):
         return (_scatter(op, types, values),)
+    if isinstance(op, Gather):
+        return (_gather(op, types, values),)
     if isinstance(op, Concat):
         return (np.concatenate([values[t] for t in op.sources], axis=op.axis),)
     if isinstance(op, Fence):
@@ -98,6 +101,18 @@ def _scatter(op: Scatter, types: tuple[TensorType, ...], values: Mapping[int, Ar
     for source, offsets in zip(op.sources, op.offsets, strict=True):
         found[_index(offsets, types[source].shape, op.strides)] = values[source]
     return found
+
+
+def _gather(op: Gather, types: tuple[TensorType, ...], values: Mapping[int, Array]) -> Array:
+    shape = types[op.result].shape
+
+    def along(dims: Sequence[int], array: Array) -> Array:
+        order = sorted(range(len(dims)), key=dims.__getitem__)
+        return array.transpose(order).reshape([n if d in dims else 1 for d, n in enumerate(shape)])
+
+    rows = along(op.index_dims, values[op.indices])
+    places = [rows if d is None else along((d,), np.arange(shape[d])) for d in op.table_dims]
+    return np.asarray(np.broadcast_to(values[op.table][tuple(places)], shape), order="C")
 
 
 def _scalar(text: str, element: str) -> Array:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from layoutopt.graph import Concat, Insert, Op, Pad, Reshape, Scatter, Slice, Structured
+from layoutopt.graph import Concat, Gather, Insert, Op, Pad, Reshape, Scatter, Slice, Structured
 from layoutopt.layout import Layout
 from layoutopt.rules.propagation.barrier import BarrierLayouts
 from layoutopt.rules.propagation.concat import ConcatLayouts
+from layoutopt.rules.propagation.gather import GatherLayouts
 from layoutopt.rules.propagation.insert import InsertLayouts
 from layoutopt.rules.propagation.pad import PadLayouts
 from layoutopt.rules.propagation.reshape import ReshapeLayouts
@@ -24,6 +25,7 @@ RULES: dict[type, PropagationRule[Any]] = {
     Insert: InsertLayouts(),
     Scatter: ScatterLayouts(),
     Concat: ConcatLayouts(),
+    Gather: GatherLayouts(),
     Reshape: ReshapeLayouts(),
 }
 BARRIER = BarrierLayouts()

@@ -7,7 +7,17 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from layoutopt.graph import Concat, Graph, GraphBuilder, Insert, Pad, Reshape, Scatter, Slice
+from layoutopt.graph import (
+    Concat,
+    Gather,
+    Graph,
+    GraphBuilder,
+    Insert,
+    Pad,
+    Reshape,
+    Scatter,
+    Slice,
+)
 
 
 def _shape(draw: st.DrawFn, least: int = 1) -> tuple[int, ...]:
@@ -108,7 +118,28 @@ def reshapes(draw: st.DrawFn) -> Graph:
     return builder.build((x,), (y,))
 
 
+@st.composite
+def gathers(draw: st.DrawFn) -> Graph:
+    """One dim of a table looked up; dims of the table and of the indices in any order."""
+    table = _shape(draw)
+    axis = draw(st.integers(0, len(table) - 1))
+    counts = tuple(draw(st.lists(st.sampled_from([1, 2, 4, 6]), max_size=2)))
+    kept = [n for d, n in enumerate(table) if d != axis]
+    order = draw(st.permutations(range(len(kept) + len(counts))))
+    sizes = [*kept, *counts]
+    builder = GraphBuilder()
+    w = builder.tensor(table, "f32")
+    i = builder.tensor(counts, draw(st.sampled_from(["i32", "i64"])))
+    y = builder.tensor((sizes[d] for d in order), "f32")
+    place = [order.index(d) for d in range(len(sizes))]
+    dims: list[int | None] = [*place[: len(kept)]]
+    dims.insert(axis, None)
+    builder.add(Gather(w, i, y, tuple(place[len(kept) :]), tuple(dims)))
+    return builder.build((w, i), (y,))
+
+
 MOVES: dict[str, Callable[[], st.SearchStrategy[Graph]]] = {
+    "gather": gathers,
     "pad": pads,
     "slice": slices,
     "insert": inserts,

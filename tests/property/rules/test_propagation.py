@@ -7,7 +7,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from layoutopt.graph import FromTensor, Graph, Structured
+from layoutopt.graph import FromTensor, Gather, Graph, Structured
 from layoutopt.layout import Layout, row_major
 from layoutopt.neutral import Padding
 from layoutopt.oracle import evaluate
@@ -29,6 +29,8 @@ def relaid(graph: Graph, chosen: Assignment) -> Refusal | None:
         assert not physical.builder.ops
         return refusal
     values = {t: small_integers(graph.types[t], t) for t in op.inputs}
+    if isinstance(op, Gather):
+        values[op.indices] %= graph.types[op.table].shape[op.axis]
     place = {t: physical.tensor(t, chosen[t]) for t in (*op.inputs, *op.outputs)}
     built = physical.builder.build([place[t] for t in op.inputs], [place[t] for t in op.outputs])
     found = evaluate(built, {place[t]: chosen[t].apply(v) for t, v in values.items()})
