@@ -84,8 +84,10 @@ class _Lowering:
         self.builder = GraphBuilder()
         self.where: dict[Pair, int] = {}
         self.prepared: list[Prepared] = []
+        self.lowered: frozenset[Conversion] = frozenset()
 
     def run(self, choice: Choice) -> Lowered:
+        self.lowered = choice.lowered
         given: dict[int, int] = {}
         leaves = [op.result for op in self.graph.ops if isinstance(op, Constant)]
         for tensor in (*self.graph.inputs, *leaves):
@@ -212,6 +214,8 @@ class _Lowering:
         tensor, source, goal = conversion
         if (tensor, goal) not in self.where:
             form = conversion_form(self.graph, tensor, source, goal)
+            if conversion in self.lowered:
+                form = replace(form, graph=lower_packs(form.graph))
             if is_free(self.graph, conversion):
                 self._inline(form, [(tensor, source)], [(tensor, goal)])
                 return

@@ -93,6 +93,7 @@ def _to_table(plan: FunctionPlan) -> dict[str, object]:
                 "source": _layout_table(source),
                 "target": _layout_table(target),
                 "cost_ns": plan.conversion_costs.get((t, source, target), 0),
+                "lowered": (t, source, target) in plan.choice.lowered,
             }
             for t, source, target in plan.choice.conversions
         ],
@@ -124,6 +125,7 @@ def _layout(table: list[Any]) -> Layout:
 def _from_table(table: dict[str, object]) -> FunctionPlan:
     costs: dict[Candidate, int] = {}
     conversions: dict[Conversion, int] = {}
+    lowered: list[Conversion] = []
     for row in _rows(table["candidates"]):
         layouts = tuple((row_[0], _layout(row_[1:])) for row_ in row["layouts"])
         candidate = Candidate(
@@ -138,6 +140,8 @@ def _from_table(table: dict[str, object]) -> FunctionPlan:
     for row in _rows(table["conversions"]):
         conversion = (row["tensor"], _layout(row["source"]), _layout(row["target"]))
         conversions[conversion] = int(row["cost_ns"])
+        if row.get("lowered", False):
+            lowered.append(conversion)
     s = _rows([table["solution"]])[0]
     solution = Solution(
         Status(s["status"]),
@@ -152,7 +156,7 @@ def _from_table(table: dict[str, object]) -> FunctionPlan:
     return FunctionPlan(
         str(table["function"]),
         str(table["graph"]),
-        Choice(tuple(costs), tuple(conversions)),
+        Choice(tuple(costs), tuple(conversions), frozenset(lowered)),
         costs,
         conversions,
         solution,

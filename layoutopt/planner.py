@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from layoutopt.candidate import Candidate, enumerate_candidates, identity_candidate
 from layoutopt.cluster import Cluster, form_clusters
@@ -121,7 +121,8 @@ def plan_graph(
     """The cheapest consistent plan of one function. Raises SolverError where there is none."""
     with clock.stage("enumerate"):
         space = explore(graph, target, options.objective)
-    if options.objective == "conversions":
+    fewest = options.objective == "conversions"
+    if fewest:
         pricer = Analytic(target)
     egraph, clusters = space.egraph, space.clusters
     free: tuple[int, ...] = ()
@@ -139,19 +140,20 @@ def plan_graph(
             else:
                 costs[candidate] = price.cost_ns
         conversions = needed_conversions(egraph.graph, clusters, tuple(costs), free)
-        changes = conversion_work(
-            egraph.graph, conversions, target, len(clusters), options.lower_packs
-        )
+        lowered = options.lower_packs if options.lower_packs or fewest else None
+        changes = conversion_work(egraph.graph, conversions, target, len(clusters), lowered)
         prices = pricer.price([w for _, w in changes], progress)
         conversion_costs = {c: 0 for c in conversions if is_free(egraph.graph, c)}
-        for (conversion, _), price in zip(changes, prices, strict=True):
+        transposed: dict[Conversion, bool] = {}
+        for (conversion, piece), price in zip(changes, prices, strict=True):
             if price.cost_ns is None:
                 refusals.append(RefusedForm(f"tensor {conversion[0]}", "conversion", price.reason))
-            else:
+            elif price.cost_ns < conversion_costs.get(conversion, price.cost_ns + 1):
                 conversion_costs[conversion] = price.cost_ns
+                transposed[conversion] = piece.lowered
     with clock.stage("select"):
         weights, change_weights = costs, conversion_costs
-        if options.objective == "conversions":
+        if fewest:
             weights, paid = conversion_objective(
                 {c: w.form for c, w in work}, costs, {c: w.form for c, w in changes}
             )
@@ -175,6 +177,7 @@ def plan_graph(
                 "selection", "an answer that checks", faults[0], "report this as a bug of layoutopt"
             )
     choice = selection.choice(solution.candidates, solution.conversions)
+    choice = replace(choice, lowered=frozenset(c for c in choice.conversions if transposed.get(c)))
     io: dict[int, Layout] = {}
     if options.free_io_layout:
         io = chosen_io(egraph.graph, clusters, choice)

@@ -54,6 +54,8 @@ class Work:
     benchmark: Benchmark
     group: int
     """Pieces of one group compete: cliffs among them are measured with few samples."""
+    lowered: bool = False
+    """A conversion with reshapes and transposes in place of packs."""
 
 
 class Analytic:
@@ -159,19 +161,24 @@ def conversion_work(
     conversions: Sequence[Conversion],
     target: Target,
     first_group: int,
-    lowered: bool = False,
+    lowered: bool | None = None,
 ) -> list[tuple[Conversion, Work]]:
-    """The work of pricing each conversion that moves something.
+    """The work of pricing each conversion that moves something, in each form that it may take.
 
-    ``lowered``: packs are written as reshapes and transposes.
+    ``lowered``: whether packs are written as reshapes and transposes; None for both, packs first.
     """
     found: list[tuple[Conversion, Work]] = []
     for i, conversion in enumerate(conversions):
         if is_free(graph, conversion):
             continue
-        form = conversion_form(graph, *conversion)
-        if lowered:
-            form = replace(form, graph=lower_packs(form.graph))
-        benchmark = conversion_benchmark(graph, *conversion, form, target)
-        found.append((conversion, Work(form, benchmark, first_group + i)))
+        packs = conversion_form(graph, *conversion)
+        plain = replace(packs, graph=lower_packs(packs.graph))
+        forms = [(packs, False), (plain, True)]
+        if plain.graph.ops == packs.graph.ops:
+            forms = forms[:1]
+        elif lowered is not None:
+            forms = forms[lowered:][:1]
+        for form, is_lowered in forms:
+            benchmark = conversion_benchmark(graph, *conversion, form, target)
+            found.append((conversion, Work(form, benchmark, first_group + i, is_lowered)))
     return found

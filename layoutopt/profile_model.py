@@ -70,7 +70,9 @@ def price_graphs(
         graph, clusters = space.egraph.graph, space.clusters
         free = (*graph.inputs, *graph.outputs) if options.free_io_layout else ()
         needed = needed_conversions(graph, clusters, left, free)
-        found_changes = conversion_work(graph, needed, target, first_group, options.lower_packs)
+        found_changes = conversion_work(
+            graph, needed, target, first_group, options.lower_packs or None
+        )
         first_group += len(needed)
         changes += [piece for _, piece in found_changes]
     prices += pricer.price(changes, progress)

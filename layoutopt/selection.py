@@ -21,6 +21,8 @@ class Choice:
 
     candidates: tuple[Candidate, ...]
     conversions: tuple[Conversion, ...]
+    lowered: frozenset[Conversion] = frozenset()
+    """Conversions that are written as reshapes and transposes in place of packs."""
 
 
 @dataclass(frozen=True)

@@ -48,11 +48,14 @@ def conversions_of(function: str, plan: GraphPlan) -> list[ConversionReport]:
         if is_free(plan.egraph.graph, conversion):
             continue
         size = source.size_bytes(kind) + target.size_bytes(kind)
+        word = conversion_kind(kind.shape, source, target).value
+        if plan.lower_packs or conversion in plan.choice.lowered:
+            word += " (as transpose)" if word not in ("transpose", "refill") else ""
         found.append(
             ConversionReport(
                 function,
                 f"t{tensor}: {kind}",
-                conversion_kind(kind.shape, source, target).value,
+                word,
                 str(source),
                 str(target),
                 size,
