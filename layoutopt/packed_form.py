@@ -49,13 +49,21 @@ def with_mmt4d(graph: Graph) -> Graph:
 
 
 def _expand(op: Structured, graph: Graph, builder: GraphBuilder) -> None:
-    for template, missing in itertools.product(_TEMPLATES, _MISSING):
+    for form, template, missing in itertools.product(_orders(op), _TEMPLATES, _MISSING):
         if missing >= _TILED:
             continue
-        loops = _bound(op, template, missing)
+        loops = _bound(form, template, missing)
         if loops is not None:
-            _write(op, template, loops, graph, builder)
+            _write(form, template, loops, graph, builder)
             return
+
+
+def _orders(op: Structured) -> tuple[Structured, ...]:
+    """The op, and the same with its factors swapped: without a loop of m they look alike."""
+    if op.body.arguments[0] != op.body.arguments[1]:
+        return (op,)
+    lhs, rhs, result = op.maps
+    return op, replace(op, sources=op.sources[::-1], maps=(rhs, lhs, result))
 
 
 def _bound(
