@@ -9,12 +9,13 @@ from typing import Any  # what json.loads gives; checked by use
 
 import click
 
+from layoutopt.commands.options import PATH
 from layoutopt.errors import InputError
 from layoutopt.report.report import VERSION
 
 
 @click.command("explain")
-@click.argument("report", type=click.Path(path_type=Path))
+@click.argument("report", type=PATH)
 @click.argument("name", required=False)
 def explain_command(report: Path, name: str | None) -> None:
     """Say what REPORT chose and refused; NAME picks one op (convolution.3) or tensor (t17)."""

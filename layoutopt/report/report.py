@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from layoutopt.output import write_text
 from layoutopt.report.validation import Validation
 
 VERSION = 1
@@ -177,9 +178,4 @@ class Report:
 
     def write(self, path: Path) -> None:
         """Write the JSON, whole or not at all."""
-        partial = path.with_name(f".{path.name}.partial")
-        try:
-            partial.write_text(self.to_json() + "\n", encoding="utf-8")
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        write_text(path, self.to_json() + "\n")
