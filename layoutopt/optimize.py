@@ -18,6 +18,7 @@ from layoutopt.planner import GraphPlan, plan_graph
 from layoutopt.pricers import at_device, open_pricer
 from layoutopt.profiles.store import Store, store_path
 from layoutopt.profiles.target import Target, load_target
+from layoutopt.report.barriers import barriers
 from layoutopt.report.build import Outcome, build_report
 from layoutopt.report.captured import compare_captured, starts_from_constant
 from layoutopt.report.report import Report
@@ -83,6 +84,7 @@ class _Job:
                 self.model, self.folder, self.target.flags, self.options.compile_timeout_s
             )
             module = parse_module(source.path)
+        unreached = tuple(barriers(module))
         places = [i for i, g in enumerate(module.graphs) if has_work(g)]
         graphs = tuple(module.graphs[i] for i in places)
         names = tuple(exported_name(module.names[i]) for i in places)
@@ -125,6 +127,7 @@ class _Job:
                 winner,
                 flags,
                 self.clock.seconds,
+                unreached,
                 captured,
                 self.options.objective,
             )

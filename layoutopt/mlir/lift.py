@@ -25,6 +25,7 @@ from layoutopt.mlir.structured import lift_structured
 
 _DYNAMIC = -(2**63)
 _RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
+_CALLS = ("func.call", "util.call")
 _GLOBAL_LOADS = ("util.global.load", "ml_program.global_load_const", "ml_program.global_load")
 
 
@@ -63,11 +64,17 @@ def lift(function: Any, immutable_globals: frozenset[str]) -> Lifted | None:
         _lift_op(state, op, immutable_globals)
     state.kept.append(operations[-1])
     _demand(state, operations[-1])
-    name = ir.StringAttr(function.operation.attributes["sym_name"]).value
     graph = state.builder.build(state.inputs, state.outputs)
     leaves = {state.values[op.result] for op in graph.ops if isinstance(op, Constant)}
     planned = tuple(op for op in state.planned if op.operation.results[0] not in leaves)
-    return Lifted(name, graph, state.values, block, state.stages, tuple(state.kept), planned)
+    return Lifted(
+        symbol_name(function), graph, state.values, block, state.stages, tuple(state.kept), planned
+    )
+
+
+def symbol_name(op: Any) -> str:
+    """What other ops call a function or global by."""
+    return str(ir.StringAttr(op.operation.attributes["sym_name"]).value)
 
 
 def _lift_op(state: State, op: Any, immutable_globals: frozenset[str]) -> None:
@@ -140,7 +147,20 @@ def _understood(state: State, op: Any, name: str) -> None:
         source = tensor_of(state, op.operation.operands[0])
         state.builder.add(Reshape(source, new_tensor(state, op.result, kind)))
     else:
-        raise Blind("expected an op of linalg or tensor, but got one that is not known here")
+        raise Blind(_unknown(op, name))
+
+
+def _unknown(op: Any, name: str) -> str:
+    """Why an op of a kind that the graph does not hold stays."""
+    if name == "tensor.empty":
+        return f"expected tensors of static shape, but got {op.result.type}"
+    if name == "tensor.dim":
+        return "expected static shapes, but a size is asked for at run time"
+    if name in _CALLS:
+        return "expected ops in place, but got a call: the function called is planned alone"
+    if name.startswith("scf."):
+        return "expected straight-line code, but got control flow: it stays as it is inside"
+    return "expected an op of linalg or tensor, but got one that is not known here"
 
 
 def _keeps_type(op: Any) -> bool:

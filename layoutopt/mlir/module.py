@@ -12,7 +12,7 @@ from iree.compiler import ir
 from layoutopt.errors import InputError, LoweringError
 from layoutopt.graph import Graph, Opaque
 from layoutopt.lowering import Lowered
-from layoutopt.mlir.lift import Lifted, lift
+from layoutopt.mlir.lift import Lifted, lift, symbol_name
 from layoutopt.mlir.splice import splice
 from layoutopt.mlir.state import tensor_type
 from layoutopt.output import written_whole
@@ -39,6 +39,8 @@ class Module:
 
     operation: Any
     functions: tuple[Lifted, ...]
+    branching: tuple[tuple[str, int], ...] = ()
+    """Functions that branch, which have no graph: name and number of blocks."""
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
@@ -101,7 +103,12 @@ def parse_module(path: Path) -> Module:
         )
     immutable = frozenset(_immutable_globals(bodies))
     lifted = (lift(function, immutable) for function in functions)
-    return Module(operation, tuple(f for f in lifted if f is not None))
+    blocks = {symbol_name(f): sum(len(list(r.blocks)) for r in f.regions) for f in functions}
+    return Module(
+        operation,
+        tuple(f for f in lifted if f is not None),
+        tuple((name, count) for name, count in blocks.items() if count > 1),
+    )
 
 
 def has_work(graph: Graph) -> bool:
@@ -112,18 +119,19 @@ def has_work(graph: Graph) -> bool:
     )
 
 
-def needs_input_conversion(path: Path) -> bool:
-    """Whether a module holds dialects that IREE has to bring to linalg first.
+def input_dialect(path: Path) -> str | None:
+    """A dialect in a module that IREE has to bring to linalg first, None where there is none.
 
     Raises InputError where it does not parse.
     """
     operation = _parsed(path, _MATCHING, unregistered=True)
-    found = False
+    found: str | None = None
 
     def visit(op: Any) -> Any:
         nonlocal found
-        if op.name.split(".")[0] in _HIGH_LEVEL:
-            found = True
+        dialect = op.name.split(".")[0]
+        if dialect in _HIGH_LEVEL:
+            found = dialect
             return ir.WalkResult.INTERRUPT
         return ir.WalkResult.ADVANCE
 
@@ -186,7 +194,7 @@ def _immutable_globals(ops: Sequence[Any]) -> list[str]:
         if op.operation.name in ("util.global", "ml_program.global") and (
             "is_mutable" not in attributes
         ):
-            found.append(ir.StringAttr(attributes["sym_name"]).value)
+            found.append(symbol_name(op))
     return found
 
 
