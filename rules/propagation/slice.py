@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from layoutopt.graph import Slice
 from layoutopt.layout import Layout
-from layoutopt.rules.propagation.dims import in_tiles, in_whole_tiles, physical_strides
+from layoutopt.rules.propagation.dims import in_tiles, ragged
 from layoutopt.rules.rule import Assignment, Physical, Refusal
 from layoutopt.types import TensorType
 
@@ -28,16 +28,26 @@ class SliceLayouts:
         refusal = _refusal(op, layout, physical.types)
         if refusal:
             return refusal
+        strides = tuple(op.strides[d] for d in layout.outer_dims_perm)
         physical.builder.add(
             Slice(
                 physical.tensor(op.source, layout),
                 physical.tensor(op.result, layout),
                 in_tiles(op.offsets, layout, 0),
-                physical_strides(op.strides, layout),
+                (*strides, *(1 for _ in layout.inner_tiles)),
             )
         )
         return None
 
 
 def _refusal(op: Slice, layout: Layout, types: tuple[TensorType, ...]) -> Refusal | None:
-    return in_whole_tiles("a slice", op, layout, types[op.result].shape, types[op.source].shape)
+    shapes = types[op.source].shape, types[op.result].shape
+    dim = ragged(layout, *shapes, op.offsets)
+    strided = [d for d in layout.inner_dims_pos if op.strides[d] != 1]
+    if dim is None and not strided:
+        return None
+    at = strided[0] if dim is None else dim
+    return Refusal(
+        f"expected a slice of whole tiles of {layout.tile_of(at)} along dim {at}, but "
+        f"got offset {op.offsets[at]} size {shapes[1][at]} stride {op.strides[at]}"
+    )
