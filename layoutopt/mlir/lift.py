@@ -64,17 +64,11 @@ def lift(function: Any, immutable_globals: frozenset[str]) -> Lifted | None:
         _lift_op(state, op, immutable_globals)
     state.kept.append(operations[-1])
     _demand(state, operations[-1])
+    name = ir.StringAttr(function.operation.attributes["sym_name"]).value
     graph = state.builder.build(state.inputs, state.outputs)
     leaves = {state.values[op.result] for op in graph.ops if isinstance(op, Constant)}
     planned = tuple(op for op in state.planned if op.operation.results[0] not in leaves)
-    return Lifted(
-        symbol_name(function), graph, state.values, block, state.stages, tuple(state.kept), planned
-    )
-
-
-def symbol_name(op: Any) -> str:
-    """What other ops call a function or global by."""
-    return str(ir.StringAttr(op.operation.attributes["sym_name"]).value)
+    return Lifted(name, graph, state.values, block, state.stages, tuple(state.kept), planned)
 
 
 def _lift_op(state: State, op: Any, immutable_globals: frozenset[str]) -> None:

@@ -12,7 +12,7 @@ from iree.compiler import ir
 from layoutopt.errors import InputError, LoweringError
 from layoutopt.graph import Graph, Opaque
 from layoutopt.lowering import Lowered
-from layoutopt.mlir.lift import Lifted, lift, symbol_name
+from layoutopt.mlir.lift import Lifted, lift
 from layoutopt.mlir.splice import splice
 from layoutopt.mlir.state import tensor_type
 from layoutopt.output import written_whole
@@ -103,7 +103,7 @@ def parse_module(path: Path) -> Module:
         )
     immutable = frozenset(_immutable_globals(bodies))
     lifted = (lift(function, immutable) for function in functions)
-    blocks = {symbol_name(f): sum(len(list(r.blocks)) for r in f.regions) for f in functions}
+    blocks = {_symbol_name(f): sum(len(list(r.blocks)) for r in f.regions) for f in functions}
     return Module(
         operation,
         tuple(f for f in lifted if f is not None),
@@ -194,8 +194,12 @@ def _immutable_globals(ops: Sequence[Any]) -> list[str]:
         if op.operation.name in ("util.global", "ml_program.global") and (
             "is_mutable" not in attributes
         ):
-            found.append(symbol_name(op))
+            found.append(_symbol_name(op))
     return found
+
+
+def _symbol_name(op: Any) -> str:
+    return str(ir.StringAttr(op.operation.attributes["sym_name"]).value)
 
 
 def _place(path: Path, error: Any) -> str:
