@@ -15,12 +15,14 @@ from layoutopt.commands.options import (
     WholeNumber,
     cache_option,
     device_option,
+    html_option,
     profile_option,
     threads_option,
 )
 from layoutopt.optimize import optimize
 from layoutopt.options import Objective, Options
 from layoutopt.output import check_writable
+from layoutopt.report.html import write_html
 from layoutopt.report.progress import TerminalSteps
 from layoutopt.report.terminal import show
 from layoutopt.solver import Search
@@ -31,6 +33,7 @@ from layoutopt.solver import Search
 @click.option("-o", "--output", type=PATH, help="Write the optimized module here.")
 @profile_option
 @click.option("--report", "report_path", type=PATH, help="Write the report as JSON here.")
+@html_option
 @click.option("--plan-out", type=PATH, help="Write the chosen plan as JSON here.")
 @click.option("--plan", type=PATH, help="Use this plan instead of searching for one.")
 @threads_option
@@ -86,6 +89,7 @@ def optimize_command(
     output: Path | None,
     profile: str,
     report_path: Path | None,
+    html: Path | None,
     plan_out: Path | None,
     plan: Path | None,
     threads: int,
@@ -101,7 +105,7 @@ def optimize_command(
     verbose: bool,
 ) -> None:
     """Plan MODEL (.mlir, .mlirbc or .onnx) for a target and print the report."""
-    for path in (output, report_path, plan_out):
+    for path in (output, report_path, html, plan_out):
         if path is not None:
             check_writable(path)
     options = Options(
@@ -122,6 +126,8 @@ def optimize_command(
         found.apply(output)
     if report_path is not None:
         found.report.write(report_path)
+    if html is not None:
+        write_html(found.report, html)
     if plan_out is not None:
         found.save(plan_out)
     console = Console()

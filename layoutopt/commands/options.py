@@ -111,3 +111,6 @@ cache_option = click.option(
     metavar="DIR",
     help="Folder of measured prices; the user's cache folder by default.",
 )
+html_option = click.option(
+    "--html", type=PATH, metavar="PAGE.html", help="Write the report as one page for a browser."
+)

@@ -182,6 +182,7 @@ def _choices(function: str, plan: GraphPlan) -> list[ChoiceReport]:
                 plan.costs[chosen],
                 None if second is None else plan.costs[second],
                 None if second is None else form_name(plan, second),
+                tuple(f"t{t}" for t in cluster.outputs),
             )
         )
     return sorted(found, key=lambda c: -c.cost_ns)
