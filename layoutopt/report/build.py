@@ -7,12 +7,18 @@ from dataclasses import dataclass
 
 from layoutopt.candidate import Candidate
 from layoutopt.evaluated import OPTIMIZED, Evaluation
-from layoutopt.graph import Graph, Opaque
+from layoutopt.graph import Graph
 from layoutopt.options import Objective
 from layoutopt.planner import GraphPlan
 from layoutopt.profiles.target import Target
 from layoutopt.report.census import Census, total
-from layoutopt.report.moves import compiled_moves, contractions_of, conversions_of, labels_of
+from layoutopt.report.moves import (
+    compiled_moves,
+    contractions_of,
+    conversions_of,
+    labels_of,
+    moves_inside,
+)
 from layoutopt.report.report import (
     CapturedReport,
     ChoiceReport,
@@ -46,6 +52,7 @@ class Outcome:
     winner: str
     compile_flags: tuple[str, ...]
     seconds: dict[str, float]
+    barriers: tuple[RefusalReport, ...] = ()
     captured: CapturedReport | None = None
     objective: Objective = "latency"
 
@@ -76,12 +83,7 @@ def build_report(outcome: Outcome) -> Report:
             for name, plan in zip(outcome.names, outcome.plans, strict=True)
             for r in plan.refusals
         ),
-        barriers=tuple(
-            RefusalReport(name, op.name, "barrier", op.reason)
-            for name, graph in zip(outcome.names, outcome.graphs, strict=True)
-            for op in graph.ops
-            if isinstance(op, Opaque)
-        ),
+        barriers=outcome.barriers,
         flag_sets=_flag_sets(outcome.evaluation),
         verification=_verification(outcome.evaluation, outcome.names),
         compile_flags=outcome.compile_flags,
@@ -101,6 +103,11 @@ def build_report(outcome: Outcome) -> Report:
         measured_on=outcome.evaluation.date_utc if outcome.evaluation else None,
         captured=outcome.captured,
         validation=validation,
+        moves_inside=tuple(
+            move
+            for name, plan in zip(outcome.names, outcome.plans, strict=True)
+            for move in moves_inside(name, plan)
+        ),
         contractions=contractions_of(outcome.plans),
     )
 
@@ -118,7 +125,7 @@ def _compiled_moves(outcome: Outcome, validation: Validation | None) -> tuple[Mo
     planned = {
         label: row
         for name, plan in zip(outcome.names, outcome.plans, strict=True)
-        for label, row in zip(labels_of(plan), conversions_of(name, plan), strict=False)
+        for label, row in zip(labels_of(plan), conversions_of(name, plan), strict=True)
     }
     return compiled_moves(outcome.evaluation.result(OPTIMIZED).moves, validation, planned)
 
@@ -197,6 +204,7 @@ def _choices(function: str, plan: GraphPlan) -> list[ChoiceReport]:
                 plan.costs[chosen],
                 None if second is None else plan.costs[second],
                 None if second is None else form_name(plan, second),
+                tuple(f"t{t}" for t in cluster.outputs),
             )
         )
     return sorted(found, key=lambda c: -c.cost_ns)

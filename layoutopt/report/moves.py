@@ -40,7 +40,7 @@ def labels_of(plan: GraphPlan) -> list[str]:
 
 
 def conversions_of(function: str, plan: GraphPlan) -> list[ConversionReport]:
-    """Conversions between candidates, then what candidates move inside."""
+    """The conversions between candidates that move something, in the order of `labels_of`."""
     found = []
     for conversion in plan.choice.conversions:
         tensor, source, target = conversion
@@ -63,10 +63,10 @@ def conversions_of(function: str, plan: GraphPlan) -> list[ConversionReport]:
                 _why(plan, conversion),
             )
         )
-    return [*found, *_inside(function, plan)]
+    return found
 
 
-def _inside(function: str, plan: GraphPlan) -> list[ConversionReport]:
+def moves_inside(function: str, plan: GraphPlan) -> list[ConversionReport]:
     """Transposes and unfoldings that are part of a candidate; the price is that of all of it."""
     graph = plan.egraph.graph
     found = []

@@ -55,7 +55,7 @@ def _summary(report: Report, console: Console) -> None:
     )
     if speed is None or report.after.measured_ms is None:
         predicted = report.before.predicted_ms, report.after.predicted_ms
-        text = "planned"
+        text = "planned" if report.choices else "nothing that a plan could change"
         if predicted[0] and predicted[1]:
             text = f"predicted {predicted[0]:.2f} ms -> {predicted[1]:.2f} ms"
     else:
@@ -113,11 +113,12 @@ def _flag_sets(report: Report, console: Console) -> None:
 
 
 def _conversions(report: Report, console: Console) -> None:
-    if not report.conversions:
+    rows = (*report.conversions, *report.moves_inside)
+    if not rows:
         console.print("No conversion stays.", highlight=False)
         return
     table = _table("Conversions that stay", "tensor", "kind", "why", "KiB", "us", left=3)
-    for row in report.conversions[:_MOST]:
+    for row in rows[:_MOST]:
         table.add_row(
             row.tensor,
             row.kind,
@@ -126,7 +127,7 @@ def _conversions(report: Report, console: Console) -> None:
             f"{row.cost_ns / 1e3:.1f}",
         )
     console.print(table)
-    _more(len(report.conversions), console)
+    _more(len(rows), console)
 
 
 def _contractions(report: Report, console: Console) -> None:
@@ -181,6 +182,8 @@ def _io_layouts(report: Report, console: Console) -> None:
 
 
 def _choices(report: Report, console: Console) -> None:
+    if not report.choices:
+        return
     table = _table("Costliest choices", "op", "form", "us", "runner-up us", "runner-up", left=2)
     for row in report.choices[:_MOST]:
         second = "-" if row.runner_up_ns is None else f"{row.runner_up_ns / 1e3:.1f}"
