@@ -9,7 +9,7 @@ folds the conversion back into the op that reads the weight.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from iree.compiler import ir
@@ -115,7 +115,7 @@ def _move(planned: Any, lifted: Lifted, leaves: list[int], outputs: list[int]) -
     results = list(operations[-1].operation.operands)
     for operation in operations[:-1]:
         op = operation.operation
-        needed = max((stage.get(v, 0) for v in op.operands), default=0)
+        needed = max((stage.get(v, 0) for v in _read(op)), default=0)
         op.move_before(lifted.kept[needed].operation)
         for value in op.results:
             stage[value] = needed
@@ -123,6 +123,15 @@ def _move(planned: Any, lifted: Lifted, leaves: list[int], outputs: list[int]) -
         if tensor not in leaves:
             lifted.values[tensor].replace_all_uses_with(value)
     planned.operation.erase()
+
+
+def _read(op: Any) -> Iterator[Any]:
+    """The values that an op reads, itself or inside its regions (a gather captures its table)."""
+    yield from op.operands
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield from _read(inner.operation)
 
 
 def _erase_dead(lifted: Lifted) -> None:
