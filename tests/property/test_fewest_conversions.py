@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -20,18 +21,21 @@ from layoutopt.graph import (
     Graph,
     GraphBuilder,
     IteratorType,
+    Pack,
     Structured,
     Uninitialized,
+    Unpack,
 )
 from layoutopt.lowering import Lowered
 from layoutopt.options import Options
 from layoutopt.oracle import evaluate
 from layoutopt.packing import Menu
 from layoutopt.planner import GraphPlan, plan_graph
-from layoutopt.prices import Analytic
+from layoutopt.prices import Analytic, Price, Work
 from layoutopt.profiles.target import Tile, load_target
 from layoutopt.report.census import Census, count
 from layoutopt.rules.rule import Refusal
+from layoutopt.runtime.progress import Progress
 from layoutopt.scalar import Body, ScalarOp, contraction_body
 from layoutopt.space import layout_sets
 from layoutopt.steps import Clock, SilentSteps
@@ -117,6 +121,39 @@ def test_any_mlp_keeps_its_results(rows: int, widths: list[int], lower_packs: bo
     assert census.unpack <= 1
     if lower_packs:
         assert not census.pack + census.unpack
+    made = run(graph, plan.lowered(), inputs)
+    assert np.array_equal(made[graph.outputs[0]], expected(graph, inputs))
+
+
+@dataclass(frozen=True)
+class MadeUp:
+    """Contractions without tiles are dear; so are packs, or what stands in their place."""
+
+    dear_packs: bool
+    source = "analytic"
+
+    def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
+        """A price for each piece of work."""
+        return [self._price(w.form.graph) for w in work]
+
+    def _price(self, graph: Graph) -> Price:
+        contractions = [op for op in graph.ops if isinstance(op, Structured) and op.is_contraction]
+        if any(len(op.domain) <= 3 for op in contractions):
+            return Price(10**9)
+        packs = any(isinstance(op, Pack | Unpack) for op in graph.ops)
+        return Price(10 if contractions else 1000 if packs == self.dear_packs else 100)
+
+
+@pytest.mark.parametrize("dear_packs", [True, False])
+def test_a_conversion_is_written_as_what_costs_less(dear_packs: bool) -> None:
+    graph = layers(8, [8, 12, 8, 8])
+    target = replace(TARGET, tiles={"f32": (Tile(4, 4, 4, mmt4d=False),)}, data_tiling_flag="")
+    clock = Clock(SilentSteps())
+    plan = plan_graph(graph, target, MadeUp(dear_packs), Options(time_limit_s=20), clock)
+    assert all(c.packed for c in plan.choice.candidates)
+    assert set(plan.choice.lowered) == (set(plan.choice.conversions) if dear_packs else set())
+    assert count(plan.lowered().graph) == (Census(0, 0, 2) if dear_packs else Census(1, 1, 0))
+    inputs = {graph.inputs[0]: small_integers(graph.types[graph.inputs[0]], 7)}
     made = run(graph, plan.lowered(), inputs)
     assert np.array_equal(made[graph.outputs[0]], expected(graph, inputs))
 
