@@ -136,7 +136,7 @@ class Layout:
         tiles = ",".join(
             f"{d}:{t}" for d, t in zip(self.inner_dims_pos, self.inner_tiles, strict=True)
         )
-        filled = "" if self.padding is Padding.ZERO else f" padding[{self.padding.value}]"
+        filled = "" if self.padding is Padding.ZERO else f" padding {self.padding.value}"
         return f"perm[{perm}] tiles[{tiles}]{filled}"
 
 

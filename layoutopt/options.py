@@ -27,7 +27,7 @@ class Options:
     objective: Objective = "latency"
     """The least time, or the fewest run-time conversions with every contraction packed."""
     lower_packs: bool = False
-    """Write packs and unpacks as reshapes and transposes."""
+    """Write all packs and unpacks as reshapes and transposes, not only where those cost less."""
     tolerance: float = 1e-3
     """Largest absolute difference from the original, relative to its largest magnitude."""
     device: str | None = None

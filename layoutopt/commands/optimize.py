@@ -72,7 +72,7 @@ from layoutopt.solver import Search
 @click.option(
     "--lower-packs",
     is_flag=True,
-    help="Write packs and unpacks as reshapes and transposes.",
+    help="Write all packs and unpacks as reshapes and transposes, whatever they cost.",
 )
 @click.option(
     "--tolerance",

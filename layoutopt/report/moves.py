@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from layoutopt.candidate import physical_form
-from layoutopt.conversion import conversion_label
+from layoutopt.conversion import conversion_form, conversion_label
 from layoutopt.data_movement import MoveDispatch
-from layoutopt.graph import Pack, Structured, Unpack
+from layoutopt.graph import Graph, Op, Pack, Structured, Unpack
 from layoutopt.layout import conversion_kind
 from layoutopt.objective import is_move
 from layoutopt.planner import GraphPlan
@@ -48,9 +48,12 @@ def conversions_of(function: str, plan: GraphPlan) -> list[ConversionReport]:
         if is_free(plan.egraph.graph, conversion):
             continue
         size = source.size_bytes(kind) + target.size_bytes(kind)
-        word = conversion_kind(kind.shape, source, target).value
-        if plan.lower_packs or conversion in plan.choice.lowered:
-            word += " (as transpose)" if word not in ("transpose", "refill") else ""
+        form = conversion_form(plan.egraph.graph, *conversion).graph
+        names = [_move_name(op, form) for op in form.ops if is_move(op)]
+        word = "+".join(names) or conversion_kind(kind.shape, source, target).value
+        lowered = plan.lower_packs or conversion in plan.choice.lowered
+        if lowered and any(isinstance(op, Pack | Unpack) for op in form.ops):
+            word += " (as transpose)"
         found.append(
             ConversionReport(
                 function,
@@ -79,14 +82,12 @@ def moves_inside(function: str, plan: GraphPlan) -> list[ConversionReport]:
                 continue
             types = form.graph.types
             read, made = types[op.inputs[0]], types[op.outputs[0]]
-            word = "pack" if isinstance(op, Pack) else "unpack" if isinstance(op, Unpack) else None
-            moved = "transpose" if read.elements == made.elements else "unfold"
             outputs = ", ".join(f"t{t}: {graph.types[t]}" for t in cluster.outputs)
             found.append(
                 ConversionReport(
                     function,
                     outputs,
-                    word or moved,
+                    _move_name(op, form.graph),
                     str(read),
                     str(made),
                     read.size_bytes + made.size_bytes,
@@ -96,6 +97,13 @@ def moves_inside(function: str, plan: GraphPlan) -> list[ConversionReport]:
                 )
             )
     return found
+
+
+def _move_name(op: Op, graph: Graph) -> str:
+    if isinstance(op, Pack | Unpack):
+        return "pack" if isinstance(op, Pack) else "unpack"
+    read, made = graph.types[op.inputs[0]], graph.types[op.outputs[0]]
+    return "transpose" if read.elements == made.elements else "unfold"
 
 
 def _why(plan: GraphPlan, conversion: Conversion) -> str:
