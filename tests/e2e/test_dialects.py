@@ -16,7 +16,7 @@ from tests.dialects import STABLEHLO_FUNCTIONS, STABLEHLO_GATHER, TORCH, VHLO
 @pytest.mark.parametrize(
     ("text", "kinds"),
     [
-        (STABLEHLO_GATHER, ["linalg.generic", "contraction"]),
+        (STABLEHLO_GATHER, ["gather", "contraction"]),
         (VHLO, ["contraction", "elementwise"]),
         (TORCH, ["contraction", "elementwise"]),
     ],
