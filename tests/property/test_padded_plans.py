@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from hypothesis import event, given, settings
@@ -13,6 +14,7 @@ from layoutopt.candidate import physical_form
 from layoutopt.graph import Constant, Fill, Graph, GraphBuilder, Structured, Uninitialized
 from layoutopt.neutral import Padding, neutral
 from layoutopt.oracle import evaluate
+from layoutopt.plan_file import FunctionPlan, fingerprint, read_plan, write_plan
 from layoutopt.planner import GraphPlan
 from layoutopt.rules.rule import Refusal
 from layoutopt.scalar import Body, ScalarOp, contraction_body
@@ -144,3 +146,20 @@ def every_candidate(plan: GraphPlan, inputs: dict[int, Array]) -> None:
             if layout.padding is not Padding.ANY:
                 promised = layout.apply(values[t])
                 assert np.allclose(memory[p], promised, rtol=1e-5, atol=0)
+
+
+def test_a_plan_with_padding_reads_back(tmp_path: Path) -> None:
+    model = Model(5, 7)
+    model.matmul(7)
+    model.elementwise("column")
+    graph = model.graph()
+    plan = planned(graph)
+    paddings = {x.padding for c in plan.costs for _, x in c.layouts}
+    assert len(paddings) > 1
+    choice = replace(plan.choice, lowered=frozenset(plan.choice.conversions[:1]))
+    given = FunctionPlan(
+        "main", fingerprint(graph), choice, plan.costs, plan.conversion_costs, plan.solution
+    )
+    write_plan(tmp_path / "plan.json", [given])
+    (found,) = read_plan(tmp_path / "plan.json")
+    assert found.choice == choice
