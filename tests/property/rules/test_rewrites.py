@@ -16,9 +16,8 @@ from layoutopt.graph import Graph, Op
 from layoutopt.oracle import evaluate
 from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rule import Example, Expression, Refusal, RewriteRule, Unproven, apply
-from layoutopt.types import Array
 from tests.parsing import verified
-from tests.property.layouts import small_integers
+from tests.property.layouts import assert_close, small_integers
 from tests.property.rules.moves import MOVES
 from tests.property.rules.ops import STRUCTURED, convolutions, elementwise, matmuls, poolings
 from tests.property.rules.stuffed import (
@@ -61,13 +60,6 @@ def assert_equal(graph: Graph, op: int, found: Expression) -> None:
             assert_close(there[tensor], here[tensor])
         else:
             assert np.array_equal(there[tensor], here[tensor])
-
-
-def assert_close(found: Array, wanted: Array) -> None:
-    """Equal up to a few roundings of the largest numbers."""
-    scale = max(1.0, float(np.abs(wanted).max(initial=0)))
-    limit = 200 * float(np.finfo(wanted.dtype).eps) * scale
-    assert float(np.abs(found - wanted).max(initial=0)) <= limit
 
 
 @pytest.mark.parametrize("rule", REWRITES, ids=name_of)
