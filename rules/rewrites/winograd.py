@@ -193,7 +193,7 @@ class _Rewriting:
                 for axis, form in enumerate(forms)
             )
 
-        return self._transformed([f.filters for f in self.forms], source, shape)
+        return self._transformed([f.filters for f in self.forms], source, shape, most=1)
 
     def _product(self, image: int, weight: int) -> int:
         """The contraction over the channels for one element of all tiles."""
@@ -237,9 +237,17 @@ class _Rewriting:
         return self._transformed([f.outputs for f in self.forms], source, shape)
 
     def _transformed(
-        self, matrices: Sequence[Matrix], source: Source, shape: tuple[int, ...]
+        self,
+        matrices: Sequence[Matrix],
+        source: Source,
+        shape: tuple[int, ...],
+        most: int = _BINDINGS,
     ) -> dict[Index, int]:
-        """Every element of the transformed tiles, in as few ops as the device has bindings for."""
+        """Every element of the transformed tiles, in as few ops as the device has bindings for.
+
+        ``most``: results of one op. IREE's transpose propagation crashes on a transpose behind an
+        op with several, which is what filters get when they are laid out for the contraction.
+        """
         made: dict[Index, int] = {}
         group: dict[Index, int] = {}
 
@@ -253,7 +261,7 @@ class _Rewriting:
             for index in line:
                 wanted = [*group, index]
                 read = {source(a)[0] for a in elements_read(matrices, wanted)}
-                if len(read) + len(wanted) > _BINDINGS:
+                if len(read) + len(wanted) > _BINDINGS or len(wanted) > most:
                     close()
                 made[index] = group[index] = self.builder.tensor(shape, self.element)
             close()
