@@ -253,11 +253,11 @@ def _forms(
         yield form
         return
     yield collapsed
-    if hints and any(tileable(op) for op in form.graph.ops):
+    if hints and any(_tileable(op) for op in form.graph.ops):
         yield replace(collapsed, hint=True)
 
 
-def tileable(op: Op) -> bool:
+def _tileable(op: Op) -> bool:
     """Whether IREE data-tiles the op: matmul and its kin."""
     if not isinstance(op, Structured) or not op.is_contraction or is_windowed(op):
         return False

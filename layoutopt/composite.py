@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
-from layoutopt.candidate import Candidate, follow, physical_form, tileable
+from layoutopt.candidate import Candidate, follow
 from layoutopt.cluster import Cluster
 from layoutopt.egraph import EGraph
 from layoutopt.graph import Structured
@@ -62,14 +62,9 @@ def _ways(
         outside = (*cluster.inputs, *cluster.outputs)
         if any(way.layout_of(t) not in sets.of[t] for t in outside):
             continue
-        collapsed = replace(way, collapsed=True)
-        form = physical_form(graph, cluster, collapsed)
-        if isinstance(form, Refusal):
-            yield form
-            continue
-        yield collapsed
-        if hints and any(map(tileable, form.graph.ops)):
-            yield replace(collapsed, hint=True)
+        yield replace(way, collapsed=True)
+        if hints:
+            yield replace(way, collapsed=True, hint=True)
 
 
 def _contraction(egraph: EGraph, index: int) -> Structured | None:
