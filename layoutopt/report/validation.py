@@ -7,9 +7,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from layoutopt.candidate import physical_form
+from layoutopt.candidate import PhysicalForm, physical_form
 from layoutopt.conversion import conversion_label
-from layoutopt.graph import Reshape, Structured
+from layoutopt.estimate.form import dispatches
+from layoutopt.graph import Structured
 from layoutopt.layout import conversion_kind
 from layoutopt.planner import GraphPlan
 from layoutopt.rules.rule import Refusal
@@ -25,7 +26,8 @@ class DispatchValidation:
     op: str
     """What the plan meant it to be; empty for a dispatch that no cluster stands for."""
     dispatch: str
-    """IREE's name for it; empty for a cluster that IREE put elsewhere."""
+    """IREE's name for it (of a composite cluster, the first one's); empty for a cluster that IREE
+    put elsewhere."""
     predicted_ns: int | None
     measured_ns: int | None
 
@@ -50,7 +52,8 @@ class Validation:
 class _Expected:
     op: str
     cost_ns: int
-    loops: tuple[int, ...]
+    loops: tuple[tuple[int, ...], ...]
+    """Of each dispatch that is expected; a composite cluster has several."""
     kind: str = ""
     """Of a conversion, the word that IREE may name its dispatch by."""
 
@@ -65,24 +68,27 @@ def validate(
     order of execution.
     """
     expected = [row for plan in plans for row in _expected(plan)]
+    parts = [(index, loops) for index, row in enumerate(expected) for loops in row.loops]
     left = dict(enumerate(calls))
     found: dict[int, int] = {}
     for same in (_same_loops, _same_points, _same_kind):
-        for index, row in enumerate(expected):
-            if index in found:
+        for part, (index, loops) in enumerate(parts):
+            if part in found:
                 continue
-            match = next((i for i, (name, _) in left.items() if same(row, name)), None)
+            kind = expected[index].kind
+            match = next((i for i, (name, _) in left.items() if same(loops, kind, name)), None)
             if match is not None:
-                found[index] = match
+                found[part] = match
                 del left[match]
     rows = []
     errors = []
     for index, row in enumerate(expected):
-        name, ns = calls[found[index]] if index in found else ("", None)
-        measured = None if ns is None else round(ns)
+        mine = [found[p] for p, (i, _) in enumerate(parts) if i == index and p in found]
+        measured = round(sum(calls[i][1] for i in mine)) if mine else None
+        name = calls[min(mine)][0] if mine else ""
         rows.append(DispatchValidation(row.op, name, row.cost_ns, measured))
-        if ns:
-            errors.append(abs(row.cost_ns / ns - 1))
+        if measured:
+            errors.append(abs(row.cost_ns / measured - 1))
     rows += [DispatchValidation("", name, None, round(ns)) for name, ns in left.values()]
     return Validation(
         tuple(rows),
@@ -101,18 +107,18 @@ def loops_of(dispatch: str) -> tuple[int, ...]:
     return tuple(int(size) for size in found[-1].split("x")) if found else ()
 
 
-def _same_loops(row: _Expected, dispatch: str) -> bool:
+def _same_loops(loops: tuple[int, ...], kind: str, dispatch: str) -> bool:
     others = loops_of(dispatch)
-    return bool(others) and _plain(row.loops) == _plain(others)
+    return bool(others) and _plain(loops) == _plain(others)
 
 
-def _same_points(row: _Expected, dispatch: str) -> bool:
+def _same_points(loops: tuple[int, ...], kind: str, dispatch: str) -> bool:
     others = loops_of(dispatch)
-    return bool(others) and math.prod(row.loops) == math.prod(others)
+    return bool(others) and math.prod(loops) == math.prod(others)
 
 
-def _same_kind(row: _Expected, dispatch: str) -> bool:
-    return row.kind in ("pack", "unpack") and f"_{row.kind}_" in f"{dispatch}_"
+def _same_kind(loops: tuple[int, ...], kind: str, dispatch: str) -> bool:
+    return kind in ("pack", "unpack") and f"_{kind}_" in f"{dispatch}_"
 
 
 def _plain(loops: tuple[int, ...]) -> list[int]:
@@ -129,16 +135,8 @@ def _expected(plan: GraphPlan) -> list[_Expected]:
             continue
         form = physical_form(graph, cluster, candidate)
         assert not isinstance(form, Refusal), form
-        ops = [op for op in form.graph.ops if not isinstance(op, Reshape)]
-        structured = [op for op in ops if isinstance(op, Structured)]
-        root = next((op for op in structured if op.is_contraction), None)
-        if root is not None:
-            loops = root.domain
-        elif structured:
-            loops = max((op.domain for op in structured), key=math.prod)
-        else:
-            loops = form.graph.types[form.outputs[0]].shape
-        rows.append(_Expected(graph.name_of(cluster.root), cost, tuple(loops)))
+        loops = tuple(map(_loops, dispatches(form)))
+        rows.append(_Expected(graph.name_of(cluster.root), cost, loops))
     for conversion in plan.choice.conversions:
         if is_free(graph, conversion):
             continue
@@ -146,5 +144,16 @@ def _expected(plan: GraphPlan) -> list[_Expected]:
         shape = target.physical_shape(graph.types[tensor].shape)
         kind = conversion_kind(graph.types[tensor].shape, source, target).value
         label = conversion_label(*conversion)
-        rows.append(_Expected(label, plan.conversion_costs[conversion], shape, kind))
+        rows.append(_Expected(label, plan.conversion_costs[conversion], (shape,), kind))
     return rows
+
+
+def _loops(form: PhysicalForm) -> tuple[int, ...]:
+    """The loops that IREE names the dispatch of a form by."""
+    structured = [op for op in form.graph.ops if isinstance(op, Structured)]
+    root = next((op for op in structured if op.is_contraction), None)
+    if root is not None:
+        return root.domain
+    if structured:
+        return max((op.domain for op in structured), key=math.prod)
+    return form.graph.types[form.outputs[0]].shape
