@@ -62,12 +62,18 @@ def packed_only(
     graph: Graph, clusters: Sequence[Cluster], candidates: Sequence[Candidate]
 ) -> tuple[Candidate, ...]:
     """The candidates without those that leave a contraction unpacked which can be packed."""
-    packable = {graph.ops[clusters[c.cluster].root].outputs[0] for c in candidates if c.packed}
+    packed = [clusters[c.cluster] for c in candidates if c.packed]
+    packable = {t for c in packed for t in (*graph.ops[c.root].outputs, *c.outputs)}
 
     def stays(candidate: Candidate) -> bool:
-        root = graph.ops[clusters[candidate.cluster].root]
+        cluster = clusters[candidate.cluster]
+        root = graph.ops[cluster.root]
+        if candidate.packed:
+            return True
+        if cluster.composite:  # it holds contractions, which nothing packs
+            return not packable.intersection(cluster.outputs)
         contraction = isinstance(root, Structured) and root.is_contraction
-        return candidate.packed or not contraction or root.outputs[0] not in packable
+        return not contraction or root.outputs[0] not in packable
 
     return tuple(filter(stays, candidates))
 

@@ -23,13 +23,14 @@ def contractions_of(plans: Sequence[GraphPlan]) -> ContractionsReport:
     unpacked: list[str] = []
     for plan in plans:
         for candidate in plan.choice.candidates:
-            root = plan.egraph.graph.ops[plan.clusters[candidate.cluster].root]
-            if not isinstance(root, Structured) or not root.is_contraction:
-                continue
-            total += 1
-            packed += candidate.packed
-            if not candidate.packed:
-                unpacked.append(plan.egraph.graph.name_of(plan.clusters[candidate.cluster].root))
+            for index in plan.clusters[candidate.cluster].ops:
+                op = plan.egraph.graph.ops[index]
+                if not isinstance(op, Structured) or not op.is_contraction:
+                    continue
+                total += 1
+                packed += candidate.packed
+                if not candidate.packed:
+                    unpacked.append(plan.egraph.graph.name_of(index))
     return ContractionsReport(total, packed, tuple(unpacked))
 
 
