@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from platformdirs import user_cache_dir
-
+from layoutopt.converted import FOLDER, ConvertedModels
 from layoutopt.errors import InputError, LoweringError
 from layoutopt.evaluated import OPTIMIZED, Evaluation
 from layoutopt.evaluation import evaluate_variants, variants_of
@@ -79,11 +78,6 @@ def optimize(
         return job.run()
 
 
-def cache_folder(options: Options) -> Path:
-    """Where prices and results are kept."""
-    return options.cache or Path(user_cache_dir("layoutopt"))
-
-
 def check_writable(path: Path) -> None:
     """Raises InputError where a file cannot be written, before any work is done."""
     if path.is_dir():
@@ -111,10 +105,13 @@ class _Job:
 
     def run(self) -> Plan:
         with self.clock.stage("read"):
-            source = open_source(
-                self.model, self.folder, self.target.flags, self.options.compile_timeout_s
+            source, module = open_source(
+                self.model,
+                self.folder,
+                self.target.flags,
+                self.options.compile_timeout_s,
+                ConvertedModels(self.options.cache_folder / FOLDER),
             )
-            module = parse_module(source.path)
         places = [i for i, g in enumerate(module.graphs) if has_work(g)]
         graphs = tuple(module.graphs[i] for i in places)
         names = tuple(exported_name(module.names[i]) for i in places)
@@ -125,7 +122,7 @@ class _Job:
             for place, low in zip(places, lowered, strict=True):
                 module.replace(place, low)
             flags = self._flags(source, plans)
-            optimized = self.folder / "optimized.mlir"
+            optimized = self.folder / "optimized.mlirbc"
             module.write(optimized, flags)
             if any(p.io for p in plans):  # what runs must take and give what the original does
                 checked = parse_module(source.path)
@@ -207,7 +204,7 @@ class _Job:
 
     @contextmanager
     def _pricer(self) -> Iterator[Pricer]:
-        path = cache_folder(self.options) / "prices.sqlite"
+        path = self.options.cache_folder / "prices.sqlite"
         with Store(path) as store:
             if not self.target.measurable:
                 kernels = None
@@ -250,7 +247,7 @@ class _Job:
                 variants,
                 signatures,
                 self.folder,
-                cache_folder(self.options) / "models" if self.options.remember else None,
+                self.options.cache_folder / "models" if self.options.remember else None,
                 self.target.device,
                 self.options.threads,
                 self.options.tolerance,

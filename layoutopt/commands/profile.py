@@ -21,11 +21,12 @@ from layoutopt.commands.store import (
     show_command,
     store_path,
 )
+from layoutopt.converted import FOLDER, ConvertedModels
 from layoutopt.errors import InputError
 from layoutopt.farm.chunk import setting
 from layoutopt.farm.measurer import FarmMeasurer, connect
 from layoutopt.graph import Graph
-from layoutopt.mlir.module import has_work, parse_module
+from layoutopt.mlir.module import has_work
 from layoutopt.options import Options
 from layoutopt.prices import Analytic, Measured, Pricer
 from layoutopt.profile_model import OpenQuestion, Priced, open_questions, price_graphs
@@ -132,8 +133,11 @@ def _graphs(models: tuple[Path, ...], target: Target, options: Options) -> list[
     graphs: list[Graph] = []
     for model in models:
         with tempfile.TemporaryDirectory(prefix="layoutopt-") as folder:
-            source = open_source(model, Path(folder), target.flags, options.compile_timeout_s)
-            graphs += [graph for graph in parse_module(source.path).graphs if has_work(graph)]
+            _, module = open_source(
+                model, Path(folder), target.flags, options.compile_timeout_s,
+                ConvertedModels(options.cache_folder / FOLDER),
+            )  # fmt: skip
+            graphs += [graph for graph in module.graphs if has_work(graph)]
     return graphs
 
 
