@@ -1,7 +1,8 @@
 """Models as linalg on tensors, kept by content, so that a model is converted once.
 
-An entry is two files, ``KEY.mlirbc`` and ``KEY.json`` beside it. The second one is written last and removed
-first: an entry without it does not exist. It holds the first one's hash, which is checked at each use.
+An entry is two files, ``KEY.mlirbc`` and ``KEY.json`` beside it. The second one is written last and
+removed first: an entry without it does not exist. It holds the first one's hash, which is checked
+at each use.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class ConvertedModels:
     def find(self, key: str, beside: Path, output: Path) -> Entry | None:
         """Place the module of an entry at ``output``; None where there is none.
 
-        ``beside``: the model's folder. An entry is gone where a file that the model refers to has changed,
-        or where its own module has.
+        ``beside``: the model's folder. An entry is gone where a file that the model refers to has
+        changed, or where its own module has.
         """
         about = self._about(key)
         entry = _read(about)
@@ -93,7 +94,8 @@ class ConvertedModels:
                 "choose another with --cache",
             ) from error
         finally:
-            partial.unlink(missing_ok=True)
+            with suppress(OSError):
+                partial.unlink()
 
     def prune(
         self, unused_for: timedelta | None = None, iree_version: str | None = None
@@ -181,5 +183,5 @@ def _read(about: Path) -> Entry | None:
     """An entry; None where there is none, or none that can be read."""
     try:
         return Entry(**json.loads(about.read_text(encoding="utf-8")))
-    except (FileNotFoundError, ValueError, TypeError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, TypeError):
         return None
