@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from layoutopt.commands.diff import diff_command
 from layoutopt.commands.store import (
     CACHE,
     export_command,
@@ -205,5 +206,12 @@ def _show_questions(questions: tuple[OpenQuestion, ...], console: Console) -> No
         console.print(f"  and {len(questions) - _MOST} more", highlight=False)
 
 
-for _command in (export_command, import_command, merge_command, show_command, prune_command):
+for _command in (
+    diff_command,
+    export_command,
+    import_command,
+    merge_command,
+    show_command,
+    prune_command,
+):
     profile_command.add_command(_command)

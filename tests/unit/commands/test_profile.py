@@ -91,7 +91,9 @@ def test_profile_without_a_model() -> None:
 
 def test_help_names_the_subcommands() -> None:
     text = run("profile", "--help")
-    assert all(f"  {word} " in text for word in ("export", "import", "merge", "show", "prune"))
+    assert all(
+        f"  {word} " in text for word in ("diff", "export", "import", "merge", "show", "prune")
+    )
 
 
 def test_targets() -> None:
