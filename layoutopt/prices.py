@@ -35,6 +35,14 @@ class Price:
     reason: str = ""
     uncertainty: float = 0.0
     """Relative standard error: of the estimate, or half the quartile spread of the samples."""
+    estimated: bool = False
+    """Whether nobody measured it; the cost then has the surcharge of `Estimate.robust_ns`."""
+
+    @property
+    def nominal_ns(self) -> float:
+        """The cost without that surcharge."""
+        surcharge = self.uncertainty / 2 if self.estimated else 0.0
+        return (self.cost_ns or 0) / (1 + surcharge)
 
 
 class Pricer(Protocol):
@@ -95,7 +103,7 @@ class Analytic:
 
 
 def _estimated(estimate: Estimate) -> Price:
-    return Price(round(estimate.robust_ns), uncertainty=estimate.uncertainty)
+    return Price(round(estimate.robust_ns), uncertainty=estimate.uncertainty, estimated=True)
 
 
 class Measures(Protocol):

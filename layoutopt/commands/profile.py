@@ -30,12 +30,13 @@ from layoutopt.graph import Graph
 from layoutopt.mlir.module import has_work
 from layoutopt.options import Options
 from layoutopt.prices import Analytic, Measured, Pricer
-from layoutopt.profile_model import OpenQuestion, Priced, open_questions, price_graphs
+from layoutopt.profile_model import Priced, price_graphs
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import Target, load_target
 from layoutopt.report.progress import TerminalSteps
 from layoutopt.runtime.kernels import Kernels
 from layoutopt.runtime.measure import Measurer
+from layoutopt.settle import OpenQuestion, open_questions
 from layoutopt.source import open_source
 
 _MOST = 12
@@ -95,7 +96,7 @@ def measure_command(
     """Measure every candidate of MODELs that has no price yet; go on where a run stopped.
 
     For a target that is not here, nothing is measured: listed is which measurements would settle
-    the plan, by what the plan may lose without them.
+    the plan, by how far the error of each estimate can move a plan that uses it.
     """
     target = at_device(load_target(profile), device, scheduler, threads)
     options = Options(threads=threads, device=device, cache=cache, compiled_facts=compiled_facts)
@@ -192,18 +193,23 @@ def _show_priced(
 
 def _show_questions(questions: tuple[OpenQuestion, ...], console: Console) -> None:
     if not questions:
-        console.print("No estimate is uncertain enough to change a choice.", highlight=False)
+        console.print("No estimate is uncertain enough to change the plan.", highlight=False)
         return
     table = Table(title="Measurements that would settle the plan", title_justify="left", box=None)
-    for column in ("op", "chosen", "against", "us", "us", "at stake us"):
-        table.add_column(column, justify="right" if "us" in column else "left", overflow="fold")
+    for column in ("op", "form", "in the plan", "uses", "us each", "+/-", "at stake us"):
+        words = column in ("op", "form", "in the plan")
+        table.add_column(column, justify="left" if words else "right", overflow="fold")
     for question in questions[:_MOST]:
-        table.add_row(question.op, question.chosen, question.rival,
-                      f"{question.chosen_ns / 1e3:.1f}", f"{question.rival_ns / 1e3:.1f}",
-                      f"{question.regret_ns / 1e3:.1f}")  # fmt: skip
+        table.add_row(question.what, question.form, "yes" if question.chosen else "no",
+                      str(question.uses), f"{question.estimate_ns / 1e3:.1f}",
+                      f"{100 * question.uncertainty:.0f} %",
+                      f"{question.at_stake_ns / 1e3:.1f}")  # fmt: skip
     console.print(table)
     if len(questions) > _MOST:
         console.print(f"  and {len(questions) - _MOST} more", highlight=False)
+    console.print(f"{len(questions)} in all. Should they come out as estimated, no other estimate "
+                  "changes the plan by an error within its own.",
+                  highlight=False, soft_wrap=True)  # fmt: skip
 
 
 for _command in (
