@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from layoutopt.profiles.store_record import Record
+from layoutopt.runtime.sampling import fastest_ns
 
 _OK = "ok"
 _KINDS = (
@@ -75,7 +76,7 @@ def compare(first: Iterable[Record], second: Iterable[Record]) -> Comparison:
 
 def price_ns(record: Record) -> float:
     """The price that the planner takes from a record."""
-    return max(1.0, float(statistics.median(record.samples_ns)))
+    return max(1.0, fastest_ns(record.samples_ns))
 
 
 def kind_of(text: str) -> str:

@@ -109,6 +109,7 @@ def time_models(
         sample_ns=1,
         fewest_samples=5,
         most_samples=most_samples,
+        agreeing=0,
     )
     with _verdicts(models, inputs, device, threads, timeout_s, archives, protocol) as verdicts:
         return [verdict.measurement for verdict in verdicts]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ import numpy as np
 
 from layoutopt.runtime.binding import Call, Clock
 from layoutopt.runtime.job import Event, Job, Kind
-from layoutopt.runtime.sampling import Protocol, calls_per_sample, is_finished
+from layoutopt.runtime.sampling import Protocol, calls_per_sample, fastest_ns, is_finished
 
 
 @dataclass
@@ -55,8 +54,8 @@ def time_in_turns(
             memory.sum()
             _sample(runner, base_ns, clock)
         for runner in waiting:
-            median = statistics.median(runner.samples_ns)
-            best_ns[runner.group] = min(best_ns.get(runner.group, median), median)
+            price_ns = fastest_ns(runner.samples_ns)
+            best_ns[runner.group] = min(best_ns.get(runner.group, price_ns), price_ns)
         finished = [runner for runner in waiting if _is_finished(runner, best_ns, protocol)]
         if job.together and len(finished) < len(waiting):
             continue
