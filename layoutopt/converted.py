@@ -19,9 +19,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from layoutopt.errors import InputError
+from layoutopt.profiles.store import cache_folder
 
-FOLDER = "converted"
-"""Name of the folder beside the store of prices."""
 LIMIT_BYTES = 4 << 30
 """What all entries may take together; the least recently used go first."""
 _ABANDONED = timedelta(days=1)
@@ -39,6 +38,11 @@ class Entry:
     iree_version: str
     external: Mapping[str, str]
     """SHA-256 of each file that the model refers to, by its path relative to the model."""
+
+
+def converted_folder(cache: Path | None) -> Path:
+    """Where converted models are kept in a cache folder, by default the user's."""
+    return cache_folder(cache) / "converted"
 
 
 class ConvertedModels:

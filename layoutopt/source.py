@@ -11,13 +11,15 @@ from pathlib import Path
 
 from layoutopt.converted import ConvertedModels, Entry, digest_of
 from layoutopt.errors import InputError
-from layoutopt.mlir.module import Module, needs_input_conversion, parse_module
+from layoutopt.mlir.module import Module, input_dialect, parse_module
 from layoutopt.runtime.compile import compile_to
 from layoutopt.runtime.measure import iree_version
 from layoutopt.runtime.process import Ended, find_tool, run_tool
 from layoutopt.runtime.reason import failure_reason
 
 _SUFFIXES = (".mlir", ".mlirbc", ".onnx")
+_INPUT_TYPES = {"vhlo": ("--iree-input-type=stablehlo",)}
+"""Where iree-compile 3.13 does not find out by itself: StableHLO as it is kept in files."""
 _FORMAT = 1
 """To be raised where entries of the cache are made in another way than before."""
 
@@ -62,20 +64,22 @@ def open_source(
     if entry is not None:
         return Source(linalg, entry.from_input_phase), parse_module(linalg)
     external: dict[str, str] = {}
-    path = model
+    path, dialect = model, "onnx"
     if model.suffix == ".onnx":
         path = _import_onnx(model, folder, timeout_s)
         external = {name: digest_of(model.parent / name) for name in _external_files(model)}
-    convert = path != model or needs_input_conversion(path)
-    if convert:
-        _convert(model, path, linalg, target_flags, timeout_s)
+    else:
+        dialect = input_dialect(model) or ""
+    if dialect:
+        flags = (*target_flags, *_INPUT_TYPES.get(dialect, ()))
+        _convert(model, path, linalg, flags, timeout_s)
         module = parse_module(linalg)
     else:
         module = parse_module(model)
         module.write_bytecode(linalg)
-    entry = Entry(digest_of(linalg), linalg.stat().st_size, convert, iree_version(), external)
-    converted.keep(key, linalg, entry)
-    return Source(linalg, convert), module
+    made = digest_of(linalg), linalg.stat().st_size
+    converted.keep(key, linalg, Entry(*made, bool(dialect), iree_version(), external))
+    return Source(linalg, bool(dialect)), module
 
 
 def _key(model: Path, target_flags: tuple[str, ...]) -> str:
@@ -92,9 +96,9 @@ def _onnx_version() -> str:
 
 
 def _convert(
-    model: Path, path: Path, linalg: Path, target_flags: tuple[str, ...], timeout_s: float
+    model: Path, path: Path, linalg: Path, flags: tuple[str, ...], timeout_s: float
 ) -> None:
-    flags = (*target_flags, "--emit-mlir-bytecode")
+    flags = (*flags, "--emit-mlir-bytecode")
     outcome = compile_to(path, "input", linalg, flags, timeout_s)
     if not outcome.ok:
         raise InputError(

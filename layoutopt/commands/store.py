@@ -12,29 +12,14 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from layoutopt.converted import FOLDER, ConvertedModels
-from layoutopt.profiles.store import Store, default_path
-
-_PATH = click.Path(path_type=Path)
-CACHE = click.option(
-    "--cache", type=_PATH, metavar="DIR",
-    help="Folder of measured prices; the user's cache folder by default.",
-)  # fmt: skip
-
-
-def store_path(cache: Path | None) -> Path:
-    """Where the prices are; the same file as `layoutopt optimize --cache` uses."""
-    return (cache or default_path().parent) / "prices.sqlite"
-
-
-def converted_models(cache: Path | None) -> ConvertedModels:
-    """The converted models beside the prices."""
-    return ConvertedModels(store_path(cache).with_name(FOLDER))
+from layoutopt.commands.options import PATH, Number, cache_option
+from layoutopt.converted import ConvertedModels, converted_folder
+from layoutopt.profiles.store import Store, store_path
 
 
 @click.command("export")
-@click.argument("file", type=_PATH)
-@CACHE
+@click.argument("file", type=PATH)
+@cache_option
 def export_command(file: Path, cache: Path | None) -> None:
     """Write all prices to FILE as lines of JSON, for another machine."""
     with Store(store_path(cache)) as store:
@@ -43,8 +28,8 @@ def export_command(file: Path, cache: Path | None) -> None:
 
 
 @click.command("import")
-@click.argument("file", type=_PATH)
-@CACHE
+@click.argument("file", type=PATH)
+@cache_option
 def import_command(file: Path, cache: Path | None) -> None:
     """Take in the prices of FILE, written by `export`; newer ones win."""
     with Store(store_path(cache)) as store:
@@ -53,8 +38,8 @@ def import_command(file: Path, cache: Path | None) -> None:
 
 
 @click.command("merge")
-@click.argument("stores", type=_PATH, nargs=-1, required=True)
-@CACHE
+@click.argument("stores", type=PATH, nargs=-1, required=True)
+@cache_option
 def merge_command(stores: tuple[Path, ...], cache: Path | None) -> None:
     """Take in the prices of other STORES (files `prices.sqlite`); newer ones win."""
     with Store(store_path(cache)) as store:
@@ -63,7 +48,7 @@ def merge_command(stores: tuple[Path, ...], cache: Path | None) -> None:
 
 
 @click.command("show")
-@CACHE
+@cache_option
 def show_command(cache: Path | None) -> None:
     """List what the store holds, by target, IREE version and outcome; and the converted models."""
     path = store_path(cache)
@@ -75,14 +60,14 @@ def show_command(cache: Path | None) -> None:
             table.add_row(row.target_fingerprint, row.iree_version, row.outcome, str(row.count),
                           row.oldest_utc, row.newest_utc)  # fmt: skip
     Console().print(table)
-    count, size_bytes = converted_models(cache).summary()
+    count, size_bytes = ConvertedModels(converted_folder(cache)).summary()
     click.echo(f"Converted models: {_models(count, size_bytes)}")
 
 
 @click.command("prune")
 @click.option(
     "--older-than",
-    type=click.FloatRange(0),
+    type=Number(0),
     metavar="DAYS",
     help="Measured before; of converted models, not used since.",
 )
@@ -90,7 +75,7 @@ def show_command(cache: Path | None) -> None:
 @click.option("--target", metavar="FINGERPRINT", help="Of this target, as `show` spells it.")
 @click.option("--refusals", is_flag=True, help="Candidates that were refused.")
 @click.option("--models", is_flag=True, help="Converted models only; no price is removed.")
-@CACHE
+@cache_option
 def prune_command(
     older_than: float | None, iree: str | None, target: str | None, refusals: bool, models: bool,
     cache: Path | None,
@@ -109,7 +94,7 @@ def prune_command(
             count = store.prune(age, iree, target, refusals)
         click.echo(f"Removed {count} prices")
     if not prices_only:
-        removed = converted_models(cache).prune(age, iree)
+        removed = ConvertedModels(converted_folder(cache)).prune(age, iree)
         click.echo(f"Removed {_models(*removed)}")
 
 

@@ -86,7 +86,7 @@ def no_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object) -> None:
         raise AssertionError("expected no conversion")
 
-    for name in ("_import_onnx", "_convert", "needs_input_conversion"):
+    for name in ("_import_onnx", "_convert", "input_dialect"):
         monkeypatch.setattr(opening, name, fail)
 
 

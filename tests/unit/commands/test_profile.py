@@ -6,9 +6,9 @@ import pytest
 from click.testing import CliRunner
 
 from layoutopt.cli import cli
-from layoutopt.commands.profile import at_device
-from layoutopt.converted import FOLDER, ConvertedModels, Entry, digest_of
+from layoutopt.converted import ConvertedModels, Entry, converted_folder, digest_of
 from layoutopt.errors import InputError
+from layoutopt.pricers import at_device
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.store_record import Provenance, Record
 from layoutopt.profiles.target import known_targets, load_target
@@ -51,7 +51,7 @@ def keep(folder: Path, key: str) -> None:
     module = folder / f"{key}.made"
     module.write_bytes(bytes(2_000_000))
     entry = Entry(digest_of(module), 2_000_000, True, "3.13.0/3.13.0", {})
-    ConvertedModels(folder / FOLDER).keep(key, module, entry)
+    ConvertedModels(converted_folder(folder)).keep(key, module, entry)
 
 
 def test_converted_models_are_shown_and_pruned(tmp_path: Path) -> None:
