@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,9 @@ class Affine:
 
     def renamed(self, new_dim: dict[int, int]) -> Affine:
         """The same form over other dim numbers; a dim without a new number must have size one."""
+        if len(self.terms) == 1:  # most are, and millions are renamed
+            ((d, c),) = self.terms
+            return Affine(((new_dim[d], c),) if d in new_dim else (), self.offset)
         return affine(((new_dim[d], c) for d, c in self.terms if d in new_dim), self.offset)
 
     def __str__(self) -> str:
@@ -51,6 +55,7 @@ def affine(terms: Iterable[tuple[int, int]], offset: int = 0) -> Affine:
     return Affine(tuple(sorted((d, c) for d, c in total.items() if c)), offset)
 
 
+@cache
 def dim(index: int) -> Affine:
     """The form ``d_index``."""
     return Affine(((index, 1),))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from types import FrameType
@@ -18,6 +19,10 @@ from layoutopt.commands.rules import rules_command
 from layoutopt.commands.targets import targets_command
 from layoutopt.errors import InputError, LayoutoptError, MissingProfileError
 from layoutopt.runtime.process import kill_running
+
+_GARBAGE_THRESHOLD = 200_000
+"""New objects between collections. A plan is many small values that live to its end, hardly one of
+them in a cycle: with Python's 700, looking through them takes a fifth of a warm run."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -40,6 +45,7 @@ for _command in (
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; every error is one line and a non-zero exit code."""
+    gc.set_threshold(_GARBAGE_THRESHOLD)
     signal.signal(signal.SIGTERM, _terminate)
     try:
         cli.main(arguments, prog_name="layoutopt", standalone_mode=False)

@@ -28,6 +28,7 @@ from layoutopt.mlir.module import Signature
 from layoutopt.profiles.target import FlagSet
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import (
+    dispatch_events,
     dispatch_times,
     run_model,
     time_models,
@@ -202,6 +203,7 @@ def _time(
     threads: int,
 ) -> tuple[VariantResult, ...]:
     names = [v.name for v in variants if v.name in working]
+    timed = dispatch_events(device) is not None
     total = dict.fromkeys(names, 0.0)
     spread = dict.fromkeys(names, 0.0)
     dispatches = dict.fromkeys(names, 0)
@@ -216,7 +218,7 @@ def _time(
                 continue
             total[name] += measured.median_ns / 1e6
             spread[name] = max(spread[name], measured.spread)
-        for name in names:
+        for name in (n for n in names if timed and n not in failures):
             runs = PROFILED_RUNS if name == OPTIMIZED else 2
             profile = dispatch_times(
                 working[name], function.name, inputs, device, threads, runs=runs
@@ -233,7 +235,7 @@ def _time(
             v.flags,
             total[v.name],
             spread[v.name],
-            dispatches[v.name],
+            dispatches[v.name] if timed else None,
             calls=tuple(calls) if v.name == OPTIMIZED else (),
             moves=moves[v.name],
         )

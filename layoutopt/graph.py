@@ -100,6 +100,15 @@ class Graph:
                 found.update(op.outputs)
         return frozenset(found)
 
+    @cached_property
+    def splats(self) -> dict[int, str]:
+        """Constants with one value everywhere, and that value."""
+        return {
+            op.result: op.splat
+            for op in self.ops
+            if isinstance(op, Constant) and op.splat is not None
+        }
+
     def name_of(self, op: int) -> str:
         """The name of an op in reports."""
         if op < len(self.names):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from layoutopt.converted import ConvertedModels, converted_folder
 from layoutopt.evaluated import OPTIMIZED
 from layoutopt.given_plan import given_plans
 from layoutopt.graph import Graph
@@ -80,10 +81,13 @@ class _Job:
 
     def run(self) -> Plan:
         with self.clock.stage("read"):
-            source = open_source(
-                self.model, self.folder, self.target.flags, self.options.compile_timeout_s
+            source, module = open_source(
+                self.model,
+                self.folder,
+                self.target.flags,
+                self.options.compile_timeout_s,
+                ConvertedModels(converted_folder(self.options.cache)),
             )
-            module = parse_module(source.path)
         unreached = tuple(barriers(module))
         places = [i for i, g in enumerate(module.graphs) if has_work(g)]
         graphs = tuple(module.graphs[i] for i in places)
@@ -95,7 +99,7 @@ class _Job:
             for place, low in zip(places, lowered, strict=True):
                 module.replace(place, low)
             flags = self._flags(source, plans)
-            optimized = self.folder / "optimized.mlir"
+            optimized = self.folder / "optimized.mlirbc"
             module.write(optimized, flags)
             if any(p.io for p in plans):  # what runs must take and give what the original does
                 checked = parse_module(source.path)

@@ -33,7 +33,7 @@ class Options:
     device: str | None = None
     """Device to measure on; None for the target's own."""
     cache: Path | None = None
-    """Folder of measured prices; None for the user's cache folder."""
+    """Folder of prices and converted models; None for the user's cache folder."""
     compile_timeout_s: float = 900.0
     """Seconds for compiling a whole model once."""
     remember: bool = True

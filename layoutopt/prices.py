@@ -34,7 +34,15 @@ class Price:
     cost_ns: int | None
     reason: str = ""
     uncertainty: float = 0.0
-    """Relative standard error: of the estimate, or half the quartile spread of the samples."""
+    """Relative standard error: of the estimate, or the spread of the fastest samples."""
+    estimated: bool = False
+    """Whether nobody measured it; the cost then has the surcharge of `Estimate.robust_ns`."""
+
+    @property
+    def nominal_ns(self) -> float:
+        """The cost without that surcharge."""
+        surcharge = self.uncertainty / 2 if self.estimated else 0.0
+        return (self.cost_ns or 0) / (1 + surcharge)
 
 
 class Pricer(Protocol):
@@ -97,7 +105,7 @@ class Analytic:
 
 
 def _estimated(estimate: Estimate) -> Price:
-    return Price(round(estimate.robust_ns), uncertainty=estimate.uncertainty)
+    return Price(round(estimate.robust_ns), uncertainty=estimate.uncertainty, estimated=True)
 
 
 class Measures(Protocol):
@@ -121,7 +129,7 @@ class Measured:
         self.measurer = measurer
 
     def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
-        """Medians; what does not compile, run or compute the right numbers is refused."""
+        """Of the fastest samples; what does not compile, run or compute rightly is refused."""
         paid = [w for w in work if not w.form.is_free]
         measured = iter(
             self.measurer.measure([w.benchmark for w in paid], progress, [w.group for w in paid])
@@ -131,7 +139,8 @@ class Measured:
 
 def _price(measurement: Measurement) -> Price:
     if measurement.ok:
-        return Price(max(_LAUNCH_NS, measurement.median_ns), uncertainty=measurement.spread / 2)
+        cost_ns = max(_LAUNCH_NS, measurement.fastest_ns)
+        return Price(cost_ns, uncertainty=measurement.fastest_spread)
     return Price(None, f"{measurement.outcome.value}: {measurement.reason}")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from layoutopt.candidate import Candidate, PhysicalForm
 from layoutopt.cluster import Cluster
-from layoutopt.graph import Constant, Gather, Graph
+from layoutopt.graph import Gather, Graph
 from layoutopt.layout import Layout
 from layoutopt.mlir.emit import body_text
 from layoutopt.neutral import Padding
@@ -29,7 +29,7 @@ def candidate_benchmark(
 ) -> Benchmark:
     """The candidate as it is compiled and timed alone."""
     layouts = dict(candidate.layouts)
-    splats = splat_constants(graph)
+    splats = graph.splats  # they stand inline, for codegen may use the value
 
     def case() -> Case:
         values = _reference(graph, cluster)
@@ -92,13 +92,6 @@ def _expected(
     return np.where(inside, memory, evaluate(form.graph, placed)[place])
 
 
-def splat_constants(graph: Graph) -> dict[int, str]:
-    """Constants with one value everywhere: they stand inline, for codegen may use the value."""
-    return {
-        op.result: op.splat for op in graph.ops if isinstance(op, Constant) and op.splat is not None
-    }
-
-
 def splat_line(name: str, value: str, kind: TensorType) -> str:
     """A splat constant as a line of MLIR."""
     return f"  {name} = arith.constant dense<{value.split(':', maxsplit=1)[0].strip()}> : {kind}"
@@ -129,7 +122,7 @@ def _reference(graph: Graph, cluster: Cluster) -> Values:
 
     Falls back to positive inputs where random signs give no finite result (logarithms, roots).
     """
-    splats = splat_constants(graph)
+    splats = graph.splats
     sub = Graph(graph.types, tuple(graph.ops[i] for i in cluster.ops), (), cluster.outputs)
     values: Values = {}
     for positive in (False, True):

@@ -109,7 +109,7 @@ cache_option = click.option(
     "--cache",
     type=PATH,
     metavar="DIR",
-    help="Folder of measured prices; the user's cache folder by default.",
+    help="Folder of prices and converted models; the user's cache folder by default.",
 )
 html_option = click.option(
     "--html", type=PATH, metavar="PAGE.html", help="Write the report as one page for a browser."

@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from layoutopt.commands.diff import diff_command
 from layoutopt.commands.options import (
     PATH,
     cache_option,
@@ -23,15 +24,17 @@ from layoutopt.commands.store import (
     prune_command,
     show_command,
 )
+from layoutopt.converted import ConvertedModels, converted_folder
 from layoutopt.errors import InputError
 from layoutopt.graph import Graph
-from layoutopt.mlir.module import has_work, parse_module
+from layoutopt.mlir.module import has_work
 from layoutopt.options import Options
 from layoutopt.pricers import at_device, open_pricer
-from layoutopt.profile_model import OpenQuestion, Priced, open_questions, price_graphs
+from layoutopt.profile_model import Priced, price_graphs
 from layoutopt.profiles.store import Store, store_path
 from layoutopt.profiles.target import Target, load_target
 from layoutopt.report.progress import TerminalSteps
+from layoutopt.settle import OpenQuestion, open_questions
 from layoutopt.source import open_source
 
 _MOST = 12
@@ -78,7 +81,7 @@ def measure_command(
     """Measure every candidate of MODELs that has no price yet; go on where a run stopped.
 
     For a target that is not here, nothing is measured: listed is which measurements would settle
-    the plan, by what the plan may lose without them.
+    the plan, by how far the error of each estimate can move a plan that uses it.
     """
     target = at_device(load_target(profile), device, scheduler, threads)
     options = Options(threads=threads, device=device, cache=cache, compiled_facts=compiled_facts)
@@ -108,8 +111,11 @@ def _graphs(models: tuple[Path, ...], target: Target, options: Options) -> list[
     graphs: list[Graph] = []
     for model in models:
         with tempfile.TemporaryDirectory(prefix="layoutopt-") as folder:
-            source = open_source(model, Path(folder), target.flags, options.compile_timeout_s)
-            graphs += [graph for graph in parse_module(source.path).graphs if has_work(graph)]
+            _, module = open_source(
+                model, Path(folder), target.flags, options.compile_timeout_s,
+                ConvertedModels(converted_folder(options.cache)),
+            )  # fmt: skip
+            graphs += [graph for graph in module.graphs if has_work(graph)]
     return graphs
 
 
@@ -139,19 +145,31 @@ def _show_priced(
 
 def _show_questions(questions: tuple[OpenQuestion, ...], console: Console) -> None:
     if not questions:
-        console.print("No estimate is uncertain enough to change a choice.", highlight=False)
+        console.print("No estimate is uncertain enough to change the plan.", highlight=False)
         return
     table = Table(title="Measurements that would settle the plan", title_justify="left", box=None)
-    for column in ("op", "chosen", "against", "us", "us", "at stake us"):
-        table.add_column(column, justify="right" if "us" in column else "left", overflow="fold")
+    for column in ("op", "form", "in the plan", "uses", "us each", "+/-", "at stake us"):
+        words = column in ("op", "form", "in the plan")
+        table.add_column(column, justify="left" if words else "right", overflow="fold")
     for question in questions[:_MOST]:
-        table.add_row(question.op, question.chosen, question.rival,
-                      f"{question.chosen_ns / 1e3:.1f}", f"{question.rival_ns / 1e3:.1f}",
-                      f"{question.regret_ns / 1e3:.1f}")  # fmt: skip
+        table.add_row(question.what, question.form, "yes" if question.chosen else "no",
+                      str(question.uses), f"{question.estimate_ns / 1e3:.1f}",
+                      f"{100 * question.uncertainty:.0f} %",
+                      f"{question.at_stake_ns / 1e3:.1f}")  # fmt: skip
     console.print(table)
     if len(questions) > _MOST:
         console.print(f"  and {len(questions) - _MOST} more", highlight=False)
+    console.print(f"{len(questions)} in all. Should they come out as estimated, no other estimate "
+                  "changes the plan by an error within its own.",
+                  highlight=False, soft_wrap=True)  # fmt: skip
 
 
-for _command in (export_command, import_command, merge_command, show_command, prune_command):
+for _command in (
+    diff_command,
+    export_command,
+    import_command,
+    merge_command,
+    show_command,
+    prune_command,
+):
     profile_command.add_command(_command)

@@ -1,4 +1,7 @@
-"""`layoutopt profile export|import|merge|show|prune`: the store of prices, by hand."""
+"""`layoutopt profile export|import|merge|show|prune`: what is kept, by hand.
+
+That is the store of prices, and the converted models beside it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from layoutopt.commands.options import PATH, Number, cache_option
+from layoutopt.converted import ConvertedModels, converted_folder
 from layoutopt.profiles.store import Store, store_path
 
 
@@ -46,7 +50,7 @@ def merge_command(stores: tuple[Path, ...], cache: Path | None) -> None:
 @click.command("show")
 @cache_option
 def show_command(cache: Path | None) -> None:
-    """List what the store holds, by target, IREE version and outcome."""
+    """List what the store holds, by target, IREE version and outcome; and the converted models."""
     path = store_path(cache)
     table = Table(title=str(path), title_justify="left", box=None)
     for column in ("target", "IREE", "outcome", "prices", "oldest", "newest"):
@@ -56,20 +60,43 @@ def show_command(cache: Path | None) -> None:
             table.add_row(row.target_fingerprint, row.iree_version, row.outcome, str(row.count),
                           row.oldest_utc, row.newest_utc)  # fmt: skip
     Console().print(table)
+    count, size_bytes = ConvertedModels(converted_folder(cache)).summary()
+    click.echo(f"Converted models: {_models(count, size_bytes)}")
 
 
 @click.command("prune")
-@click.option("--older-than", type=Number(0), metavar="DAYS", help="Measured before.")
-@click.option("--iree", metavar="VERSION", help="Measured with this version of IREE.")
+@click.option(
+    "--older-than",
+    type=Number(0),
+    metavar="DAYS",
+    help="Measured before; of converted models, not used since.",
+)
+@click.option("--iree", metavar="VERSION", help="Measured or converted with this version of IREE.")
 @click.option("--target", metavar="FINGERPRINT", help="Of this target, as `show` spells it.")
 @click.option("--refusals", is_flag=True, help="Candidates that were refused.")
+@click.option("--models", is_flag=True, help="Converted models only; no price is removed.")
 @cache_option
 def prune_command(
-    older_than: float | None, iree: str | None, target: str | None, refusals: bool,
+    older_than: float | None, iree: str | None, target: str | None, refusals: bool, models: bool,
     cache: Path | None,
 ) -> None:  # fmt: skip
-    """Remove the prices that meet every condition given."""
+    """Remove the prices and the converted models that meet every condition given.
+
+    Converted models belong to no target and were never refused: with --target or --refusals they
+    stay. With --models alone, all of them go.
+    """
     age = None if older_than is None else timedelta(days=older_than)
-    with Store(store_path(cache)) as store:
-        count = store.prune(age, iree, target, refusals)
-    click.echo(f"Removed {count} prices")
+    prices_only = target is not None or refusals
+    if models and prices_only:
+        raise click.UsageError("--models does not go with --target or --refusals")
+    if not models:
+        with Store(store_path(cache)) as store:
+            count = store.prune(age, iree, target, refusals)
+        click.echo(f"Removed {count} prices")
+    if not prices_only:
+        removed = ConvertedModels(converted_folder(cache)).prune(age, iree)
+        click.echo(f"Removed {_models(*removed)}")
+
+
+def _models(count: int, size_bytes: int) -> str:
+    return f"{count} converted model{'' if count == 1 else 's'}, {size_bytes / 1e6:.1f} MB"

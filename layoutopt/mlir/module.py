@@ -66,6 +66,11 @@ class Module:
         }
         splice(self.functions[function], lowered, symbols)
 
+    def write_bytecode(self, path: Path) -> None:
+        """Write the module as it is, as bytecode."""
+        with path.open("wb") as file:
+            self.operation.write_bytecode(file)
+
     def write(self, path: Path, compile_flags: Sequence[str]) -> None:
         """Write the module with the flags it is to be compiled with; whole or not at all."""
         with self.operation.context:

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from layoutopt.runtime.element import Array
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Version of the timing protocol. It is part of every key: a new protocol makes old prices void."""
 
 _SSA_NAME = re.compile(r"%[\w$.-]+")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from iree import runtime as iree
 
 from layoutopt.runtime.element import Array
 
+Clock = Callable[[], int]
 FUNCTION_DECLARATION = "iree.abi.declaration"
 
 
@@ -23,6 +24,8 @@ class Device:
     def __init__(self, uri: str, threads: int) -> None:
         if uri.startswith("local-task"):
             iree.flags.parse_flags(f"--task_topology_group_count={threads}")
+        self.is_inline = uri.startswith("local-sync")
+        """Whether dispatches run in the thread that calls."""
         self._device: Any = iree.get_device(uri)
         self._instance: Any = iree.VmInstance()
 
@@ -98,11 +101,10 @@ class Call:
             arrays.append(np.array(iree.DeviceArray(self.device, view).to_host()))
         return tuple(arrays)
 
-    def time_ns(self, calls: int) -> float:
-        """Mean wall time of `calls` calls in nanoseconds, results made and dropped."""
+    def time_ns(self, calls: int, clock: Clock = time.perf_counter_ns) -> float:
+        """Mean time of `calls` calls by a clock in nanoseconds, results made and dropped."""
         invoke, function, arguments = self.context.invoke, self.function, self.arguments
         results = iree.VmVariantList
-        clock = time.perf_counter_ns
         collecting = gc.isenabled()
         gc.disable()
         try:

@@ -113,8 +113,8 @@ class MeasurementRun:
         if not measurement.ok:
             return
         for group in {self._groups[place] for place in places}:
-            median_ns = float(measurement.median_ns)
-            self._best_ns[group] = min(self._best_ns.get(group, median_ns), median_ns)
+            price_ns = float(measurement.fastest_ns)
+            self._best_ns[group] = min(self._best_ns.get(group, price_ns), price_ns)
 
     def _wave(self, batches: Sequence[Batch], folder: Path) -> None:
         """Compile some batches side by side, then time them one after another."""

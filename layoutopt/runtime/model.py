@@ -10,7 +10,7 @@ from pathlib import Path
 
 from layoutopt.errors import InputError, LoweringError
 from layoutopt.runtime.binding import read_declarations
-from layoutopt.runtime.dispatch import DispatchTime, dispatch_times
+from layoutopt.runtime.dispatch import DispatchTime, dispatch_events, dispatch_times
 from layoutopt.runtime.element import Array, load_array, save_array
 from layoutopt.runtime.job import ArrayFile, Job, Task
 from layoutopt.runtime.outcome import Measurement
@@ -22,6 +22,7 @@ from layoutopt.runtime.workspace import workspace
 __all__ = [
     "DispatchTime",
     "FunctionSignature",
+    "dispatch_events",
     "dispatch_times",
     "list_functions",
     "run_model",
@@ -108,6 +109,7 @@ def time_models(
         sample_ns=1,
         fewest_samples=5,
         most_samples=most_samples,
+        agreeing=0,
     )
     with _verdicts(models, inputs, device, threads, timeout_s, archives, protocol) as verdicts:
         return [verdict.measurement for verdict in verdicts]

@@ -6,6 +6,8 @@ import statistics
 from dataclasses import dataclass
 from enum import Enum
 
+from layoutopt.runtime.sampling import AGREEING, fastest_ns
+
 
 class Outcome(Enum):
     """How measuring ended. Everything but OK is a refusal."""
@@ -37,6 +39,17 @@ class Measurement:
     def median_ns(self) -> int:
         """Median time per call; asks for `ok`."""
         return round(statistics.median(self.samples_ns))
+
+    @property
+    def fastest_ns(self) -> int:
+        """The price: mean of the three fastest samples; asks for `ok`."""
+        return round(fastest_ns(self.samples_ns))
+
+    @property
+    def fastest_spread(self) -> float:
+        """How far the fastest samples lie apart, relative to the fastest: 0.02 is 2 %."""
+        fastest = sorted(self.samples_ns)[:AGREEING]
+        return fastest[-1] / fastest[0] - 1.0 if fastest[0] else 0.0
 
     @property
     def spread(self) -> float:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import random
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from layoutopt.runtime.binding import Call
+from layoutopt.runtime.binding import Call, Clock
 from layoutopt.runtime.job import Event, Job, Kind
-from layoutopt.runtime.sampling import Protocol, calls_per_sample, is_finished
+from layoutopt.runtime.sampling import Protocol, calls_per_sample, fastest_ns, is_finished
 
 
 @dataclass
@@ -35,6 +34,7 @@ def time_in_turns(
     base_ns: float,
     order: random.Random,
     emit: Callable[[Event], None],
+    clock: Clock,
 ) -> None:
     """Sample each runner once a round, in random order, until all are finished.
 
@@ -50,12 +50,12 @@ def time_in_turns(
         for runner in waiting:
             emit(Event(Kind.RUNNING, runner.place))
             if runner.calls == 0:
-                _warm(runner, protocol)
+                _warm(runner, protocol, clock)
             memory.sum()
-            _sample(runner, base_ns)
+            _sample(runner, base_ns, clock)
         for runner in waiting:
-            median = statistics.median(runner.samples_ns)
-            best_ns[runner.group] = min(best_ns.get(runner.group, median), median)
+            price_ns = fastest_ns(runner.samples_ns)
+            best_ns[runner.group] = min(best_ns.get(runner.group, price_ns), price_ns)
         finished = [runner for runner in waiting if _is_finished(runner, best_ns, protocol)]
         if job.together and len(finished) < len(waiting):
             continue
@@ -69,18 +69,20 @@ def _is_finished(runner: Runner, best_ns: dict[int, float], protocol: Protocol) 
     return is_finished(runner.samples_ns, runner.spent_ns, best, protocol)
 
 
-def _warm(runner: Runner, protocol: Protocol) -> None:
+def _warm(runner: Runner, protocol: Protocol, clock: Clock) -> None:
     """Find out how long a warm call takes; one that is long already is not called again."""
     call_ns = runner.first_ns
     if call_ns < protocol.budget_ns / 4:
-        call_ns = min(call_ns, runner.call.time_ns(1))
-        call_ns = min(call_ns, runner.call.time_ns(1)) if call_ns < protocol.sample_ns else call_ns
+        call_ns = min(call_ns, runner.call.time_ns(1, clock))
+        call_ns = (
+            min(call_ns, runner.call.time_ns(1, clock)) if call_ns < protocol.sample_ns else call_ns
+        )
     runner.calls = calls_per_sample(call_ns, protocol)
 
 
-def _sample(runner: Runner, base_ns: float) -> None:
+def _sample(runner: Runner, base_ns: float, clock: Clock) -> None:
     started = time.perf_counter_ns()
-    call_ns = runner.call.time_ns(runner.calls)
+    call_ns = runner.call.time_ns(runner.calls, clock)
     runner.spent_ns += time.perf_counter_ns() - started
     runner.samples_ns.append(max(1.0, call_ns - base_ns))
 

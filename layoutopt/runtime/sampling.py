@@ -7,6 +7,9 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+AGREEING = 3
+"""The fastest samples that make a price."""
+
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
@@ -14,11 +17,11 @@ class Protocol:
 
     One sample is the mean of enough calls to fill `sample_ns`. Samples of all candidates of a
     module alternate in random order, so that a slow moment of the machine hits all alike. Sampling
-    ends when the 95 % confidence interval of the median is narrower than `precision` of it, when
-    the candidate used `budget_ns`, after `most_samples`, or, for a cliff, as soon as its fastest
-    sample is `cliff` times the best median of its group. Before each sample `evict_bytes` of other
-    memory are read, so that weights come from where they are inside a large model; 0 leaves caches
-    warm.
+    ends when the `agreeing` fastest samples are within `precision` of each other (with 0: when the
+    95 % confidence interval of the median is narrower than `precision` of it), when the candidate
+    used `budget_ns`, after `most_samples`, or, for a cliff, as soon as its fastest sample is
+    `cliff` times the best price of its group. Before each sample `evict_bytes` of other memory are
+    read, so that weights come from where they are inside a large model; 0 leaves caches warm.
     """
 
     precision: float = 0.02
@@ -27,7 +30,8 @@ class Protocol:
     fewest_samples: int = 3
     most_samples: int = 41
     cliff: float = 4.0
-    cliff_samples: int = 2
+    cliff_samples: int = 3
+    agreeing: int = AGREEING
     evict_bytes: int = 0
     seed: int = 0
 
@@ -46,6 +50,16 @@ def empty_call_ns(one_dispatch_ns: float, two_dispatches_ns: float) -> float:
     return max(0.0, one_dispatch_ns - launch)
 
 
+def fastest_ns(samples: Sequence[float]) -> float:
+    """Mean of the three fastest samples: what a candidate costs where nothing gets in its way.
+
+    Whatever else a machine does makes samples longer, never shorter, so the fastest repeat where
+    medians do not: Chen and Revels, Robust benchmarking in noisy environments (HPEC 2016). Three,
+    since one alone may be a glitch of the clock.
+    """
+    return statistics.fmean(sorted(samples)[:AGREEING])
+
+
 def median_interval(samples: Sequence[float]) -> tuple[float, float]:
     """95 % confidence interval of the median, from order statistics.
 
@@ -62,10 +76,13 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float]:
     return ordered[low], ordered[high]
 
 
-def is_precise(samples: Sequence[float], precision: float) -> bool:
-    """The interval of the median is narrower than `precision` of the median."""
+def is_precise(samples: Sequence[float], precision: float, agreeing: int = 0) -> bool:
+    """The fastest samples agree, or the interval of the median is narrow: see `Protocol`."""
     if len(samples) < 6:
         return False
+    if agreeing:
+        ordered = sorted(samples)
+        return ordered[agreeing - 1] - ordered[0] <= precision * ordered[0]
     low, high = median_interval(samples)
     return high - low <= precision * statistics.median(samples)
 
@@ -73,7 +90,7 @@ def is_precise(samples: Sequence[float], precision: float) -> bool:
 def is_finished(
     samples: Sequence[float], spent_ns: float, best_ns: float | None, protocol: Protocol
 ) -> bool:
-    """Whether a candidate needs no more samples; `best_ns` is the best median of its group."""
+    """Whether a candidate needs no more samples; `best_ns` is the best price of its group."""
     count = len(samples)
     if count == 0:
         return False
@@ -84,4 +101,4 @@ def is_finished(
         return False
     if spent_ns >= protocol.budget_ns or count >= protocol.most_samples:
         return True
-    return is_precise(samples, protocol.precision)
+    return is_precise(samples, protocol.precision, protocol.agreeing)

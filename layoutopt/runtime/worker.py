@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from layoutopt.runtime.binding import Call, Device, Program
+from layoutopt.runtime.binding import Call, Clock, Device, Program
 from layoutopt.runtime.comparison import difference
 from layoutopt.runtime.element import Array, load_array, save_array
 from layoutopt.runtime.job import (
@@ -59,8 +59,10 @@ def work(job: Job, device: Device, emit: Emit) -> None:
         if runner is not None:
             runners.append(runner)
     if runners:
-        base_ns = _empty_call_ns(programs[runners[0].module]) if job.calibrated else 0.0
-        time_in_turns(job, runners, base_ns, random.Random(job.protocol.seed), emit)
+        clock = time.thread_time_ns if job.calibrated and device.is_inline else time.perf_counter_ns
+        program = programs[runners[0].module]
+        base_ns = _empty_call_ns(program, clock) if job.calibrated else 0.0
+        time_in_turns(job, runners, base_ns, random.Random(job.protocol.seed), emit, clock)
     emit(Event(Kind.DONE))
 
 
@@ -103,15 +105,15 @@ def _keep(task: Task, arrays: tuple[Array, ...]) -> tuple[ArrayFile, ...]:
     return tuple(files)
 
 
-def _empty_call_ns(program: Program) -> float:
+def _empty_call_ns(program: Program, clock: Clock) -> float:
     four = [np.ones(4, np.float32)]
     one, two = (program.prepare(name, four) for name in ("one_dispatch", "two_dispatches"))
-    return empty_call_ns(_fastest_ns(one), _fastest_ns(two))
+    return empty_call_ns(_fastest_ns(one, clock), _fastest_ns(two, clock))
 
 
-def _fastest_ns(call: Call) -> float:
+def _fastest_ns(call: Call, clock: Clock) -> float:
     call.run()
-    return min(call.time_ns(CALIBRATION_CALLS // 10) for _ in range(10))
+    return min(call.time_ns(CALIBRATION_CALLS // 10, clock) for _ in range(10))
 
 
 def _follow_parent() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import layoutopt
+from layoutopt.converted import ConvertedModels
 from layoutopt.graph import kind_name
 from layoutopt.mlir.module import parse_module
 from layoutopt.source import open_source
@@ -28,9 +29,9 @@ def test_other_dialects_become_linalg(
 ) -> None:
     path = tmp_path / f"model{suffix}"
     write_model(path, text)
-    source = open_source(path, tmp_path, (), 60.0)
+    source, module = open_source(path, tmp_path, (), 60.0, ConvertedModels(tmp_path / "cache"))
     assert source.from_input_phase
-    ops = [op for graph in parse_module(source.path).graphs for op in graph.ops]
+    ops = [op for graph in module.graphs for op in graph.ops]
     found = [kind_name(op) for op in ops]
     assert [kind for kind in found if kind in kinds] == kinds
 

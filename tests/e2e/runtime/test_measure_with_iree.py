@@ -221,7 +221,7 @@ def test_cliffs_get_few_samples(store: Store, matmul: MakeMatmul) -> None:
     with Measurer(store, "host") as measurer:
         quick, slow = measurer.measure([matmul(16, 16, 16), matmul(256, 512, 256)], group=[0, 0])
     assert quick.median_ns * 4 < slow.median_ns
-    assert len(slow.samples_ns) == 2
+    assert len(slow.samples_ns) == 3
 
 
 def test_a_device_of_two_threads(store: Store, matmul: MakeMatmul) -> None:

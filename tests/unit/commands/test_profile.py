@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from layoutopt.cli import cli
+from layoutopt.converted import ConvertedModels, Entry, converted_folder, digest_of
 from layoutopt.errors import InputError
 from layoutopt.pricers import at_device
 from layoutopt.profiles.store import Store
@@ -42,8 +43,41 @@ def test_prices_travel(tmp_path: Path) -> None:
     assert "host:1" in shown
     assert " 3 " in shown
     assert run("profile", "prune", "--iree", "3.13.0/3.13.0", "--cache", one) == (
-        "Removed 3 prices\n"
+        "Removed 3 prices\nRemoved 0 converted models, 0.0 MB\n"
     )
+
+
+def keep(folder: Path, key: str) -> None:
+    module = folder / f"{key}.made"
+    module.write_bytes(bytes(2_000_000))
+    entry = Entry(digest_of(module), 2_000_000, True, "3.13.0/3.13.0", {})
+    ConvertedModels(converted_folder(folder)).keep(key, module, entry)
+
+
+def test_converted_models_are_shown_and_pruned(tmp_path: Path) -> None:
+    fill(tmp_path, "a")
+    keep(tmp_path, "one")
+    keep(tmp_path, "other")
+    shown = "Converted models: 2 converted models, 4.0 MB"
+    assert shown in run("profile", "show", "--cache", tmp_path)
+    assert run("profile", "prune", "--refusals", "--cache", tmp_path) == "Removed 0 prices\n"
+    assert run("profile", "prune", "--models", "--iree", "3.0/3.0", "--cache", tmp_path) == (
+        "Removed 0 converted models, 0.0 MB\n"
+    )
+    assert run("profile", "prune", "--models", "--cache", tmp_path) == (
+        "Removed 2 converted models, 4.0 MB\n"
+    )
+    assert "1  " in run("profile", "show", "--cache", tmp_path)
+    assert run("profile", "prune", "--older-than", "0", "--cache", tmp_path) == (
+        "Removed 1 prices\nRemoved 0 converted models, 0.0 MB\n"
+    )
+
+
+def test_models_have_no_target(tmp_path: Path) -> None:
+    words = ["profile", "prune", "--models", "--refusals", "--cache", str(tmp_path)]
+    result = CliRunner().invoke(cli, words)
+    assert result.exit_code == 2
+    assert "--models does not go with --target or --refusals" in result.output
 
 
 def test_profile_without_a_model() -> None:
@@ -57,7 +91,9 @@ def test_profile_without_a_model() -> None:
 
 def test_help_names_the_subcommands() -> None:
     text = run("profile", "--help")
-    assert all(f"  {word} " in text for word in ("export", "import", "merge", "show", "prune"))
+    assert all(
+        f"  {word} " in text for word in ("diff", "export", "import", "merge", "show", "prune")
+    )
 
 
 def test_targets() -> None:

@@ -1,8 +1,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
-from layoutopt.runtime.dispatch import DispatchTime, read_profile
+import pytest
+
+from layoutopt.errors import LoweringError
+from layoutopt.runtime.dispatch import (
+    DispatchTime,
+    dispatch_events,
+    dispatch_times,
+    read_profile,
+)
 from layoutopt.runtime.model import FunctionSignature, parse_declaration
 
 
@@ -26,3 +35,37 @@ def test_a_profile_gives_each_call_its_median() -> None:
         DispatchTime("matmul", 2, 15.0, (10.0, 20.0)),
         DispatchTime("softmax", 1, 5.0, (5.0,)),
     ]
+
+
+def test_events_of_a_device_count_where_its_clock_is_known() -> None:
+    rows: list[dict[str, object]] = [
+        {"type": "dispatch_event", "event_id": 1, "key": "k", "duration_ns": 0, "valid": True,
+         "duration_ticks": 900, "derived_time_available": False},
+        {"type": "dispatch_event", "event_id": 2, "key": "k", "duration_ns": 70, "valid": True,
+         "duration_ticks": 700, "derived_time_available": True},
+    ]  # fmt: skip
+    text = "\n".join(json.dumps(row) for row in rows)
+    assert read_profile(text, 1) == [DispatchTime("k", 1, 70.0, (70.0,))]
+
+
+@pytest.mark.parametrize(
+    ("device", "events"),
+    [
+        ("local-sync", "host-execution"),
+        ("local-task", "host-execution"),
+        ("vulkan://0", "dispatch-events"),
+        ("cuda://0", None),
+        ("hip://GPU-1", None),
+    ],
+)
+def test_drivers_that_time_dispatches(device: str, events: str | None) -> None:
+    assert dispatch_events(device) == events
+
+
+def test_a_driver_that_does_not_time_dispatches() -> None:
+    with pytest.raises(LoweringError) as caught:
+        dispatch_times(Path("none.vmfb"), "main", [], "cuda://0")
+    assert str(caught.value) == (
+        "cuda://0: expected a driver that times dispatches (local-sync, local-task, vulkan), "
+        "but got one that does not; run it without a profile"
+    )

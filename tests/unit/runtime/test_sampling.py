@@ -6,12 +6,13 @@ from layoutopt.runtime.sampling import (
     Protocol,
     calls_per_sample,
     empty_call_ns,
+    fastest_ns,
     is_finished,
     is_precise,
     median_interval,
 )
 
-PROTOCOL = Protocol(sample_ns=1_000_000, budget_ns=1000, most_samples=20)
+PROTOCOL = Protocol(sample_ns=1_000_000, budget_ns=1000, most_samples=20, agreeing=0)
 
 
 @pytest.mark.parametrize(("call_ns", "calls"), [(10_000, 100), (3e6, 1), (999_999, 2), (0, 10_000)])
@@ -52,6 +53,20 @@ def test_sampling_ends() -> None:
 
 
 def test_a_cliff_is_left_early() -> None:
-    assert is_finished([500.0, 480.0], 0, 100.0, PROTOCOL)
-    assert not is_finished([500.0, 390.0], 0, 100.0, PROTOCOL)
-    assert not is_finished([500.0], 0, 100.0, PROTOCOL)
+    assert is_finished([500.0, 480.0, 500.0], 0, 100.0, PROTOCOL)
+    assert not is_finished([500.0, 390.0, 500.0], 0, 100.0, PROTOCOL)
+    assert not is_finished([500.0, 500.0], 0, 100.0, PROTOCOL)
+
+
+def test_the_price_is_that_of_the_fastest_samples() -> None:
+    assert fastest_ns([900.0, 102.0, 100.0, 101.0, 5000.0]) == 101.0
+    assert fastest_ns([7.0]) == 7.0
+
+
+def test_sampling_ends_when_the_fastest_agree() -> None:
+    protocol = Protocol(budget_ns=1000, most_samples=20)
+    disturbed = [300.0, 100.0, 450.0, 101.0, 900.0]
+    assert not is_finished([*disturbed, 700.0], 500, None, protocol)
+    assert is_finished([*disturbed, 102.0], 500, None, protocol)
+    assert not is_finished([*disturbed, 103.0], 500, None, protocol)
+    assert not is_finished([100.0] * 5, 500, None, protocol), "five may all come from one moment"

@@ -1,0 +1,84 @@
+"""Devices that are not here, and drivers that tell less: as far as a machine without them goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from layoutopt.errors import InputError
+from layoutopt.evaluated import OPTIMIZED, Variant
+from layoutopt.evaluation import evaluate_variants
+from layoutopt.mlir.module import Signature
+from layoutopt.planner import explore
+from layoutopt.prices import candidate_work
+from layoutopt.profiles.store import Store
+from layoutopt.profiles.target import load_target
+from layoutopt.runtime import dispatch
+from layoutopt.runtime.batch import make_batches, write_module
+from layoutopt.runtime.compile import compile_file
+from layoutopt.runtime.measure import Measurer
+from layoutopt.types import TensorType
+from tests.parsing import lifted
+
+MATMUL = """
+func.func @dense(%x: tensor<64x32xf16>, %w: tensor<32x64xf16>) -> tensor<64x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64x64xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
+  %m = linalg.matmul ins(%x, %w : tensor<64x32xf16>, tensor<32x64xf16>)
+      outs(%init : tensor<64x64xf32>) -> tensor<64x64xf32>
+  return %m : tensor<64x64xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["h100", "h200", "mi300x", "mi325x", "mi355x"])
+def test_a_batch_of_candidates_compiles(name: str, tmp_path: Path) -> None:
+    """With the functions that tell what an empty call costs, as a worker would get it."""
+    target = load_target(name)
+    space = explore(lifted(MATMUL), target)
+    work, _ = candidate_work(space.egraph.graph, space.clusters, space.candidates, target, 0)
+    benchmarks = [piece.benchmark for _, piece in work if not piece.form.is_free][:3]
+    order = range(len(benchmarks))
+    batch = make_batches(benchmarks, list(order), [0] * len(benchmarks), 16)[0]
+    source = tmp_path / "batch.mlir"
+    source.write_text(write_module(batch).text)
+    outcome = compile_file(source, tmp_path / "batch.vmfb", batch.flags, 60.0)
+    assert outcome.ok, outcome.reason
+    assert (tmp_path / "batch.vmfb").stat().st_size > 0
+
+
+@pytest.mark.parametrize("device", ["cuda://99", "hip://99"])
+def test_measuring_on_a_device_that_is_not_here(device: str, tmp_path: Path) -> None:
+    space = explore(lifted(MATMUL), load_target("host"))
+    target = load_target("host")
+    work, _ = candidate_work(space.egraph.graph, space.clusters, space.candidates[:1], target, 0)
+    with (
+        Store(tmp_path / "prices.sqlite") as store,
+        Measurer(store, "absent", device) as measurer,
+        pytest.raises(InputError) as caught,
+    ):
+        measurer.measure([piece.benchmark for _, piece in work])
+    assert str(caught.value).startswith(f"{device}: expected a device that opens, but got ")
+    with Store(tmp_path / "prices.sqlite") as store:
+        assert [record.outcome for record in store.records()] == []
+
+
+def test_a_driver_without_times_of_dispatches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole modules are compared and timed all the same."""
+    monkeypatch.setattr(dispatch, "_EVENTS", {})
+    model = tmp_path / "dense.mlir"
+    model.write_text(MATMUL)
+    flags = load_target("host").flags
+    variants = [Variant("default", model, flags), Variant(OPTIMIZED, model, flags)]
+    kinds = (TensorType((64, 32), "f16"), TensorType((32, 64), "f16"))
+    evaluation = evaluate_variants(
+        variants, [Signature("dense", kinds)], tmp_path, None, "local-sync", 1, 1e-3, 60.0, "host"
+    )
+    assert evaluation.verification.passed
+    for variant in evaluation.variants:
+        assert variant.milliseconds is not None
+        assert (variant.dispatches, variant.calls, variant.moves) == (None, (), ())
