@@ -21,6 +21,7 @@ from layoutopt.errors import InputError, LayoutoptError, MissingProfileError
 from layoutopt.mlir.module import recorded_flags
 from layoutopt.optimize import check_writable, optimize
 from layoutopt.options import Options
+from layoutopt.parameter_files import ParameterFile
 from layoutopt.report.progress import TerminalSteps
 from layoutopt.report.terminal import show
 from layoutopt.rules.rewrites import REWRITES
@@ -101,6 +102,12 @@ def cli() -> None:
     type=click.FloatRange(0),
     help="Largest relative difference from the original's results.",
 )
+@click.option(
+    "--parameters",
+    multiple=True,
+    metavar="[SCOPE=]FILE",
+    help="Parameters that the model leaves outside (.irpa, .safetensors, .gguf); repeatable.",
+)
 @click.option("--device", metavar="URI", help="Measure on this device of IREE's runtime.")
 @click.option(
     "--cache",
@@ -124,6 +131,7 @@ def optimize_command(
     objective: str,
     lower_packs: bool,
     tolerance: float,
+    parameters: tuple[str, ...],
     device: str | None,
     cache: Path | None,
     verbose: bool,
@@ -141,6 +149,7 @@ def optimize_command(
         objective="conversions" if objective == "conversions" else "latency",
         lower_packs=lower_packs,
         tolerance=tolerance,
+        parameters=tuple(map(ParameterFile.parse, parameters)),
         device=device,
         cache=cache,
     )

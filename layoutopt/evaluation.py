@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,9 @@ from layoutopt.runtime.model import (
     time_models,
 )
 from layoutopt.types import Array, is_float, numpy_dtype
+
+Archives = Sequence[tuple[str, Path]]
+"""(scope, file) of parameters."""
 
 PROFILED_RUNS = 5
 """Runs of the optimized module under the profiler; the median of each call counts."""
@@ -64,12 +68,15 @@ def evaluate_variants(
     tolerance: float,
     compile_timeout_s: float,
     fingerprint: str,
+    archives: Archives = (),
 ) -> Evaluation:
     """Compile, compare and time; ``memory`` is the folder of remembered results, if any.
 
+    ``archives``: (scope, file) of the parameters that the modules leave outside.
+
     Raises LoweringError where the optimized module or every form of the original fails.
     """
-    key = content_key(variants, device, threads, tolerance, fingerprint)
+    key = content_key(variants, device, threads, tolerance, fingerprint, archives)
     known = None if memory is None else recall(memory / f"{key}.json")
     if known is not None:
         return known
@@ -102,9 +109,9 @@ def evaluate_variants(
         )
     reference = next(v.name for v in variants if v.name in compiled)
     verification, working = _verify(
-        compiled, reference, functions, device, threads, tolerance, failures
+        compiled, reference, functions, device, threads, tolerance, failures, archives
     )
-    results = _time(variants, working, functions, failures, device, threads)
+    results = _time(variants, working, functions, failures, device, threads, archives)
     evaluation = Evaluation(results, verification, datetime.now(UTC).isoformat(timespec="seconds"))
     if verification.passed and memory is not None:
         remember(memory, key, evaluation)
@@ -164,18 +171,27 @@ def _verify(
     threads: int,
     tolerance: float,
     failures: dict[str, str],
+    archives: Archives,
 ) -> tuple[Verification, dict[str, Path]]:
     """Compare every variant with the reference; IREE's own flag sets that fail are set aside."""
     working = dict(compiled)
     worst = (0.0, 0.0)
     for function in functions:
         inputs = random_inputs(function)
-        expected = run_model(compiled[reference], function.name, inputs, device, threads)
+        run = partial(
+            run_model,
+            function=function.name,
+            inputs=inputs,
+            device=device,
+            threads=threads,
+            archives=archives,
+        )
+        expected = run(compiled[reference])
         for name, module in compiled.items():
             if name == reference or name not in working:
                 continue
             try:
-                got = run_model(module, function.name, inputs, device, threads)
+                got = run(module)
             except LoweringError as error:
                 if name == OPTIMIZED:
                     raise
@@ -200,6 +216,7 @@ def _time(
     failures: dict[str, str],
     device: str,
     threads: int,
+    archives: Archives,
 ) -> tuple[VariantResult, ...]:
     names = [v.name for v in variants if v.name in working]
     total = dict.fromkeys(names, 0.0)
@@ -210,7 +227,8 @@ def _time(
     for function in functions:
         inputs = random_inputs(function)
         models = [(working[n], function.name) for n in names]
-        for name, measured in zip(names, time_models(models, inputs, device, threads), strict=True):
+        timed = time_models(models, inputs, device, threads, archives=archives)
+        for name, measured in zip(names, timed, strict=True):
             if not measured.ok:
                 failures[name] = measured.reason
                 continue
@@ -219,7 +237,13 @@ def _time(
         for name in names:
             runs = PROFILED_RUNS if name == OPTIMIZED else 2
             profile = dispatch_times(
-                working[name], function.name, inputs, device, threads, runs=runs
+                working[name],
+                function.name,
+                inputs,
+                device,
+                threads,
+                archives=archives,
+                runs=runs,
             )
             dispatches[name] += sum(d.count for d in profile)
             if name == OPTIMIZED:

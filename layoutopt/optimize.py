@@ -18,6 +18,7 @@ from layoutopt.free_io import chosen_io
 from layoutopt.graph import Graph
 from layoutopt.mlir.module import Module, Signature, exported_name, has_work, parse_module
 from layoutopt.options import Options
+from layoutopt.parameter_files import resolve
 from layoutopt.plan_file import FunctionPlan, fingerprint, read_plan, write_plan
 from layoutopt.planner import GraphPlan, explore, plan_graph
 from layoutopt.prices import Analytic, Measured, Pricer
@@ -108,6 +109,7 @@ class _Job:
     clock: Clock
     folder: Path
     plan: Path | None
+    archives: tuple[tuple[str, Path], ...] = ()
 
     def run(self) -> Plan:
         with self.clock.stage("read"):
@@ -115,6 +117,8 @@ class _Job:
                 self.model, self.folder, self.target.flags, self.options.compile_timeout_s
             )
             module = parse_module(source.path)
+            if self.target.measurable:
+                self.archives = resolve(self.model, module.parameters, self.options.parameters)
         places = [i for i, g in enumerate(module.graphs) if has_work(g)]
         graphs = tuple(module.graphs[i] for i in places)
         names = tuple(exported_name(module.names[i]) for i in places)
@@ -256,6 +260,7 @@ class _Job:
                 self.options.tolerance,
                 self.options.compile_timeout_s,
                 self.target.fingerprint,
+                self.archives,
             )
         v = evaluation.verification
         if not v.passed:

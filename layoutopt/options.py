@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from layoutopt.parameter_files import ParameterFile
 from layoutopt.solver import Search
 
 Objective = Literal["latency", "conversions"]
@@ -30,6 +31,8 @@ class Options:
     """Write packs and unpacks as reshapes and transposes."""
     tolerance: float = 1e-3
     """Largest absolute difference from the original, relative to its largest magnitude."""
+    parameters: tuple[ParameterFile, ...] = ()
+    """Files with the parameters that the model leaves outside: it is run with them."""
     device: str | None = None
     """Device to measure on; None for the target's own."""
     cache: Path | None = None

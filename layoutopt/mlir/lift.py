@@ -25,6 +25,7 @@ from layoutopt.mlir.structured import lift_structured
 
 _DYNAMIC = -(2**63)
 _RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
+_CONSTANTS = ("arith.constant", "flow.tensor.constant")
 _GLOBAL_LOADS = ("util.global.load", "ml_program.global_load_const", "ml_program.global_load")
 
 
@@ -72,7 +73,7 @@ def lift(function: Any, immutable_globals: frozenset[str]) -> Lifted | None:
 
 def _lift_op(state: State, op: Any, immutable_globals: frozenset[str]) -> None:
     name = op.operation.name
-    if name == "arith.constant" or name in _GLOBAL_LOADS:
+    if name in _CONSTANTS or name in _GLOBAL_LOADS:
         if _constant(state, op, name, immutable_globals):
             return
     elif name == "tensor.empty" and tensor_type(op.result.type) is not None:
@@ -91,7 +92,9 @@ def _constant(state: State, op: Any, name: str, immutable_globals: frozenset[str
     value = op.operation.results[0]
     kind = tensor_type(value.type)
     attributes = op.operation.attributes
-    if name == "arith.constant":
+    if name in _CONSTANTS:
+        if kind is None and name != "arith.constant":
+            return False
         if kind is None:
             state.scalars[value] = (str(attributes["value"]), str(value.type))
             state.kept.append(op)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from layoutopt.errors import InputError, LoweringError
 from layoutopt.graph import Graph, Opaque
 from layoutopt.lowering import Lowered
 from layoutopt.mlir.lift import Lifted, lift
+from layoutopt.mlir.parameters import Parameter, module_parameters
 from layoutopt.mlir.splice import splice
 from layoutopt.mlir.state import tensor_type
 from layoutopt.types import TensorType
@@ -46,6 +48,11 @@ class Module:
     def names(self) -> tuple[str, ...]:
         """The symbol names of the functions."""
         return tuple(f.name for f in self.functions)
+
+    @cached_property
+    def parameters(self) -> dict[Parameter, TensorType | None]:
+        """The parameters that the module leaves outside, with their types (None: not static)."""
+        return module_parameters(self.operation)
 
     def signature(self, function: int) -> Signature | None:
         """How a function is called, None where an argument is no tensor of static shape."""
