@@ -15,13 +15,14 @@ from rich.table import Table
 
 from layoutopt.commands.bench import bench_command
 from layoutopt.commands.explain import explain_command
+from layoutopt.commands.pack_weights import pack_weights_command
 from layoutopt.commands.profile import profile_command
 from layoutopt.commands.targets import targets_command
 from layoutopt.errors import InputError, LayoutoptError, MissingProfileError
 from layoutopt.mlir.module import recorded_flags
 from layoutopt.optimize import check_writable, optimize
 from layoutopt.options import Options
-from layoutopt.parameter_files import ParameterFile
+from layoutopt.parameters.files import ParameterFile
 from layoutopt.report.progress import TerminalSteps
 from layoutopt.report.terminal import show
 from layoutopt.rules.rewrites import REWRITES
@@ -220,6 +221,7 @@ def rules_command() -> None:
 
 cli.add_command(bench_command)
 cli.add_command(explain_command)
+cli.add_command(pack_weights_command)
 cli.add_command(profile_command)
 cli.add_command(targets_command)
 
@@ -242,7 +244,7 @@ def main(arguments: list[str] | None = None) -> None:
         _fail(str(error), 1)
     except (KeyboardInterrupt, click.Abort):
         kill_running()
-        _fail("layoutopt: interrupted; what was measured is kept, run it again to go on", 130)
+        _fail("layoutopt: interrupted; what is finished is kept, run it again to go on", 130)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

@@ -18,7 +18,7 @@ from layoutopt.free_io import chosen_io
 from layoutopt.graph import Graph
 from layoutopt.mlir.module import Module, Signature, exported_name, has_work, parse_module
 from layoutopt.options import Options
-from layoutopt.parameter_files import resolve
+from layoutopt.parameters.files import resolve
 from layoutopt.plan_file import FunctionPlan, fingerprint, read_plan, write_plan
 from layoutopt.planner import GraphPlan, explore, plan_graph
 from layoutopt.prices import Analytic, Measured, Pricer

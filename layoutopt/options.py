@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from layoutopt.parameter_files import ParameterFile
+from layoutopt.parameters.files import ParameterFile
 from layoutopt.solver import Search
 
 Objective = Literal["latency", "conversions"]

@@ -11,8 +11,10 @@ from typing import Any
 from iree.compiler import ir
 
 from layoutopt.errors import InputError, LoweringError
-from layoutopt.graph import Graph, Opaque
+from layoutopt.graph import Constant, Graph, Opaque
+from layoutopt.hoist import hoist_weights
 from layoutopt.lowering import Lowered
+from layoutopt.mlir.initializers import external_tensors
 from layoutopt.mlir.lift import Lifted, lift
 from layoutopt.mlir.parameters import Parameter, module_parameters
 from layoutopt.mlir.splice import splice
@@ -66,7 +68,10 @@ class Module:
             for op in body
             if "sym_name" in op.operation.attributes
         }
-        splice(self.functions[function], lowered, symbols)
+        lifted = self.functions[function]
+        constants = [op.result for op in lifted.graph.ops if isinstance(op, Constant)]
+        external = external_tensors(lifted, self.operation)
+        splice(lifted, hoist_weights(lowered, constants, external), symbols)
 
     def write(self, path: Path, compile_flags: Sequence[str]) -> None:
         """Write the module with the flags it is to be compiled with; whole or not at all."""
