@@ -16,7 +16,7 @@ from layoutopt.affine import IndexMap, plain_dims
 from layoutopt.graph import Concat, Constant, Graph, Op, Pack, Pad, Reshape, Slice, Structured
 from layoutopt.layout import Layout
 from layoutopt.oracle.scalar import constant
-from layoutopt.parameters.stream import MappedFile, copy_blocks, temporary
+from layoutopt.parameters.stream import ByteFile, copy_blocks, temporary_file
 from layoutopt.scalar import fill_value
 from layoutopt.types import Array, TensorType, element_bytes, is_stored_whole, numpy_dtype
 
@@ -71,19 +71,19 @@ def _filled(op: Structured) -> str | None:
 
 
 class Movement:
-    """One graph over mapped leaves. ``leaves``: bytes by tensor; a splat's pattern has its dims."""
+    """One graph over views of files. ``leaves``: by tensor, of its shape and `raw_type`."""
 
     def __init__(
         self,
         graph: Graph,
         leaves: Mapping[int, Array],
-        mapped: tuple[MappedFile, ...],
+        files: tuple[ByteFile, ...],
         folder: Path,
     ) -> None:
-        """``mapped``: the files under ``leaves`` and the target; ``folder``: for files between."""
+        """``files``: those under ``leaves`` and the target; ``folder``: for files between."""
         self._graph = graph
         self._views = dict(leaves)
-        self._mapped = list(mapped)
+        self._files = list(files)
         self._folder = folder
 
     def store(self, tensor: int, target: Array) -> None:
@@ -171,8 +171,8 @@ class Movement:
 
     def _between(self, shape: tuple[int, ...], kind: np.dtype[np.generic]) -> Array:
         elements = int(np.prod(shape, dtype=np.int64))
-        made = temporary(self._folder, elements * kind.itemsize)
-        self._mapped.append(made)
+        made = temporary_file(self._folder, elements * kind.itemsize)
+        self._files.append(made)
         return made.bytes.view(kind).reshape(shape)
 
     def _scalar(self, text: str, tensor: int) -> Array:
@@ -186,11 +186,7 @@ class Movement:
         return self._graph.types[tensor].shape
 
     def _copy(self, source: Array, target: Array) -> None:
-        copy_blocks(source, target, self._let_go)
-
-    def _let_go(self) -> None:
-        for mapped in self._mapped:
-            mapped.let_go()
+        copy_blocks(source, target, self._files)
 
 
 def raw_type(kind: TensorType) -> np.dtype[np.generic]:

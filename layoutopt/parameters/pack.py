@@ -24,7 +24,7 @@ from layoutopt.parameters.archive import Archive, Entry, archive_of
 from layoutopt.parameters.files import ParameterFile, check_entries, stored_parameters
 from layoutopt.parameters.movement import Movement, not_a_movement, raw_type
 from layoutopt.parameters.partial import PartialFile, partial_file
-from layoutopt.parameters.stream import MappedFile, copy_blocks, open_mapped
+from layoutopt.parameters.stream import ByteFile, copy_blocks, open_file
 from layoutopt.runtime.binding import StoredParameter
 from layoutopt.types import Array, TensorType
 
@@ -137,7 +137,7 @@ class _Plan:
         self._path = path
         self._stored = stored
         self._weights = weights
-        self._source = open_mapped(path)
+        self._source = open_file(path)
         entries = [Entry(e.key, e.size_bytes, e.pattern, e.metadata) for e in unchanged.values()]
         entries += [self._entry(key, weight) for key, weight in weights.items()]
         self.entries: Sequence[Entry] = entries
@@ -156,9 +156,9 @@ class _Plan:
 
     def write(self, partial: PartialFile, folder: Path, progress: Progress) -> None:
         """Write the head and every entry that is not finished yet."""
-        target = partial.mapped
+        target = partial.contents
         head = np.frombuffer(self.archive.head, np.uint8)
-        target.bytes[: head.size] = head
+        target.write(target.bytes[: head.size], head)
         places = self.places()
         total, done = sum(size for _, size in places.values()), 0
         for key, (at, size) in places.items():
@@ -168,22 +168,17 @@ class _Plan:
             done += size
             progress(done, total)
 
-    def _write_entry(self, key: str, target: Array, mapped: MappedFile, folder: Path) -> None:
-        files = (self._source, mapped)
+    def _write_entry(self, key: str, target: Array, file: ByteFile, folder: Path) -> None:
+        files = (self._source, file)
         weight = self._weights.get(key)
         if weight is not None:
             kind = weight.kind
             typed = target.view(raw_type(kind)).reshape(kind.shape)
             self._movement(weight, files, folder).store(weight.result, typed)
             return
-
-        def let_go() -> None:
-            for file in files:
-                file.let_go()
-
         entry = self._stored[key]
         source = self._source.bytes[entry.offset : entry.offset + entry.size_bytes]
-        copy_blocks(source, target, let_go)
+        copy_blocks(source, target, files)
 
     def _entry(self, key: str, weight: LoadTimeWeight) -> Entry:
         movement = self._movement(weight, (), self._path.parent)
@@ -191,7 +186,7 @@ class _Plan:
         return Entry(key, weight.kind.size_bytes, pattern)
 
     def _movement(
-        self, weight: LoadTimeWeight, files: tuple[MappedFile, ...], folder: Path
+        self, weight: LoadTimeWeight, files: tuple[ByteFile, ...], folder: Path
     ) -> Movement:
         leaves: dict[int, Array] = {}
         for tensor, parameter in weight.parameters.items():

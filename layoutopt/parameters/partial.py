@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from layoutopt.errors import InputError
-from layoutopt.parameters.stream import MappedFile, reserve
+from layoutopt.parameters.stream import ByteFile, reserve
 
 _READ_BYTES = 1 << 20
 
@@ -28,7 +28,7 @@ class PartialFile:
     def __init__(self, descriptor: int, journal: Path, size_bytes: int) -> None:
         self._descriptor = descriptor
         self._journal = journal
-        self.mapped = MappedFile(descriptor, size_bytes, writable=True)
+        self.contents = ByteFile(journal.name, descriptor, size_bytes, writable=True)
         self.finished: frozenset[str] = frozenset()
         """Names of the parts that an earlier run finished."""
 

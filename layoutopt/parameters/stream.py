@@ -1,8 +1,12 @@
 """Copy between files larger than memory, in blocks that lie close together on both sides.
 
 A transpose that is copied row by row reads a whole page for each element. Here a block is long
-along the innermost dims of the source and of the target alike, so that few pages are touched for
-what is copied, and its pages are let go before the next block starts.
+along the innermost dims of the source and of the target alike, so that what is read and written
+at a time are long runs of bytes.
+
+Files are NumPy arrays, so that NumPy does the arithmetic of transposes and slices; but only the
+addresses are used. Reads and writes go by offset: of a mapped file the system may count 2 MiB for
+each run that is touched to the memory of the process.
 """
 
 from __future__ import annotations
@@ -12,38 +16,72 @@ import math
 import mmap
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+import weakref
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any  # an index: integers, slices, the ellipsis
 
 import numpy as np
 
+from layoutopt.errors import InputError
 from layoutopt.types import Array
 
 BLOCK_BYTES = 16 << 20
-"""Of a tensor that are copied at a time; memory for both sides is a small multiple of it."""
+"""Of a tensor that are copied at a time; memory is a small multiple of it."""
 
-_LET_GO = getattr(mmap, "MADV_DONTNEED", None)
-"""None where the system cannot be told; there it decides by itself which pages it keeps."""
+_GAP = 4
+"""Bytes read for each byte that is needed, at most, before a run is split."""
+_PAGE = 4096
+"""A run shorter than that is never split."""
 
 
-class MappedFile:
-    """A file as an array of bytes whose pages need not stay in memory."""
+class ByteFile:
+    """A file as an array of bytes: a view of ``bytes`` says which ones to read or write."""
 
-    def __init__(self, descriptor: int, size_bytes: int, writable: bool) -> None:
+    def __init__(self, name: str, descriptor: int, size_bytes: int, writable: bool = False) -> None:
         access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
-        self._map = mmap.mmap(descriptor, size_bytes, access=access) if size_bytes else None
-        self.bytes: Array = np.frombuffer(self._map or b"", np.uint8)
+        mapped = mmap.mmap(descriptor, size_bytes, access=access) if size_bytes else b""
+        self.bytes: Array = np.frombuffer(mapped, np.uint8)
+        self._name = name
+        self._descriptor = os.dup(descriptor)
+        weakref.finalize(self, os.close, self._descriptor)
 
-    def let_go(self) -> None:
-        """Give the pages back; what was written stays with the file."""
-        if self._map is not None and _LET_GO is not None:
-            self._map.madvise(_LET_GO)
+    def holds(self, view: Array) -> bool:
+        """Whether an array is a view of this file."""
+        return 0 <= self._offset(view) < self.bytes.size
+
+    def read(self, view: Array) -> Array:
+        """The elements of a view, in memory. Raises InputError where the file was cut off."""
+        made = np.empty(view.shape, view.dtype)
+        for index in _indices(view, _outer_loops(view, _GAP, _PAGE)):
+            part = view[index]
+            low, high = _span(part)
+            read = os.pread(self._descriptor, high - low, self._offset(part) + low)
+            if len(read) != high - low:
+                raise InputError(self._name, "its length to stay", "a shorter file", "restore it")
+            first = np.frombuffer(read, np.uint8)[-low : view.itemsize - low].view(view.dtype)
+            made[index] = np.lib.stride_tricks.as_strided(first, part.shape, part.strides)
+        return made
+
+    def write(self, view: Array, values: Array) -> None:
+        """Write the elements of a view."""
+        for index in _indices(view, _outer_loops(view, 1, 0)):
+            part = view[index]
+            order = sorted(range(part.ndim), key=lambda d: -part.strides[d])
+            run = memoryview(values[index].transpose(order).tobytes())
+            at = self._offset(part)
+            while run:
+                written = os.pwrite(self._descriptor, run, at)
+                run, at = run[written:], at + written
+
+    def _offset(self, view: Array) -> int:
+        return int(view.__array_interface__["data"][0] - self.bytes.__array_interface__["data"][0])
 
 
-def open_mapped(path: Path) -> MappedFile:
+def open_file(path: Path) -> ByteFile:
     """A file to read."""
     with path.open("rb") as file:
-        return MappedFile(file.fileno(), os.fstat(file.fileno()).st_size, writable=False)
+        return ByteFile(str(path), file.fileno(), os.fstat(file.fileno()).st_size)
 
 
 def reserve(descriptor: int, size_bytes: int) -> None:
@@ -53,55 +91,80 @@ def reserve(descriptor: int, size_bytes: int) -> None:
     os.truncate(descriptor, size_bytes)
 
 
-def temporary(folder: Path, size_bytes: int) -> MappedFile:
+def temporary_file(folder: Path, size_bytes: int) -> ByteFile:
     """A file without a name that is gone when nobody uses it any more."""
     with tempfile.TemporaryFile(dir=folder) as file:
         reserve(file.fileno(), size_bytes)
-        return MappedFile(file.fileno(), size_bytes, writable=True)
+        return ByteFile("temporary file", file.fileno(), size_bytes, writable=True)
 
 
-def copy_blocks(source: Array, target: Array, between: Callable[[], None]) -> None:
-    """Copy one strided view to another of the same shape and type, block by block.
+def copy_blocks(source: Array, target: Array, files: Sequence[ByteFile]) -> None:
+    """Copy one view to another of the same shape and type, block by block.
 
-    ``between`` is called after each block: there, pages may be let go.
+    ``target`` is a view of one of ``files``, ``source`` of one of them or of memory.
     """
-    limit = max(1, BLOCK_BYTES // max(1, target.itemsize))
-    sizes = block_sizes(target.shape, (source.strides, target.strides), limit)
-    for index in _blocks(target.shape, sizes):
-        target[index] = source[index]
-        between()
+    reader = next((f for f in files if f.holds(source)), None)
+    writer = next(f for f in files if f.holds(target)) if target.size else None
+    if writer is None:
+        return
+    limit = max(1, BLOCK_BYTES // target.itemsize)
+    for index in _blocks(target.shape, block_sizes(target.shape, source, target, limit)):
+        block = source[index]
+        writer.write(target[index], block if reader is None else reader.read(block))
 
 
-def block_sizes(
-    shape: Sequence[int], strides: Sequence[Sequence[int]], limit: int
-) -> tuple[int, ...]:
-    """The sizes of a block of at most ``limit`` elements, or of one element.
+def block_sizes(shape: Sequence[int], source: Array, target: Array, limit: int) -> tuple[int, ...]:
+    """The sizes of a block of at most ``limit`` elements.
 
-    First every array in ``strides`` gets its equal share of innermost elements, then the last
-    one's order says how the block grows.
+    Both sides get an equal share of their innermost elements, then the block grows as the target
+    lies.
     """
-    sizes = [min(1, n) for n in shape]
-    share = max(1, round(limit ** (1 / len(strides))))
+    sizes = [1] * len(shape)
 
-    def grow(order: Sequence[int], most: int) -> None:
+    def grow(array: Array, most: int) -> None:
         reached = 1
-        for d in order:
-            room = min(limit // max(1, math.prod(sizes) // max(1, sizes[d])), shape[d])
-            sizes[d] = max(sizes[d], min(room, -(-most // reached)))
-            reached *= max(1, sizes[d])
+        for d in sorted(range(len(shape)), key=lambda d: (abs(array.strides[d]), -d)):
+            room = limit // (math.prod(sizes) // sizes[d])
+            sizes[d] = max(sizes[d], min(room, shape[d], -(-most // reached)))
+            reached *= sizes[d]
             if sizes[d] < shape[d] or reached >= most:
                 return
 
-    orders = [sorted(range(len(shape)), key=lambda d: (abs(s[d]), -d)) for s in strides]
-    for order in orders:
-        grow(order, share)
-    grow(orders[-1], limit)
+    share = math.isqrt(limit)
+    grow(source, share)
+    grow(target, share)
+    grow(target, limit)
     return tuple(sizes)
 
 
 def _blocks(shape: Sequence[int], sizes: Sequence[int]) -> Iterator[tuple[slice, ...]]:
-    if 0 in shape:
-        return
     starts = (range(0, n, size) for n, size in zip(shape, sizes, strict=True))
     for corner in itertools.product(*starts):
         yield tuple(slice(at, at + size) for at, size in zip(corner, sizes, strict=True))
+
+
+def _outer_loops(view: Array, gap: int, shortest: int) -> tuple[int, ...]:
+    """The dims to loop over, so that what is left is one run of bytes with few gaps."""
+    span = needed = view.itemsize
+    outer: list[int] = []
+    for d in sorted(range(view.ndim), key=lambda d: abs(view.strides[d])):
+        span += (view.shape[d] - 1) * abs(view.strides[d])
+        needed *= view.shape[d]
+        if outer or span > max(gap * needed, shortest):
+            outer.append(d)
+    return tuple(sorted(outer))
+
+
+def _indices(view: Array, loops: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+    """An index for each point of the loops; the ellipsis keeps a single element an array."""
+    whole: list[slice | int] = [slice(None)] * view.ndim
+    for point in itertools.product(*(range(view.shape[d]) for d in loops)):
+        for d, at in zip(loops, point, strict=True):
+            whole[d] = at
+        yield (..., *whole)
+
+
+def _span(view: Array) -> tuple[int, int]:
+    """The bytes of a view, relative to its first element."""
+    reach = [(n - 1) * s for n, s in zip(view.shape, view.strides, strict=True)]
+    return sum(min(0, r) for r in reach), sum(max(0, r) for r in reach) + view.itemsize
