@@ -62,6 +62,6 @@ def summary(found: PackedWeights) -> list[str]:
     lines.append(
         f"{len(found.packed)} weights packed, {len(found.kept)} still converted at load time; "
         f"{found.size_before} bytes before, {found.size_after} after"
-        + (f"; {found.resumed} entries were finished already" if found.resumed else "")
+        + (f"; {found.resumed_bytes} bytes were finished already" if found.resumed_bytes else "")
     )
     return lines

@@ -7,7 +7,7 @@ of it; what no view can be is written to a file without a name. No tensor is eve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +63,8 @@ def _constant_of(op: Op) -> str | None:
         return op.value
     if isinstance(op, Structured):
         return _filled(op)
+    if isinstance(op, Constant):
+        return op.splat
     return op.padding if isinstance(op, Pack) else None
 
 
@@ -77,7 +79,7 @@ class Movement:
         self,
         graph: Graph,
         leaves: Mapping[int, Array],
-        files: tuple[ByteFile, ...],
+        files: Sequence[ByteFile],
         folder: Path,
     ) -> None:
         """``files``: those under ``leaves`` and the target; ``folder``: for files between."""
@@ -86,15 +88,39 @@ class Movement:
         self._files = list(files)
         self._folder = folder
 
+    def rows(self, tensor: int) -> int:
+        """Into how many equal parts, one behind another in memory, a tensor may be split."""
+        if self._needs_file(tensor):
+            return 1
+        return max(1, *self._shape(self._unshaped(tensor))[:1])
+
+    def store_rows(self, tensor: int, rows: slice, target: Array) -> None:
+        """Write some of the `rows` of a tensor to ``target``, as `store` does with the whole."""
+        source = self._unshaped(tensor)
+        whole = target.reshape(self._shape(source))
+        if not whole.ndim or self._needs_file(tensor):
+            self.store(tensor, target)
+        else:
+            self._copy(self._view(source)[rows], whole[rows])
+
+    def _unshaped(self, tensor: int) -> int:
+        """The tensor that a tensor is a reshape of."""
+        while tensor not in self._views:
+            op = self._graph.ops[self._graph.producers[tensor][0]]
+            if not isinstance(op, Reshape):
+                break
+            tensor = op.source
+        return tensor
+
     def store(self, tensor: int, target: Array) -> None:
         """Write a tensor to ``target``, contiguous, of the tensor's shape and `raw_type`."""
+        tensor = self._unshaped(tensor)
+        target = target.reshape(self._shape(tensor))
         if tensor in self._views:
             self._copy(self._views[tensor], target)
             return
         op = self._graph.ops[self._graph.producers[tensor][0]]
-        if isinstance(op, Reshape):
-            self.store(op.source, target.reshape(self._graph.types[op.source].shape))
-        elif isinstance(op, Pad):
+        if isinstance(op, Pad):
             self._copy(self._scalar(op.value, tensor), target)
             self._copy(self._view(op.source), target[_interior(op.low, self._shape(op.source))])
         elif isinstance(op, Concat):
@@ -104,7 +130,7 @@ class Movement:
                 place = (slice(None),) * op.axis + (slice(at, at + size),)
                 self._copy(self._view(source), target[place])
                 at += size
-        elif isinstance(op, Pack) and op.layout.pads(self._shape(op.source)):
+        elif isinstance(op, Pack) and self._is_written(op):
             self._store_padded(op, target)
         else:
             self._copy(self._view(tensor), target)
@@ -120,7 +146,10 @@ class Movement:
 
     def is_splat(self, tensor: int) -> bool:
         """Whether one element of the sources repeats all over: nothing needs to be written."""
-        return not self._needs_file(tensor) and not any(self._view(tensor).strides)
+        if tensor in self._views:
+            return not any(self._views[tensor].strides)
+        op = self._graph.ops[self._graph.producers[tensor][0]]
+        return not self._is_written(op) and all(map(self.is_splat, op.inputs))
 
     def element(self, tensor: int) -> bytes:
         """The bytes of a splat's element."""
@@ -132,11 +161,12 @@ class Movement:
         if tensor in self._views:
             return False
         op = self._graph.ops[self._graph.producers[tensor][0]]
-        if isinstance(op, Pad | Concat):
-            return True
-        if isinstance(op, Pack) and op.layout.pads(self._shape(op.source)):
-            return True
-        return any(map(self._needs_file, op.inputs))
+        return self._is_written(op) or any(map(self._needs_file, op.inputs))
+
+    def _is_written(self, op: Op) -> bool:
+        """Whether an op makes something that no view of its inputs is."""
+        padded = isinstance(op, Pack) and op.layout.pads(self._shape(op.source))
+        return padded or isinstance(op, Pad | Concat)
 
     def _view(self, tensor: int) -> Array:
         if tensor not in self._views:
@@ -146,15 +176,15 @@ class Movement:
 
     def _viewed(self, op: Op, tensor: int) -> Array:
         shape = self._shape(tensor)
+        value = _constant_of(op)
+        if isinstance(op, Structured | Constant) and value is not None:
+            return self._scalar(value, tensor)
         if isinstance(op, Structured):
-            value = _filled(op)
-            if value is not None:
-                return self._scalar(value, tensor)
             return _read(self._view(op.sources[0]), op, shape)
         if isinstance(op, Slice):
             index = zip(op.offsets, shape, op.strides, strict=True)
             return self._view(op.source)[tuple(slice(o, o + n * s, s) for o, n, s in index)]
-        if isinstance(op, Pack) and not op.layout.pads(self._shape(op.source)):
+        if isinstance(op, Pack) and not self._is_written(op):
             return _packed(self._view(op.source), op.layout)
         if isinstance(op, Reshape):
             source = self._view(op.source)

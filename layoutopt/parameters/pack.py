@@ -8,28 +8,21 @@ those. Converted weights get keys of their own, so that a module never takes one
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
 
 from layoutopt.errors import InputError
 from layoutopt.graph import Constant
 from layoutopt.mlir.initializers import LoadTimeWeight, load_time_weights, name_parameters
 from layoutopt.mlir.module import parse_module, recorded_flags
 from layoutopt.mlir.parameters import Parameter, module_parameters
-from layoutopt.parameters.archive import Archive, Entry, archive_of
+from layoutopt.parameters.contents import Contents, Progress
 from layoutopt.parameters.files import ParameterFile, check_entries, stored_parameters
-from layoutopt.parameters.movement import Movement, not_a_movement, raw_type
-from layoutopt.parameters.partial import PartialFile, partial_file
-from layoutopt.parameters.stream import ByteFile, copy_blocks, open_file
+from layoutopt.parameters.movement import not_a_movement, raw_type
+from layoutopt.parameters.partial import partial_file
 from layoutopt.runtime.binding import StoredParameter
-from layoutopt.types import Array, TensorType
-
-Progress = Callable[[int, int], None]
-"""Told (bytes done, bytes in all)."""
+from layoutopt.types import TensorType
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +54,8 @@ class PackedWeights:
     size_before: int
     size_after: int
     """Bytes of the two files."""
-    resumed: int
-    """Entries that an interrupted run had finished."""
+    resumed_bytes: int
+    """Of the new file, finished by a run that was interrupted."""
 
 
 def pack_weights(
@@ -89,7 +82,8 @@ def pack_weights(
     keys: dict[str, Parameter] = {}
     kept: list[KeptWeight] = []
     for weight in load_time_weights(parsed.operation):
-        reason = weight.reason or _other_scope(weight, scope) or not_a_movement(weight.graph)
+        reason = weight.reason or _other_scope(weight, scope) or _wide_splat(weight, stored)
+        reason = reason or not_a_movement(weight.graph)
         if reason:
             kept.append(KeptWeight(weight.symbol, reason))
             continue
@@ -106,9 +100,9 @@ def pack_weights(
     name_parameters(parsed.operation, keys)
     still = {p.key for p in module_parameters(parsed.operation)}
     dropped = tuple(key for key in named if key not in still)
-    plan = _Plan(file.path, {k: e for k, e in stored.items() if k not in dropped}, stored, weights)
-    with partial_file(output, plan.job(), plan.archive.size_bytes, plan.places()) as partial:
-        plan.write(partial, output.parent, progress)
+    contents = Contents(file.path, stored, dropped, weights, output.parent)
+    with partial_file(output, contents.job, contents.archive.size_bytes) as partial:
+        contents.write(partial, progress)
         parsed.write(module_output, flags)
     return PackedWeights(
         scope,
@@ -119,92 +113,9 @@ def pack_weights(
         tuple(kept),
         dropped,
         file.path.stat().st_size,
-        plan.archive.size_bytes,
-        len(partial.finished),
+        contents.archive.size_bytes,
+        sum(size for _, size in partial.finished),
     )
-
-
-class _Plan:
-    """What the new file holds: entries as they were, then weights computed from them."""
-
-    def __init__(
-        self,
-        path: Path,
-        unchanged: Mapping[str, StoredParameter],
-        stored: Mapping[str, StoredParameter],
-        weights: Mapping[str, LoadTimeWeight],
-    ) -> None:
-        self._path = path
-        self._stored = stored
-        self._weights = weights
-        self._source = open_file(path)
-        entries = [Entry(e.key, e.size_bytes, e.pattern, e.metadata) for e in unchanged.values()]
-        entries += [self._entry(key, weight) for key, weight in weights.items()]
-        self.entries: Sequence[Entry] = entries
-        self.archive: Archive = archive_of(entries)
-
-    def job(self) -> str:
-        """What tells this file from any other that might be half written in its place."""
-        stat = self._path.stat()
-        told = [str(self._path.resolve()), stat.st_size, stat.st_mtime_ns, hash_of(self.archive)]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
-
-    def places(self) -> dict[str, tuple[int, int]]:
-        """Offset and size of the contents of each entry that has some."""
-        offsets = zip(self.entries, self.archive.offsets, strict=True)
-        return {e.key: (at, e.size_bytes) for e, at in offsets if not e.pattern}
-
-    def write(self, partial: PartialFile, folder: Path, progress: Progress) -> None:
-        """Write the head and every entry that is not finished yet."""
-        target = partial.contents
-        head = np.frombuffer(self.archive.head, np.uint8)
-        target.write(target.bytes[: head.size], head)
-        places = self.places()
-        total, done = sum(size for _, size in places.values()), 0
-        for key, (at, size) in places.items():
-            if key not in partial.finished:
-                self._write_entry(key, target.bytes[at : at + size], target, folder)
-                partial.finish(key, at, size)
-            done += size
-            progress(done, total)
-
-    def _write_entry(self, key: str, target: Array, file: ByteFile, folder: Path) -> None:
-        files = (self._source, file)
-        weight = self._weights.get(key)
-        if weight is not None:
-            kind = weight.kind
-            typed = target.view(raw_type(kind)).reshape(kind.shape)
-            self._movement(weight, files, folder).store(weight.result, typed)
-            return
-        entry = self._stored[key]
-        source = self._source.bytes[entry.offset : entry.offset + entry.size_bytes]
-        copy_blocks(source, target, files)
-
-    def _entry(self, key: str, weight: LoadTimeWeight) -> Entry:
-        movement = self._movement(weight, (), self._path.parent)
-        pattern = movement.element(weight.result) if movement.is_splat(weight.result) else b""
-        return Entry(key, weight.kind.size_bytes, pattern)
-
-    def _movement(
-        self, weight: LoadTimeWeight, files: tuple[ByteFile, ...], folder: Path
-    ) -> Movement:
-        leaves: dict[int, Array] = {}
-        for tensor, parameter in weight.parameters.items():
-            entry, kind = self._stored[parameter.key], weight.graph.types[tensor]
-            raw = raw_type(kind)
-            if entry.pattern:
-                pattern = (entry.pattern * raw.itemsize)[: max(raw.itemsize, len(entry.pattern))]
-                element = np.frombuffer(pattern, raw)[0]
-                leaves[tensor] = np.broadcast_to(element, kind.shape)
-            else:
-                contents = self._source.bytes[entry.offset : entry.offset + entry.size_bytes]
-                leaves[tensor] = contents.view(raw).reshape(kind.shape)
-        return Movement(weight.graph, leaves, files, folder)
-
-
-def hash_of(archive: Archive) -> str:
-    """What tells one archive's keys, sizes and places from another's."""
-    return hashlib.sha256(archive.head).hexdigest()
 
 
 def _derived_key(weight: LoadTimeWeight) -> str:
@@ -221,6 +132,14 @@ def _derived_key(weight: LoadTimeWeight) -> str:
 def _other_scope(weight: LoadTimeWeight, scope: str) -> str | None:
     other = next((p for p in weight.parameters.values() if p.scope != scope), None)
     return None if other is None else f"it reads {other}, of another scope"
+
+
+def _wide_splat(weight: LoadTimeWeight, stored: Mapping[str, StoredParameter]) -> str | None:
+    for tensor, parameter in weight.parameters.items():
+        size = len(stored[parameter.key].pattern)
+        if size and raw_type(weight.graph.types[tensor]).itemsize % size:
+            return f"{parameter} repeats {size} bytes, more than one element"
+    return None
 
 
 def _scope(module: Path, file: ParameterFile, named: Mapping[Parameter, TensorType | None]) -> str:

@@ -1,7 +1,7 @@
 """A file that is written in any order, may be interrupted, and appears whole or not at all.
 
     .OUT.partial     the file so far, under its full length
-    .OUT.journal     one JSON object a line: the job, then each finished part with its SHA-256
+    .OUT.journal     one JSON object a line: the job, then the offset, size and SHA-256 of each part
 
 A journal of another job is thrown away with its file. A part counts as finished where the journal
 says so and its bytes have that digest, so that it does not matter when the process was killed.
@@ -12,12 +12,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from layoutopt.errors import InputError
 from layoutopt.parameters.stream import ByteFile, reserve
+
+Part = tuple[int, int]
+"""Offset and size in bytes."""
 
 _READ_BYTES = 1 << 20
 
@@ -29,22 +32,24 @@ class PartialFile:
         self._descriptor = descriptor
         self._journal = journal
         self.contents = ByteFile(journal.name, descriptor, size_bytes, writable=True)
-        self.finished: frozenset[str] = frozenset()
-        """Names of the parts that an earlier run finished."""
+        self.finished: frozenset[Part] = frozenset()
+        """Parts that an earlier run finished."""
 
-    def finish(self, name: str, offset: int, size_bytes: int) -> None:
+    def finish(self, part: Part) -> None:
         """Note that a part is done."""
-        row = {"part": name, "sha256": self._digest(offset, size_bytes)}
+        row = {"part": part, "sha256": self._digest(*part)}
         with self._journal.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
 
-    def recall(self, rows: list[dict[str, str]], places: dict[str, tuple[int, int]]) -> None:
+    def recall(self, rows: Sequence[Mapping[str, object]]) -> None:
         """Take the parts for finished whose bytes are what the journal says."""
-        self.finished = frozenset(
-            row["part"]
-            for row in rows
-            if row.get("part") in places and self._digest(*places[row["part"]]) == row.get("sha256")
-        )
+        found: set[Part] = set()
+        for row in rows:
+            match row:
+                case {"part": [int(offset), int(size)], "sha256": str(digest)}:
+                    if self._digest(offset, size) == digest:
+                        found.add((offset, size))
+        self.finished = frozenset(found)
 
     def _digest(self, offset: int, size_bytes: int) -> str:
         digest = hashlib.sha256()
@@ -55,14 +60,11 @@ class PartialFile:
 
 
 @contextmanager
-def partial_file(
-    output: Path, job: str, size_bytes: int, places: dict[str, tuple[int, int]]
-) -> Iterator[PartialFile]:
+def partial_file(output: Path, job: str, size_bytes: int) -> Iterator[PartialFile]:
     """The partial file of ``output``; it takes its name when the context ends without an error.
 
     ``job`` tells one content from another: a run with the same job goes on where the last one
-    stopped. ``places``: offset and size of each part. Raises InputError where another process
-    writes the file, or the disk is full.
+    stopped. Raises InputError where another process writes the file, or the disk is full.
     """
     partial = output.with_name(f".{output.name}.partial")
     journal = output.with_name(f".{output.name}.journal")
@@ -84,7 +86,7 @@ def partial_file(
                 "make room or choose another output",
             ) from error
         file = PartialFile(descriptor, journal, size_bytes)
-        file.recall(rows[1:], places)
+        file.recall(rows[1:])
         yield file
         os.fsync(descriptor)
     finally:
@@ -109,11 +111,11 @@ def _lock(descriptor: int, output: Path) -> None:
         ) from error
 
 
-def _rows(journal: Path) -> list[dict[str, str]]:
+def _rows(journal: Path) -> list[dict[str, object]]:
     """The lines of a journal up to the first one that was not written to its end."""
     if not journal.is_file():
         return []
-    rows: list[dict[str, str]] = []
+    rows: list[dict[str, object]] = []
     for line in journal.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
         try:
             row = json.loads(line) if line.endswith("\n") else None

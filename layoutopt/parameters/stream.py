@@ -14,12 +14,12 @@ from __future__ import annotations
 import itertools
 import math
 import mmap
+import operator
 import os
 import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any  # an index: integers, slices, the ellipsis
 
 import numpy as np
 
@@ -52,27 +52,33 @@ class ByteFile:
 
     def read(self, view: Array) -> Array:
         """The elements of a view, in memory. Raises InputError where the file was cut off."""
+        loops = _outer_loops(view, _GAP, _PAGE)
+        inner = [d for d in range(view.ndim) if d not in loops]
         made = np.empty(view.shape, view.dtype)
-        for index in _indices(view, _outer_loops(view, _GAP, _PAGE)):
-            part = view[index]
-            low, high = _span(part)
-            read = os.pread(self._descriptor, high - low, self._offset(part) + low)
-            if len(read) != high - low:
+        by_run = made.transpose(*loops, *inner)
+        shape, strides = [view.shape[d] for d in inner], [view.strides[d] for d in inner]
+        low, high = _span(shape, strides)
+        for point, at in _starts(view, loops, self._offset(view) + low):
+            run = os.pread(self._descriptor, high - low + view.itemsize, at)
+            if len(run) != high - low + view.itemsize:
                 raise InputError(self._name, "its length to stay", "a shorter file", "restore it")
-            first = np.frombuffer(read, np.uint8)[-low : view.itemsize - low].view(view.dtype)
-            made[index] = np.lib.stride_tricks.as_strided(first, part.shape, part.strides)
+            by_run[point] = np.ndarray(shape, view.dtype, run, -low, strides)
         return made
 
     def write(self, view: Array, values: Array) -> None:
         """Write the elements of a view."""
-        for index in _indices(view, _outer_loops(view, 1, 0)):
-            part = view[index]
-            order = sorted(range(part.ndim), key=lambda d: -part.strides[d])
-            run = memoryview(values[index].transpose(order).tobytes())
-            at = self._offset(part)
-            while run:
-                written = os.pwrite(self._descriptor, run, at)
-                run, at = run[written:], at + written
+        loops = _outer_loops(view, 1, 0)
+        inner = [d for d in range(view.ndim) if d not in loops]
+        inner.sort(key=lambda d: -view.strides[d])
+        runs = memoryview(values.transpose(*loops, *inner).tobytes())
+        size = view.itemsize * math.prod(view.shape[d] for d in inner)
+        for number, (_, at) in enumerate(_starts(view, loops, self._offset(view))):
+            self._write_run(runs[number * size : (number + 1) * size], at)
+
+    def _write_run(self, run: memoryview, at: int) -> None:
+        while run:
+            written = os.pwrite(self._descriptor, run, at)
+            run, at = run[written:], at + written
 
     def _offset(self, view: Array) -> int:
         return int(view.__array_interface__["data"][0] - self.bytes.__array_interface__["data"][0])
@@ -155,16 +161,14 @@ def _outer_loops(view: Array, gap: int, shortest: int) -> tuple[int, ...]:
     return tuple(sorted(outer))
 
 
-def _indices(view: Array, loops: Sequence[int]) -> Iterator[tuple[Any, ...]]:
-    """An index for each point of the loops; the ellipsis keeps a single element an array."""
-    whole: list[slice | int] = [slice(None)] * view.ndim
+def _starts(view: Array, loops: Sequence[int], first: int) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Each point of the loops, with the place that it moves ``first`` to, in bytes."""
+    strides = [view.strides[d] for d in loops]
     for point in itertools.product(*(range(view.shape[d]) for d in loops)):
-        for d, at in zip(loops, point, strict=True):
-            whole[d] = at
-        yield (..., *whole)
+        yield point, first + sum(map(operator.mul, point, strides))
 
 
-def _span(view: Array) -> tuple[int, int]:
-    """The bytes of a view, relative to its first element."""
-    reach = [(n - 1) * s for n, s in zip(view.shape, view.strides, strict=True)]
-    return sum(min(0, r) for r in reach), sum(max(0, r) for r in reach) + view.itemsize
+def _span(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
+    """Where the lowest and the highest element start, relative to the first one, in bytes."""
+    reach = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
+    return sum(min(0, r) for r in reach), sum(max(0, r) for r in reach)
