@@ -11,8 +11,8 @@ from iree.compiler import ir
 from layoutopt.mlir.state import tensor_type
 from layoutopt.types import TensorType
 
-_STRING = r'"((?:[^"\\]|\\.)*)"'
-_NAMED = re.compile(rf"^#(?:stream|flow)\.parameter\.named<{_STRING}(?:::{_STRING})?")
+_NAMED = re.compile(r'^#(?:stream|flow)\.parameter\.named<"(?:(.*?)"::")?(.*?)"[>,]')
+"""IREE prints the names as they are, quotes and backslashes too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,7 @@ class Parameter:
 def parameter_of(attribute: Any) -> Parameter | None:
     """The parameter that an attribute names, None for any other attribute."""
     found = _NAMED.match(str(attribute))
-    if found is None:
-        return None
-    first, second = (None if text is None else _unescaped(text) for text in found.groups())
-    return Parameter("", first or "") if second is None else Parameter(first or "", second)
+    return None if found is None else Parameter(found[1] or "", found[2])
 
 
 def parameter_attribute(parameter: Parameter, kind: TensorType) -> Any:
@@ -60,18 +57,5 @@ def module_parameters(operation: Any) -> dict[Parameter, TensorType | None]:
     return found
 
 
-def _unescaped(text: str) -> str:
-    """The string that MLIR spells so: two hex digits behind a backslash are one byte."""
-    encoded = re.sub(
-        rb"\\([0-9A-Fa-f]{2}|.)",
-        lambda m: bytes([int(m[1], 16)]) if len(m[1]) == 2 else m[1],
-        text.encode(),
-    )
-    return encoded.decode()
-
-
 def _escaped(text: str) -> str:
-    plain = range(0x20, 0x7F)
-    return "".join(
-        chr(b) if b in plain and b not in b'"\\' else f"\\{b:02X}" for b in text.encode()
-    )
+    return text.replace("\\", "\\5C").replace('"', "\\22")

@@ -92,7 +92,8 @@ class Movement:
         """Into how many equal parts, one behind another in memory, a tensor may be split."""
         if self._needs_file(tensor):
             return 1
-        return max(1, *self._shape(self._unshaped(tensor))[:1])
+        shape = self._shape(self._unshaped(tensor))
+        return shape[0] if shape else 1
 
     def store_rows(self, tensor: int, rows: slice, target: Array) -> None:
         """Write some of the `rows` of a tensor to ``target``, as `store` does with the whole."""
@@ -121,7 +122,8 @@ class Movement:
             return
         op = self._graph.ops[self._graph.producers[tensor][0]]
         if isinstance(op, Pad):
-            self._copy(self._scalar(op.value, tensor), target)
+            kind = self._graph.types[tensor]
+            self._copy(_scalar(op.value, kind.element, kind.shape), target)
             self._copy(self._view(op.source), target[_interior(op.low, self._shape(op.source))])
         elif isinstance(op, Concat):
             at = 0
@@ -140,7 +142,7 @@ class Movement:
         tiles = map(op.layout.tile_of, range(len(source)))
         whole = tuple(-(-n // t) * t for n, t in zip(source, tiles, strict=True))
         padded = self._between(whole, target.dtype)
-        self._copy(self._scalar(op.padding or "0", op.result), padded)
+        self._copy(_scalar(op.padding or "0", self._graph.types[op.source].element, whole), padded)
         self._copy(self._view(op.source), padded[_interior((0,) * len(source), source)])
         self._copy(_packed(padded, op.layout), target)
 
@@ -178,7 +180,7 @@ class Movement:
         shape = self._shape(tensor)
         value = _constant_of(op)
         if isinstance(op, Structured | Constant) and value is not None:
-            return self._scalar(value, tensor)
+            return _scalar(value, self._graph.types[tensor].element, shape)
         if isinstance(op, Structured):
             return _read(self._view(op.sources[0]), op, shape)
         if isinstance(op, Slice):
@@ -205,13 +207,6 @@ class Movement:
         self._files.append(made)
         return made.bytes.view(kind).reshape(shape)
 
-    def _scalar(self, text: str, tensor: int) -> Array:
-        kind = self._graph.types[tensor]
-        value = constant(text, kind.element)
-        assert value is not None, f"no value of type {kind.element}: {text}"
-        element = np.asarray(value, numpy_dtype(kind.element)).view(raw_type(kind))
-        return np.broadcast_to(element.reshape(()), kind.shape)
-
     def _shape(self, tensor: int) -> tuple[int, ...]:
         return self._graph.types[tensor].shape
 
@@ -222,6 +217,14 @@ class Movement:
 def raw_type(kind: TensorType) -> np.dtype[np.generic]:
     """The unsigned integer as wide as an element: bits are moved, values never looked at."""
     return np.dtype(f"u{element_bytes(kind.element)}")
+
+
+def _scalar(text: str, element: str, shape: tuple[int, ...]) -> Array:
+    """A constant, given as MLIR text, all over a shape."""
+    value = constant(text, element)
+    assert value is not None, f"no value of type {element}: {text}"
+    raw = np.asarray(value, numpy_dtype(element)).view(raw_type(TensorType((), element)))
+    return np.broadcast_to(raw.reshape(()), shape)
 
 
 def _interior(low: tuple[int, ...], shape: tuple[int, ...]) -> tuple[slice, ...]:

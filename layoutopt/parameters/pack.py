@@ -98,7 +98,8 @@ def pack_weights(
         keys[weight.symbol] = Parameter(scope, key)
         weights[key] = weight
     name_parameters(parsed.operation, keys)
-    still = {p.key for p in module_parameters(parsed.operation)}
+    still = {p.key for p in module_parameters(parsed.operation) if p.scope == scope}
+    weights = {key: weight for key, weight in weights.items() if key in still}
     dropped = tuple(key for key in named if key not in still)
     contents = Contents(file.path, stored, dropped, weights, output.parent)
     with partial_file(output, contents.job, contents.archive.size_bytes) as partial:

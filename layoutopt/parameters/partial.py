@@ -74,8 +74,8 @@ def partial_file(output: Path, job: str, size_bytes: int) -> Iterator[PartialFil
         rows = _rows(journal)
         if not rows or rows[0] != {"job": job}:
             os.truncate(descriptor, 0)
-            journal.write_text(json.dumps({"job": job}) + "\n", encoding="utf-8")
-            rows = []
+            rows = [{"job": job}]
+        _write_rows(journal, rows)  # without a line that was cut off
         try:
             reserve(descriptor, size_bytes)
         except OSError as error:
@@ -109,6 +109,12 @@ def _lock(descriptor: int, output: Path) -> None:
             "another process that does",
             "wait for it, or choose another output",
         ) from error
+
+
+def _write_rows(journal: Path, rows: Sequence[Mapping[str, object]]) -> None:
+    made = journal.with_name(f"{journal.name}.partial")
+    made.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    made.replace(journal)
 
 
 def _rows(journal: Path) -> list[dict[str, object]]:

@@ -109,14 +109,15 @@ def copy_blocks(source: Array, target: Array, files: Sequence[ByteFile]) -> None
 
     ``target`` is a view of one of ``files``, ``source`` of one of them or of memory.
     """
+    assert source.shape == target.shape, (source.shape, target.shape)
     reader = next((f for f in files if f.holds(source)), None)
     writer = next(f for f in files if f.holds(target)) if target.size else None
     if writer is None:
         return
     limit = max(1, BLOCK_BYTES // target.itemsize)
     for index in _blocks(target.shape, block_sizes(target.shape, source, target, limit)):
-        block = source[index]
-        writer.write(target[index], block if reader is None else reader.read(block))
+        block = source[(*index, ...)]  # the ellipsis keeps a single element an array
+        writer.write(target[(*index, ...)], block if reader is None else reader.read(block))
 
 
 def block_sizes(shape: Sequence[int], source: Array, target: Array, limit: int) -> tuple[int, ...]:
