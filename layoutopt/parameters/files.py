@@ -47,6 +47,13 @@ def resolve(
                 "no scope",
                 "give it as SCOPE=FILE" if scopes else "leave the file out",
             )
+        if scope not in scopes:
+            raise InputError(
+                str(file.path),
+                f"a file of one of the scopes {', '.join(scopes) or '(the model names none)'}",
+                f"scope '{scope}'",
+                "leave it out or correct the scope",
+            )
         if scope in found:
             raise InputError(
                 str(file.path), f"one file for scope '{scope}'", "two", "merge the files into one"
@@ -64,7 +71,7 @@ def resolve(
     for scope, path in found.items():
         wanted = {p.key: kind for p, kind in named.items() if p.scope == scope}
         check_entries(path, {e.key: e for e in stored_parameters(path)}, wanted)
-    return tuple((scope, path) for scope, path in found.items() if scope in scopes)
+    return tuple(found.items())
 
 
 def stored_parameters(path: Path) -> tuple[StoredParameter, ...]:

@@ -72,6 +72,13 @@ def pack_weights(
     on where it stopped. Raises InputError.
     """
     _check_outputs(module, file.path, output, module_output)
+    if not module.is_file():
+        raise InputError(
+            str(module),
+            "a module that `layoutopt optimize` wrote",
+            "no such file",
+            "check the path",
+        )
     flags = recorded_flags(module)
     parsed = parse_module(module)
     scope = _scope(module, file, parsed.parameters)

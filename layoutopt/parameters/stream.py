@@ -20,6 +20,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import EllipsisType
 
 import numpy as np
 
@@ -116,8 +117,8 @@ def copy_blocks(source: Array, target: Array, files: Sequence[ByteFile]) -> None
         return
     limit = max(1, BLOCK_BYTES // target.itemsize)
     for index in _blocks(target.shape, block_sizes(target.shape, source, target, limit)):
-        block = source[(*index, ...)]  # the ellipsis keeps a single element an array
-        writer.write(target[(*index, ...)], block if reader is None else reader.read(block))
+        block = source[index]
+        writer.write(target[index], block if reader is None else reader.read(block))
 
 
 def block_sizes(shape: Sequence[int], source: Array, target: Array, limit: int) -> tuple[int, ...]:
@@ -144,10 +145,13 @@ def block_sizes(shape: Sequence[int], source: Array, target: Array, limit: int) 
     return tuple(sizes)
 
 
-def _blocks(shape: Sequence[int], sizes: Sequence[int]) -> Iterator[tuple[slice, ...]]:
+def _blocks(
+    shape: Sequence[int], sizes: Sequence[int]
+) -> Iterator[tuple[slice | EllipsisType, ...]]:
+    """An index for each block; the ellipsis keeps a single element an array."""
     starts = (range(0, n, size) for n, size in zip(shape, sizes, strict=True))
     for corner in itertools.product(*starts):
-        yield tuple(slice(at, at + size) for at, size in zip(corner, sizes, strict=True))
+        yield (..., *(slice(at, at + size) for at, size in zip(corner, sizes, strict=True)))
 
 
 def _outer_loops(view: Array, gap: int, shortest: int) -> tuple[int, ...]:
