@@ -29,6 +29,7 @@ from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rule import Unproven
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.process import kill_running
+from layoutopt.weight_budget import WeightBudget
 
 _PATH = click.Path(path_type=Path)
 
@@ -73,9 +74,8 @@ def cli() -> None:
 )
 @click.option(
     "--weight-budget",
-    type=click.IntRange(0),
-    metavar="BYTES",
-    help="Bound on the bytes that copies of weights in other layouts take.",
+    metavar="BYTES|N%",
+    help="Bound on copies of weights in other layouts: 2GiB, or 50% of the weights.",
 )
 @click.option(
     "--search",
@@ -127,7 +127,7 @@ def optimize_command(
     threads: int,
     time_limit: float,
     free_io_layout: bool,
-    weight_budget: int | None,
+    weight_budget: str | None,
     search: str,
     objective: str,
     lower_packs: bool,
@@ -145,7 +145,7 @@ def optimize_command(
         threads=threads,
         time_limit_s=time_limit,
         free_io_layout=free_io_layout,
-        weight_budget_bytes=weight_budget,
+        weight_budget=None if weight_budget is None else WeightBudget.parse(weight_budget),
         search="greedy" if search == "greedy" else "taso" if search == "taso" else "ilp",
         objective="conversions" if objective == "conversions" else "latency",
         lower_packs=lower_packs,

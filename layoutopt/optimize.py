@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from platformdirs import user_cache_dir
-
+from layoutopt.compile_only import compile_both
 from layoutopt.errors import InputError, LoweringError
 from layoutopt.evaluated import OPTIMIZED, Evaluation
 from layoutopt.evaluation import evaluate_variants, variants_of
 from layoutopt.free_io import chosen_io
 from layoutopt.graph import Graph
+from layoutopt.lowering import Lowered
 from layoutopt.mlir.module import Module, Signature, exported_name, has_work, parse_module
 from layoutopt.options import Options
 from layoutopt.parameters.files import resolve
 from layoutopt.plan_file import FunctionPlan, fingerprint, read_plan, write_plan
-from layoutopt.planner import GraphPlan, explore, plan_graph
+from layoutopt.planner import GraphPlan, explore, plan_graphs
 from layoutopt.prices import Analytic, Measured, Pricer
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import Target, load_target
 from layoutopt.report.build import Outcome, build_report
 from layoutopt.report.captured import compare_captured, starts_from_constant
 from layoutopt.report.report import Report
-from layoutopt.runtime.compile import compile_file, compile_to
 from layoutopt.runtime.kernels import Kernels
 from layoutopt.runtime.measure import Measurer
 from layoutopt.source import Source, open_source
 from layoutopt.steps import Clock, SilentSteps, Steps
+from layoutopt.weight_budget import weight_bytes
 
 
 @dataclass(frozen=True)
@@ -80,11 +79,6 @@ def optimize(
         return job.run()
 
 
-def cache_folder(options: Options) -> Path:
-    """Where prices and results are kept."""
-    return options.cache or Path(user_cache_dir("layoutopt"))
-
-
 def check_writable(path: Path) -> None:
     """Raises InputError where a file cannot be written, before any work is done."""
     if path.is_dir():
@@ -126,6 +120,7 @@ class _Job:
         plans = self._plans(names, graphs)
         with self.clock.stage("lower"):
             lowered = tuple(p.lowered() for p in plans)
+            self._check_copies(graphs, lowered)
             for place, low in zip(places, lowered, strict=True):
                 module.replace(place, low)
             flags = self._flags(source, plans)
@@ -156,7 +151,7 @@ class _Job:
                 names,
                 graphs,
                 plans,
-                tuple(low.graph for low in lowered),
+                lowered,
                 evaluation,
                 dispatches,
                 winner,
@@ -164,6 +159,7 @@ class _Job:
                 self.clock.seconds,
                 captured,
                 self.options.objective,
+                self.options.weight_budget,
             )
         )
         functions = tuple(
@@ -172,13 +168,26 @@ class _Job:
         )
         return Plan(functions, module, flags, report)
 
+    def _check_copies(self, graphs: tuple[Graph, ...], lowered: tuple[Lowered, ...]) -> None:
+        """A plan that was given may hold more copies of weights than the budget allows."""
+        budget = self.options.weight_budget
+        if self.plan is None or budget is None:
+            return
+        most = budget.size_bytes(sum(map(weight_bytes, graphs)))
+        copied = sum(kind.size_bytes for low in lowered for kind in low.copied_weights)
+        if copied > most:
+            raise InputError(
+                str(self.plan),
+                f"a plan with at most {most} bytes of copied weights",
+                f"{copied}",
+                "make the plan again with this budget",
+            )
+
     def _plans(self, names: tuple[str, ...], graphs: tuple[Graph, ...]) -> tuple[GraphPlan, ...]:
         if self.plan is not None:
             return tuple(self._given(names, graphs))
         with self._pricer() as pricer:
-            return tuple(
-                plan_graph(g, self.target, pricer, self.options, self.clock) for g in graphs
-            )
+            return plan_graphs(graphs, self.target, pricer, self.options, self.clock)
 
     def _given(self, names: tuple[str, ...], graphs: tuple[Graph, ...]) -> Iterator[GraphPlan]:
         """Plans from a file, held against the model that they are for."""
@@ -211,7 +220,7 @@ class _Job:
 
     @contextmanager
     def _pricer(self) -> Iterator[Pricer]:
-        path = cache_folder(self.options) / "prices.sqlite"
+        path = self.options.cache_folder / "prices.sqlite"
         with Store(path) as store:
             if not self.target.measurable:
                 kernels = None
@@ -240,7 +249,9 @@ class _Job:
             return None, (None, None)
         if not self.target.measurable:
             with self.clock.stage("compile"):
-                return None, self._compile_only(source, optimized, flags)
+                plain = (source.path, (*source.phase_flags, *self.target.flags))
+                timeout_s = self.options.compile_timeout_s
+                return None, compile_both(plain, (optimized, flags), self.folder, timeout_s)
         with self.clock.stage("verify and time"):
             variants = variants_of(
                 source.path,
@@ -254,7 +265,7 @@ class _Job:
                 variants,
                 signatures,
                 self.folder,
-                cache_folder(self.options) / "models" if self.options.remember else None,
+                self.options.cache_folder / "models" if self.options.remember else None,
                 self.target.device,
                 self.options.threads,
                 self.options.tolerance,
@@ -271,31 +282,6 @@ class _Job:
                 "raise --tolerance if the model amplifies rounding, else report this as a bug",
             )
         return evaluation, (None, None)
-
-    def _compile_only(
-        self, source: Source, optimized: Path, flags: tuple[str, ...]
-    ) -> tuple[int | None, int | None]:
-        """Compile for a target that is not here, and count dispatches in the compiled form."""
-        outcome = compile_file(
-            optimized, self.folder / "optimized.vmfb", flags, self.options.compile_timeout_s
-        )
-        if not outcome.ok:
-            raise LoweringError(
-                "the optimized module",
-                "one that iree-compile takes",
-                outcome.reason,
-                "report this as a bug of layoutopt",
-            )
-        before = self._dispatches(source.path, (*source.phase_flags, *self.target.flags))
-        return before, self._dispatches(optimized, flags)
-
-    def _dispatches(self, path: Path, flags: tuple[str, ...]) -> int | None:
-        flow = self.folder / f"{path.stem}.flow.mlir"
-        outcome = compile_to(path, "flow", flow, flags, self.options.compile_timeout_s)
-        if not outcome.ok:
-            return None
-        with flow.open(encoding="utf-8", errors="replace") as lines:
-            return sum(1 for line in lines if re.search(r"= flow\.dispatch @", line[:4000]))
 
 
 def _winner(evaluation: Evaluation | None) -> str:

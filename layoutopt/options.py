@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from platformdirs import user_cache_dir
+
 from layoutopt.parameters.files import ParameterFile
 from layoutopt.solver import Search
+from layoutopt.weight_budget import WeightBudget
 
 Objective = Literal["latency", "conversions"]
 
@@ -22,8 +25,8 @@ class Options:
     """Seconds for the solver."""
     free_io_layout: bool = False
     """Inputs and outputs may take any layout; the report says which."""
-    weight_budget_bytes: int | None = None
-    """Bytes that copies of weights in other layouts may take; None for no bound."""
+    weight_budget: WeightBudget | None = None
+    """What copies of weights in other layouts may take; None for no bound."""
     search: Search = "ilp"
     objective: Objective = "latency"
     """The least time, or the fewest run-time conversions with every contraction packed."""
@@ -43,3 +46,8 @@ class Options:
     """Take the times of whole models from the cache where these very modules were run before."""
     compiled_facts: bool = False
     """Compile candidates for a GPU that is not here; what their kernels say corrects estimates."""
+
+    @property
+    def cache_folder(self) -> Path:
+        """Where prices and results are kept."""
+        return self.cache or Path(user_cache_dir("layoutopt"))

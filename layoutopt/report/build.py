@@ -9,6 +9,7 @@ from layoutopt.candidate import Candidate
 from layoutopt.evaluated import OPTIMIZED, Evaluation
 from layoutopt.graph import Graph, Opaque
 from layoutopt.layout import conversion_kind
+from layoutopt.lowering import Lowered
 from layoutopt.options import Objective
 from layoutopt.planner import GraphPlan
 from layoutopt.profiles.target import Target
@@ -25,9 +26,11 @@ from layoutopt.report.report import (
     Side,
     SolverReport,
     VerificationReport,
+    WeightsReport,
 )
 from layoutopt.report.validation import Validation, validate
 from layoutopt.selection import Conversion, is_free
+from layoutopt.weight_budget import WeightBudget, weight_bytes
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Outcome:
     graphs: tuple[Graph, ...]
     """The functions as they came."""
     plans: tuple[GraphPlan, ...]
-    lowered: tuple[Graph, ...]
+    lowered: tuple[Lowered, ...]
     evaluation: Evaluation | None
     dispatches: tuple[int | None, int | None]
     """Before and after, where the modules were compiled but not run."""
@@ -50,6 +53,7 @@ class Outcome:
     seconds: dict[str, float]
     captured: CapturedReport | None = None
     objective: Objective = "latency"
+    weight_budget: WeightBudget | None = None
 
 
 def build_report(outcome: Outcome) -> Report:
@@ -102,6 +106,20 @@ def build_report(outcome: Outcome) -> Report:
         measured_on=outcome.evaluation.date_utc if outcome.evaluation else None,
         captured=outcome.captured,
         validation=_validation(outcome),
+        weights=_weights(outcome),
+    )
+
+
+def _weights(outcome: Outcome) -> WeightsReport:
+    size = sum(map(weight_bytes, outcome.graphs))
+    kept = outcome.lowered if outcome.winner == OPTIMIZED else ()
+    copies = [c for low in kept for c in low.copied_weights]
+    budget = outcome.weight_budget
+    return WeightsReport(
+        size,
+        len(copies),
+        sum(kind.size_bytes for kind in copies),
+        None if budget is None else budget.size_bytes(size),
     )
 
 
@@ -132,11 +150,12 @@ def _before(outcome: Outcome) -> Side:
 
 def _after(outcome: Outcome) -> Side:
     predicted = sum(map(_predicted_ns, outcome.plans))
+    planned = total(low.graph for low in outcome.lowered)
     if outcome.evaluation is None:
-        return _side(total(outcome.lowered), outcome.dispatches[1], predicted, None)
+        return _side(planned, outcome.dispatches[1], predicted, None)
     kept = outcome.evaluation.result(outcome.winner)
     if outcome.winner == OPTIMIZED:
-        return _side(total(outcome.lowered), kept.dispatches, predicted, kept.milliseconds)
+        return _side(planned, kept.dispatches, predicted, kept.milliseconds)
     return _side(total(outcome.graphs), kept.dispatches, None, kept.milliseconds)
 
 
