@@ -104,7 +104,7 @@ def explore(graph: Graph, target: Target, objective: Objective = "latency") -> S
     clusters = form_clusters(egraph)
     fewest = objective == "conversions"
     rule = load_rule(target.custom_packing) if target.custom_packing else None
-    menu = Menu(target.blocks if fewest else target.tiles, rule)
+    menu = Menu(target.blocks if fewest else target.tiles, rule, target.op_packings)
     sets = layout_sets(egraph, menu, _MOST_FEWEST if fewest else _MOST)
     hints = bool(target.data_tiling_flag) and not fewest
     candidates, forms = enumerate_candidates(egraph, clusters, sets, hints, menu)
