@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from platformdirs import user_cache_dir
-
 from layoutopt.parameters.files import ParameterFile
 from layoutopt.solver import Search
 from layoutopt.weight_budget import WeightBudget
@@ -46,8 +44,3 @@ class Options:
     """Take the times of whole models from the cache where these very modules were run before."""
     compiled_facts: bool = False
     """Compile candidates for a GPU that is not here; what their kernels say corrects estimates."""
-
-    @property
-    def cache_folder(self) -> Path:
-        """Where prices and results are kept."""
-        return self.cache or Path(user_cache_dir("layoutopt"))

@@ -8,19 +8,18 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from layoutopt.optimize import check_writable
+from layoutopt.commands.options import PATH
+from layoutopt.output import check_writable
 from layoutopt.parameters.files import ParameterFile
 from layoutopt.parameters.pack import PackedWeights, pack_weights
 
-_PATH = click.Path(path_type=Path)
-
 
 @click.command("pack-weights")
-@click.argument("module", type=_PATH)
+@click.argument("module", type=PATH)
 @click.argument("parameters", metavar="[SCOPE=]FILE")
-@click.option("-o", "--output", type=_PATH, required=True, help="Write the packed parameters here.")
+@click.option("-o", "--output", type=PATH, required=True, help="Write the packed parameters here.")
 @click.option(
-    "--module-out", type=_PATH, required=True, help="Write the module that reads them here."
+    "--module-out", type=PATH, required=True, help="Write the module that reads them here."
 )
 def pack_weights_command(module: Path, parameters: str, output: Path, module_out: Path) -> None:
     """Rewrite parameters (.irpa, .safetensors, .gguf) as MODULE reads them.
