@@ -22,7 +22,7 @@ from layoutopt.pricers import at_device, open_pricer
 from layoutopt.profiles.store import Store, store_path
 from layoutopt.profiles.target import Target, load_target
 from layoutopt.report.barriers import barriers
-from layoutopt.report.build import Outcome, build_report
+from layoutopt.report.build import Outcome, build_report, described
 from layoutopt.report.captured import compare_captured, starts_from_constant
 from layoutopt.report.report import Report
 from layoutopt.source import Source, open_source
@@ -142,7 +142,9 @@ class _Job:
             )
         )
         functions = tuple(
-            FunctionPlan(n, fingerprint(g), p.choice, p.costs, p.conversion_costs, p.solution)
+            FunctionPlan(
+                n, fingerprint(g), p.choice, p.costs, p.conversion_costs, p.solution, described(p)
+            )
             for n, g, p in zip(names, graphs, plans, strict=True)
         )
         return Plan(functions, module, flags, report)

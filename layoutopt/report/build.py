@@ -218,6 +218,14 @@ def form_name(plan: GraphPlan, candidate: Candidate) -> str:
     return " + ".join(parts)
 
 
+def described(plan: GraphPlan) -> dict[Candidate, tuple[str, str]]:
+    """The op and the form of each chosen candidate, as the report names them."""
+    return {
+        c: (plan.egraph.graph.name_of(plan.clusters[c.cluster].root), form_name(plan, c))
+        for c in plan.choice.candidates
+    }
+
+
 def _conversions(function: str, plan: GraphPlan) -> list[ConversionReport]:
     found = []
     for conversion in plan.choice.conversions:
