@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from layoutopt.report.explanation import explanation
-from layoutopt.report.report import Report, VerificationReport, read_report
+from layoutopt.report.report import Report, VerificationReport, WeightsReport, read_report
 from layoutopt.report.terminal import show
 from tests.reports import REPORT
 
@@ -53,6 +53,15 @@ def test_estimates_say_so() -> None:
 def test_an_original_that_wins_is_named() -> None:
     text = printed(replace(REPORT, winner="data-tiling"))
     assert "Nothing beat the original compiled with 'data-tiling'" in text
+
+
+def test_copies_of_weights_and_their_budget() -> None:
+    copies = WeightsReport(8 << 20, 3, 2 << 20, None)
+    line = "Weights: 8.0 MiB; 3 copies in other layouts take 2.0 MiB"
+    assert f"{line}\n" in printed(replace(REPORT, weights=copies))
+    bounded = replace(copies, budget_bytes=4 << 20)
+    assert f"{line}, of 4.0 MiB allowed\n" in printed(replace(REPORT, weights=bounded))
+    assert "Weights" not in printed(replace(REPORT, weights=WeightsReport(8 << 20, 0, 0, None)))
 
 
 def test_functions_that_could_not_be_run_are_named() -> None:
