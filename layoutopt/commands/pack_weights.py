@@ -55,9 +55,11 @@ def summary(found: PackedWeights) -> list[str]:
         f"{w.symbol}: still converted when the module is loaded, because {w.reason}"
         for w in found.kept
     ]
-    lines += [
-        f"{key}: dropped, the module reads it in another layout only" for key in found.dropped
-    ]
+    if found.dropped:
+        lines.append(
+            f"{len(found.dropped)} entries left out, the module reads them in other layouts only: "
+            + ", ".join(found.dropped)
+        )
     lines.append(
         f"{len(found.packed)} weights packed, {len(found.kept)} still converted at load time; "
         f"{found.size_before} bytes before, {found.size_after} after"
