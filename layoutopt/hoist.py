@@ -24,22 +24,28 @@ def hoist_weights(
     ``constants``: tensors of the model that are constants; ``external``: those among them that
     are parameters.
     """
+    if not external:
+        return lowered
     model = {planned: t for t, planned in lowered.given.items()}
     leaves = {planned for planned, t in model.items() if t in constants}
     graph = lowered.graph
     known = set(leaves)
+    read = set(lowered.made.values())
+    computed: list[Op] = []
     for op in graph.ops:
         if all(t in known for t in op.inputs):
             known.update(op.outputs)
-    read = set(lowered.made.values())
-    read.update(t for op in graph.ops if not known.issuperset(op.outputs) for t in op.inputs)
+            computed.append(op)
+        else:
+            read.update(op.inputs)
+    ahead = replace(graph, ops=tuple(computed), names=())
     prepared = list(lowered.prepared)
     ready: set[int] = set()
-    for op in graph.ops:
+    for op in computed:
         for tensor in op.outputs:
-            if tensor not in read or tensor not in known:
+            if tensor not in read:
                 continue
-            whole = _ancestors(graph, tensor, leaves)
+            whole = _ancestors(ahead, tensor, leaves)
             sources = [t for t in whole.inputs if model[t] in external]
             if sources and _is_worth_it(whole, tensor, sources):
                 given = {model[t]: t for t in whole.inputs}

@@ -28,6 +28,8 @@ class Parameter:
 
 def parameter_of(attribute: Any) -> Parameter | None:
     """The parameter that an attribute names, None for any other attribute."""
+    if isinstance(attribute, ir.DenseElementsAttr | ir.DenseResourceElementsAttr):
+        return None  # its text would be all of its values
     found = _NAMED.match(str(attribute))
     return None if found is None else Parameter(found[1] or "", found[2])
 

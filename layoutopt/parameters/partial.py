@@ -64,8 +64,22 @@ def partial_file(output: Path, job: str, size_bytes: int) -> Iterator[PartialFil
     """The partial file of ``output``; it takes its name when the context ends without an error.
 
     ``job`` tells one content from another: a run with the same job goes on where the last one
-    stopped. Raises InputError where another process writes the file, or the disk is full.
+    stopped. Raises InputError where another process writes the file, or the disk refuses.
     """
+    try:
+        with _opened(output, job, size_bytes) as file:
+            yield file
+    except OSError as error:
+        raise InputError(
+            str(output),
+            f"room for {size_bytes} bytes, and for what is needed between",
+            error.strerror or str(error),
+            "make room or choose another output",
+        ) from error
+
+
+@contextmanager
+def _opened(output: Path, job: str, size_bytes: int) -> Iterator[PartialFile]:
     partial = output.with_name(f".{output.name}.partial")
     journal = output.with_name(f".{output.name}.journal")
     descriptor = os.open(partial, os.O_RDWR | os.O_CREAT, 0o666)
@@ -76,15 +90,7 @@ def partial_file(output: Path, job: str, size_bytes: int) -> Iterator[PartialFil
             os.truncate(descriptor, 0)
             rows = [{"job": job}]
         _write_rows(journal, rows)  # without a line that was cut off
-        try:
-            reserve(descriptor, size_bytes)
-        except OSError as error:
-            raise InputError(
-                str(output),
-                f"room for {size_bytes} bytes",
-                error.strerror or str(error),
-                "make room or choose another output",
-            ) from error
+        reserve(descriptor, size_bytes)
         file = PartialFile(descriptor, journal, size_bytes)
         file.recall(rows[1:])
         yield file
