@@ -24,8 +24,8 @@ from layoutopt.parameters.pack import PackedWeights, pack_weights
 def pack_weights_command(module: Path, parameters: str, output: Path, module_out: Path) -> None:
     """Rewrite parameters (.irpa, .safetensors, .gguf) as MODULE reads them.
 
-    MODULE is what `layoutopt optimize` wrote. What it only moves around when it is loaded lies ready
-    in the new file; what it computes stays, and is listed with the reason. A run that was
+    MODULE is what `layoutopt optimize` wrote. What it only moves around when it is loaded lies
+    ready in the new file; what it computes stays, and is listed with the reason. A run that was
     interrupted goes on where it stopped.
     """
     for path in (output, module_out):
