@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> None:
         _fail(str(error), 1)
     except (KeyboardInterrupt, click.Abort):
         kill_running()
-        _fail("layoutopt: interrupted; what was measured is kept, run it again to go on", 130)
+        _fail("layoutopt: interrupted; what is finished is kept, run it again to go on", 130)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
