@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from layoutopt.candidate import Candidate, identity_candidate
+from layoutopt.cluster import is_windowed
 from layoutopt.graph import Fence, Graph, Slice, Structured
 from layoutopt.layout import Layout, row_major
 from layoutopt.lowering import Lowered, lower
@@ -51,6 +52,13 @@ def likes_nhwc(space: Space, candidate: Candidate) -> int:
     """Images in NHWC are cheap, everything else is dear."""
     images = [x for _, x in candidate.layouts if x.rank == 4]
     return 10 if NHWC in images else 10_000
+
+
+def _is_plain_alternative(space: Space, candidate: Candidate) -> bool:
+    root = space.clusters[candidate.cluster].root
+    op = space.egraph.graph.ops[root]
+    windowed = isinstance(op, Structured) and is_windowed(op)
+    return bool(space.egraph.rule[root]) and not windowed
 
 
 def _free_for(favourite: Candidate) -> Price:
@@ -107,13 +115,15 @@ def test_every_candidate_alone_means_the_same(graph: Graph) -> None:
     for favourite in space.candidates:
         lowered = planned(graph, _free_for(favourite), conversion_ns=1)
         got, expected = meaning(graph, lowered)
-        assert got == expected
+        assert np.allclose(
+            np.asarray(got), np.asarray(expected), rtol=1e-4, atol=1e-4
+        )  # Winograd rounds
 
 
 def test_alternatives_of_a_strided_convolution(graph: Graph) -> None:
     lowered = planned(
         graph,
-        lambda space, c: 1 if space.egraph.rule[space.clusters[c.cluster].root] else 1000,
+        lambda space, c: 1 if _is_plain_alternative(space, c) else 1000,
         conversion_ns=1,
     )
     assert any(isinstance(op, Slice) for op in lowered.graph.ops)
