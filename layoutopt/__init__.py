@@ -9,7 +9,10 @@ from layoutopt.errors import (
 )
 from layoutopt.optimize import Plan, optimize
 from layoutopt.options import Options
+from layoutopt.parameters.files import ParameterFile
+from layoutopt.parameters.pack import PackedWeights, pack_weights
 from layoutopt.report.report import Report
+from layoutopt.weight_budget import WeightBudget
 
 __all__ = [
     "InputError",
@@ -17,8 +20,12 @@ __all__ = [
     "LoweringError",
     "MissingProfileError",
     "Options",
+    "PackedWeights",
+    "ParameterFile",
     "Plan",
     "Report",
     "SolverError",
+    "WeightBudget",
     "optimize",
+    "pack_weights",
 ]

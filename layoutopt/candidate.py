@@ -192,12 +192,12 @@ def _contraction_ways(
 def _packed_ways(
     egraph: EGraph, index: int, cluster: Cluster, root: Structured, sets: LayoutSets, menu: Menu
 ) -> Iterator[Candidate | Refusal]:
-    graph = egraph.graph
+    graph, name = egraph.graph, egraph.graph.name_of(cluster.root)
     if cluster.root in egraph.superseded:
         return
     lhs, rhs = root.sources
     result = root.results[0]
-    for packing in packings(root, graph.types, menu, rhs in graph.constants):
+    for packing in packings(root, graph.types, menu, rhs in graph.constants, name):
         start = {lhs: packing.lhs, rhs: packing.rhs, result: packing.result}
         if any(t not in graph.constants and x not in sets.of[t] for t, x in start.items()):
             continue

@@ -14,6 +14,7 @@ from layoutopt.commands.bench import bench_command
 from layoutopt.commands.compile import compile_command
 from layoutopt.commands.explain import explain_command
 from layoutopt.commands.optimize import optimize_command
+from layoutopt.commands.pack_weights import pack_weights_command
 from layoutopt.commands.profile import profile_command
 from layoutopt.commands.rules import rules_command
 from layoutopt.commands.targets import targets_command
@@ -33,6 +34,7 @@ def cli() -> None:
 
 for _command in (
     optimize_command,
+    pack_weights_command,
     compile_command,
     bench_command,
     profile_command,
@@ -62,7 +64,7 @@ def main(arguments: list[str] | None = None) -> None:
         _fail(str(error), 1)
     except (KeyboardInterrupt, click.Abort):
         kill_running()
-        _fail("layoutopt: interrupted; what was measured is kept, run it again to go on", 130)
+        _fail("layoutopt: interrupted; what is finished is kept, run it again to go on", 130)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

@@ -74,18 +74,32 @@ class Evaluation:
 
 
 def content_key(
-    variants: Sequence[Variant], device: str, threads: int, tolerance: float, fingerprint: str
+    variants: Sequence[Variant],
+    device: str,
+    threads: int,
+    tolerance: float,
+    fingerprint: str,
+    archives: Sequence[tuple[str, Path]] = (),
 ) -> str:
-    """What tells one evaluation from another: modules by content, flags, device, IREE version."""
+    """What tells one evaluation from another.
+
+    Modules and parameter files by content, flags, device, IREE version.
+    """
     digest = hashlib.sha256()
     files: dict[Path, str] = {}
     for variant in variants:
         if variant.source not in files:
-            with variant.source.open("rb") as file:
-                files[variant.source] = hashlib.file_digest(file, "sha256").hexdigest()
+            files[variant.source] = _file_digest(variant.source)
         digest.update(repr((variant.name, files[variant.source], variant.flags)).encode())
+    for scope, path in archives:
+        digest.update(repr((scope, _file_digest(path))).encode())
     digest.update(repr((device, threads, tolerance, fingerprint, iree_version())).encode())
     return digest.hexdigest()
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def remember(memory: Path, key: str, evaluation: Evaluation) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,9 @@ from layoutopt.runtime.model import (
 )
 from layoutopt.runtime.tool_pool import tool_pool
 from layoutopt.types import Array, is_float, numpy_dtype
+
+Archives = Sequence[tuple[str, Path]]
+"""(scope, file) of parameters."""
 
 PROFILED_RUNS = 5
 """Runs of the optimized module under the profiler; the median of each call counts."""
@@ -65,12 +69,15 @@ def evaluate_variants(
     tolerance: float,
     compile_timeout_s: float,
     fingerprint: str,
+    archives: Archives = (),
 ) -> Evaluation:
     """Compile, compare and time; ``memory`` is the folder of remembered results, if any.
 
+    ``archives``: (scope, file) of the parameters that the modules leave outside.
+
     Raises LoweringError where the optimized module or every form of the original fails.
     """
-    key = content_key(variants, device, threads, tolerance, fingerprint)
+    key = content_key(variants, device, threads, tolerance, fingerprint, archives)
     known = None if memory is None else recall(memory / f"{key}.json")
     if known is not None:
         return known
@@ -103,9 +110,9 @@ def evaluate_variants(
         )
     reference = next(v.name for v in variants if v.name in compiled)
     verification, working = _verify(
-        compiled, reference, functions, device, threads, tolerance, failures
+        compiled, reference, functions, device, threads, tolerance, failures, archives
     )
-    results = _time(variants, working, functions, failures, device, threads)
+    results = _time(variants, working, functions, failures, device, threads, archives)
     evaluation = Evaluation(results, verification, datetime.now(UTC).isoformat(timespec="seconds"))
     if verification.passed and memory is not None:
         remember(memory, key, evaluation)
@@ -165,18 +172,27 @@ def _verify(
     threads: int,
     tolerance: float,
     failures: dict[str, str],
+    archives: Archives,
 ) -> tuple[Verification, dict[str, Path]]:
     """Compare every variant with the reference; IREE's own flag sets that fail are set aside."""
     working = dict(compiled)
     worst = (0.0, 0.0)
     for function in functions:
         inputs = random_inputs(function)
-        expected = run_model(compiled[reference], function.name, inputs, device, threads)
+        run = partial(
+            run_model,
+            function=function.name,
+            inputs=inputs,
+            device=device,
+            threads=threads,
+            archives=archives,
+        )
+        expected = run(compiled[reference])
         for name, module in compiled.items():
             if name == reference or name not in working:
                 continue
             try:
-                got = run_model(module, function.name, inputs, device, threads)
+                got = run(module)
             except LoweringError as error:
                 if name == OPTIMIZED:
                     raise
@@ -201,9 +217,10 @@ def _time(
     failures: dict[str, str],
     device: str,
     threads: int,
+    archives: Archives,
 ) -> tuple[VariantResult, ...]:
     names = [v.name for v in variants if v.name in working]
-    timed = dispatch_events(device) is not None
+    profiled = dispatch_events(device) is not None
     total = dict.fromkeys(names, 0.0)
     spread = dict.fromkeys(names, 0.0)
     dispatches = dict.fromkeys(names, 0)
@@ -212,16 +229,23 @@ def _time(
     for function in functions:
         inputs = random_inputs(function)
         models = [(working[n], function.name) for n in names]
-        for name, measured in zip(names, time_models(models, inputs, device, threads), strict=True):
+        timed = time_models(models, inputs, device, threads, archives=archives)
+        for name, measured in zip(names, timed, strict=True):
             if not measured.ok:
                 failures[name] = measured.reason
                 continue
             total[name] += measured.median_ns / 1e6
             spread[name] = max(spread[name], measured.spread)
-        for name in (n for n in names if timed and n not in failures):
+        for name in (n for n in names if profiled and n not in failures):
             runs = PROFILED_RUNS if name == OPTIMIZED else 2
             profile = dispatch_times(
-                working[name], function.name, inputs, device, threads, runs=runs
+                working[name],
+                function.name,
+                inputs,
+                device,
+                threads,
+                archives=archives,
+                runs=runs,
             )
             dispatches[name] += sum(d.count for d in profile)
             if name == OPTIMIZED:

@@ -32,6 +32,7 @@ from layoutopt.order import Pair, in_order
 from layoutopt.rules.rule import Refusal
 from layoutopt.selection import Choice, Conversion, is_free
 from layoutopt.simplify import renamed
+from layoutopt.types import TensorType
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,11 @@ class Lowered:
     given: dict[int, int]
     made: dict[int, int]
     prepared: tuple[Prepared, ...]
+
+    @property
+    def copied_weights(self) -> tuple[TensorType, ...]:
+        """The weights in other layouts, as they are held in memory."""
+        return tuple(self.graph.types[p.planned] for p in self.prepared)
 
 
 def lower(

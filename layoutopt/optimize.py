@@ -8,23 +8,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from layoutopt.converted import ConvertedModels, converted_folder
+from layoutopt.errors import InputError
 from layoutopt.evaluated import OPTIMIZED
 from layoutopt.given_plan import given_plans
 from layoutopt.graph import Graph
+from layoutopt.lowering import Lowered
 from layoutopt.mlir.module import Module, exported_name, has_work, parse_module
 from layoutopt.options import Options
 from layoutopt.output import check_writable
+from layoutopt.parameters.files import resolve
 from layoutopt.plan_file import FunctionPlan, fingerprint, write_plan
-from layoutopt.planner import GraphPlan, plan_graph
+from layoutopt.planner import GraphPlan, plan_graphs
 from layoutopt.pricers import at_device, open_pricer
 from layoutopt.profiles.store import Store, store_path
 from layoutopt.profiles.target import Target, load_target
 from layoutopt.report.barriers import barriers
-from layoutopt.report.build import Outcome, build_report
+from layoutopt.report.build import Outcome, build_report, described
 from layoutopt.report.captured import compare_captured, starts_from_constant
 from layoutopt.report.report import Report
 from layoutopt.source import Source, open_source
 from layoutopt.steps import Clock, SilentSteps, Steps
+from layoutopt.weight_budget import weight_bytes
 from layoutopt.whole_model import Modules, hold_against_original
 
 
@@ -88,6 +92,9 @@ class _Job:
                 self.options.compile_timeout_s,
                 ConvertedModels(converted_folder(self.options.cache)),
             )
+            archives: tuple[tuple[str, Path], ...] = ()
+            if self.target.measurable:
+                archives = resolve(self.model, module.parameters, self.options.parameters)
         unreached = tuple(barriers(module))
         places = [i for i, g in enumerate(module.graphs) if has_work(g)]
         graphs = tuple(module.graphs[i] for i in places)
@@ -96,6 +103,7 @@ class _Job:
         plans = self._plans(names, graphs)
         with self.clock.stage("lower"):
             lowered = tuple(p.lowered() for p in plans)
+            self._check_copies(graphs, lowered)
             for place, low in zip(places, lowered, strict=True):
                 module.replace(place, low)
             flags = self._flags(source, plans)
@@ -106,7 +114,7 @@ class _Job:
                 for place, plan in zip(places, plans, strict=True):
                     checked.replace(place, plan.lowered(row_major_io=True))
                 checked.write(optimized, flags)
-        modules = Modules(self.model, source, optimized, flags, signatures, self.folder)
+        modules = Modules(self.model, source, optimized, flags, signatures, self.folder, archives)
         held = hold_against_original(modules, self.target, self.options, self.clock)
         winner = OPTIMIZED if self.options.objective == "conversions" else held.winner
         captured = None
@@ -125,7 +133,7 @@ class _Job:
                 names,
                 graphs,
                 plans,
-                tuple(low.graph for low in lowered),
+                lowered,
                 held.evaluation,
                 held.dispatches,
                 winner,
@@ -134,13 +142,31 @@ class _Job:
                 unreached,
                 captured,
                 self.options.objective,
+                self.options.weight_budget,
             )
         )
         functions = tuple(
-            FunctionPlan(n, fingerprint(g), p.choice, p.costs, p.conversion_costs, p.solution)
+            FunctionPlan(
+                n, fingerprint(g), p.choice, p.costs, p.conversion_costs, p.solution, described(p)
+            )
             for n, g, p in zip(names, graphs, plans, strict=True)
         )
         return Plan(functions, module, flags, report)
+
+    def _check_copies(self, graphs: tuple[Graph, ...], lowered: tuple[Lowered, ...]) -> None:
+        """A plan that was given may hold more copies of weights than the budget allows."""
+        budget = self.options.weight_budget
+        if self.plan is None or budget is None:
+            return
+        most = budget.size_bytes(sum(map(weight_bytes, graphs)))
+        copied = sum(kind.size_bytes for low in lowered for kind in low.copied_weights)
+        if copied > most:
+            raise InputError(
+                str(self.plan),
+                f"a plan with at most {most} bytes of copied weights",
+                f"{copied}",
+                "make the plan again with this budget",
+            )
 
     def _plans(self, names: tuple[str, ...], graphs: tuple[Graph, ...]) -> tuple[GraphPlan, ...]:
         if self.plan is not None:
@@ -150,9 +176,7 @@ class _Job:
             Store(store_path(self.options.cache)) as store,
             open_pricer(store, self.target, self.options) as pricer,
         ):
-            return tuple(
-                plan_graph(g, self.target, pricer, self.options, self.clock) for g in graphs
-            )
+            return plan_graphs(graphs, self.target, pricer, self.options, self.clock)
 
     def _flags(self, source: Source, plans: Sequence[GraphPlan]) -> tuple[str, ...]:
         hinted = any(p.hinted for p in plans)

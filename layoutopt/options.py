@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from layoutopt.parameters.files import ParameterFile
 from layoutopt.solver import Search
+from layoutopt.weight_budget import WeightBudget
 
 Objective = Literal["latency", "conversions"]
 
@@ -21,8 +23,8 @@ class Options:
     """Seconds for the solver."""
     free_io_layout: bool = False
     """Inputs and outputs may take any layout; the report says which."""
-    weight_budget_bytes: int | None = None
-    """Bytes that copies of weights in other layouts may take; None for no bound."""
+    weight_budget: WeightBudget | None = None
+    """What copies of weights in other layouts may take; None for no bound."""
     search: Search = "ilp"
     objective: Objective = "latency"
     """The least time, or the fewest run-time conversions with every contraction packed."""
@@ -30,6 +32,8 @@ class Options:
     """Write all packs and unpacks as reshapes and transposes, not only where those cost less."""
     tolerance: float = 1e-3
     """Largest absolute difference from the original, relative to its largest magnitude."""
+    parameters: tuple[ParameterFile, ...] = ()
+    """Files with the parameters that the model leaves outside: it is run with them."""
     device: str | None = None
     """Device to measure on; None for the target's own."""
     cache: Path | None = None

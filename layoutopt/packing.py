@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -23,8 +25,10 @@ from layoutopt.cluster import is_windowed
 from layoutopt.errors import InputError
 from layoutopt.graph import Structured
 from layoutopt.layout import Layout
+from layoutopt.mlir.named import named_op
 from layoutopt.neutral import Padding
 from layoutopt.preference import Roles, canonical, ordered, roles
+from layoutopt.profiles.op_pattern import ROLES, OpPattern
 from layoutopt.profiles.target import Tile
 from layoutopt.types import TensorType
 
@@ -55,21 +59,28 @@ class Menu:
     tiles: Mapping[str, tuple[Tile, ...]] = field(default_factory=dict)
     """Tiles by element type of the contraction's inputs."""
     custom: PackingRule | None = None
+    patterns: tuple[OpPattern, ...] = ()
+    """Packings of the contractions that meet some conditions."""
 
 
 def packings(
-    op: Structured, types: tuple[TensorType, ...], menu: Menu, constant_rhs: bool
+    op: Structured, types: tuple[TensorType, ...], menu: Menu, constant_rhs: bool, name: str = ""
 ) -> tuple[Packing, ...]:
     """The packed forms of a contraction, each once: the user's own, then those of the menu.
 
     ``constant_rhs``: the second input is a weight and takes whatever layout suits the op.
+    ``name``: of the op in the report.
     """
     lhs, rhs = op.sources
     found: dict[Packing, None] = {}
     for packing in menu.custom(op, types) if menu.custom is not None else ():
         found[_checked(packing, op, types)] = None
+    matching = [p for p in menu.patterns if meets(p, op, types, name)]
+    for pattern in matching:
+        found |= dict.fromkeys(_patterned(pattern, op, types))
+    tiles = () if any(p.only for p in matching) else menu.tiles.get(types[lhs].element, ())
     tensors = (lhs, rhs, op.results[0])
-    for tile in _suited(op, menu.tiles.get(types[lhs].element, ())):
+    for tile in _suited(op, tiles):
         for fit in (fitting, padding) if not tile.mmt4d else (padding,):
             for blocking in _blockings(op, tile, fit):
                 rights = blocking.rhs[:1] if constant_rhs else blocking.rhs
@@ -122,6 +133,48 @@ def _checked(packing: Packing, op: Structured, types: tuple[TensorType, ...]) ->
             )
     left, right, made = (canonical(n, x) for n, x in zip(shapes, layouts, strict=True))
     return Packing(left, right, made, packing.mmt4d)
+
+
+def meets(pattern: OpPattern, op: Structured, types: tuple[TensorType, ...], name: str) -> bool:
+    """Whether a contraction, by its name in the report, meets all conditions of a pattern."""
+    r = roles(op)
+    loops = {"batch": r.batch, "m": r.m, "n": r.n, "k": (*r.k, *r.window)}
+    named = named_op(op)
+    elements = tuple(types[t].element for t in (*op.sources, *op.results))
+    return (
+        pattern.kind in (None, "convolution" if is_windowed(op) else "contraction")
+        and pattern.named in ("", named.name if named is not None else None)
+        and (not pattern.name or re.fullmatch(pattern.name, name) is not None)
+        and pattern.types in ((), elements)
+        and all(
+            math.prod(op.domain[d] for d in loops[role]) in sizes for role, sizes in pattern.sizes
+        )
+    )
+
+
+def _patterned(
+    pattern: OpPattern, op: Structured, types: tuple[TensorType, ...]
+) -> Iterator[Packing]:
+    """The packing of a pattern, nothing where none of its tiles fits a loop."""
+    r = roles(op)
+    loops = {"batch": r.batch, "m": r.m, "n": r.n, "k": r.k}
+    tiles = {
+        role: _tiled(op, _alone(op, loops[role]), size, fitting) for role, size in pattern.tile
+    }
+    if not any(tiles.values()):
+        return
+    named = (*pattern.inner, *(role for role in tiles if role not in pattern.inner))
+    inner = tuple(tile for role in named for tile in tiles.get(role, ()))
+    layouts = []
+    for index_map, tensor, chosen in zip(
+        op.maps, (*op.sources, *op.results), pattern.outer, strict=True
+    ):
+        first = tuple(d for role in ROLES if role not in chosen for d in loops[role])
+        order = (*first, *(d for role in chosen for d in loops[role]), *r.window)
+        outer = ordered(index_map, order)
+        layouts.append(_tiled_layout(index_map, types[tensor], outer, inner))
+    lhs, rhs, result = layouts
+    yield Packing(lhs, rhs, result, pattern.mmt4d)
 
 
 def load_rule(name: str) -> PackingRule:
@@ -229,10 +282,21 @@ def _blocked(
     tiles: tuple[tuple[int, int], ...],
     promise: Padding,
 ) -> Layout:
-    axis = {form.plain_dim: a for a, form in enumerate(index_map)}
     tile = dict(tiles)
-    inner = [(axis[loop], tile[loop]) for loop in order if loop in tile and loop in axis]
-    layout = Layout(
-        ordered(index_map, order), tuple(a for a, _ in inner), tuple(t for _, t in inner)
-    )
+    inner = tuple((loop, tile[loop]) for loop in order if loop in tile)
+    outer = ordered(index_map, order)
+    return _tiled_layout(index_map, kind, outer, inner, promise)
+
+
+def _tiled_layout(
+    index_map: IndexMap,
+    kind: TensorType,
+    outer: tuple[int, ...],
+    tiles: tuple[tuple[int, int], ...],
+    promise: Padding = Padding.ZERO,
+) -> Layout:
+    """``outer``: dims of the operand; ``tiles``: (loop, size), in the order of the inner dims."""
+    axis = {form.plain_dim: a for a, form in enumerate(index_map)}
+    inner = [(axis[loop], size) for loop, size in tiles if loop in axis]
+    layout = Layout(outer, tuple(a for a, _ in inner), tuple(size for _, size in inner))
     return canonical(kind.shape, layout.padded_with(promise))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any  # what json.loads gives; checked by use
 
@@ -33,6 +33,8 @@ class FunctionPlan:
     costs: Mapping[Candidate, int]
     conversion_costs: Mapping[Conversion, int]
     solution: Solution
+    described: Mapping[Candidate, tuple[str, str]] = field(default_factory=dict)
+    """(op, form) of each candidate, for `layoutopt explain`; nothing is read from it."""
 
 
 def fingerprint(graph: Graph) -> str:
@@ -66,6 +68,15 @@ def read_plan(path: Path) -> tuple[FunctionPlan, ...]:
     return functions
 
 
+def is_plan(path: Path) -> bool:
+    """Whether a file is a plan and no report, by its fields."""
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(table, dict) and "functions" in table and "choices" not in table
+
+
 def _to_table(plan: FunctionPlan) -> dict[str, object]:
     s = plan.solution
     return {
@@ -80,6 +91,7 @@ def _to_table(plan: FunctionPlan) -> dict[str, object]:
                 "packed": c.packed,
                 "unnamed": c.unnamed,
                 "cost_ns": plan.costs[c],
+                **dict(zip(("op", "form"), plan.described.get(c, ()), strict=False)),
             }
             for c in plan.choice.candidates
         ],
@@ -122,6 +134,7 @@ def _from_table(table: dict[str, object]) -> FunctionPlan:
     costs: dict[Candidate, int] = {}
     conversions: dict[Conversion, int] = {}
     lowered: list[Conversion] = []
+    described: dict[Candidate, tuple[str, str]] = {}
     for row in _rows(table["candidates"]):
         layouts = tuple((row_[0], _layout(row_[1:])) for row_ in row["layouts"])
         candidate = Candidate(
@@ -133,6 +146,8 @@ def _from_table(table: dict[str, object]) -> FunctionPlan:
             row.get("unnamed", False),
         )
         costs[candidate] = int(row["cost_ns"])
+        if "op" in row and "form" in row:
+            described[candidate] = (str(row["op"]), str(row["form"]))
     for row in _rows(table["conversions"]):
         conversion = (row["tensor"], _layout(row["source"]), _layout(row["target"]))
         conversions[conversion] = int(row["cost_ns"])
@@ -156,6 +171,7 @@ def _from_table(table: dict[str, object]) -> FunctionPlan:
         costs,
         conversions,
         solution,
+        described,
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from layoutopt.candidate import Candidate, enumerate_candidates, identity_candidate
 from layoutopt.cluster import Cluster, form_clusters
 from layoutopt.composite import composite_candidates
 from layoutopt.egraph import EGraph, saturate
-from layoutopt.errors import SolverError
+from layoutopt.errors import InputError, SolverError
 from layoutopt.fold import fold_broadcasts
 from layoutopt.free_io import (
     chosen_io,
@@ -32,11 +33,12 @@ from layoutopt.selection import (
     is_free,
     needed_conversions,
 )
-from layoutopt.solver import Solution, Status, check, solve
+from layoutopt.solver import Problem, Solution, Status, check, solve
 from layoutopt.space import layout_sets
 from layoutopt.start import start_from_neutral
 from layoutopt.steps import Clock
 from layoutopt.unread import without_unread
+from layoutopt.weight_budget import WeightBudget, weight_bytes
 
 _MOST = 6
 """Layouts of one tensor at most: each is measured."""
@@ -103,7 +105,7 @@ def explore(graph: Graph, target: Target, objective: Objective = "latency") -> S
     clusters = form_clusters(egraph)
     fewest = objective == "conversions"
     rule = load_rule(target.custom_packing) if target.custom_packing else None
-    menu = Menu(target.blocks if fewest else target.tiles, rule)
+    menu = Menu(target.blocks if fewest else target.tiles, rule, target.op_packings)
     sets = layout_sets(egraph, menu, _MOST_FEWEST if fewest else _MOST)
     hints = bool(target.data_tiling_flag) and not fewest
     candidates, forms = enumerate_candidates(egraph, clusters, sets, hints, menu)
@@ -117,6 +119,23 @@ def explore(graph: Graph, target: Target, objective: Objective = "latency") -> S
     refusals += [RefusedForm(name(op), "layout", reason) for op, reason in sets.refusals]
     refusals += [RefusedForm(name(op), "form", reason) for op, reason in forms]
     return Space(egraph, clusters, candidates, tuple(dict.fromkeys(refusals)))
+
+
+def plan_graphs(
+    graphs: Sequence[Graph], target: Target, pricer: Pricer, options: Options, clock: Clock
+) -> tuple[GraphPlan, ...]:
+    """Plans of a module's functions; each leaves the next ones what it did not spend."""
+    plans: list[GraphPlan] = []
+    left = options.weight_budget
+    if left is not None:
+        left = WeightBudget(left.size_bytes(sum(map(weight_bytes, graphs))))
+    for graph in graphs:
+        plan = plan_graph(graph, target, pricer, replace(options, weight_budget=left), clock)
+        plans.append(plan)
+        if left is not None:
+            spent = sum(kind.size_bytes for kind in plan.lowered().copied_weights)
+            left = WeightBudget(left.amount - spent)
+    return tuple(plans)
 
 
 def plan_graph(
@@ -155,6 +174,9 @@ def plan_graph(
             elif price.cost_ns < conversion_costs.get(conversion, price.cost_ns + 1):
                 conversion_costs[conversion] = price.cost_ns
                 transposed[conversion] = piece.lowered
+    budget = None
+    if options.weight_budget is not None:
+        budget = options.weight_budget.size_bytes(weight_bytes(graph))
     with clock.stage("select"):
         weights, change_weights = costs, conversion_costs
         if fewest:
@@ -168,18 +190,9 @@ def plan_graph(
             weights,
             change_weights,
             free,
-            options.weight_budget_bytes,
+            budget,
         )
-        solution = solve(selection.problem, options.search, options.time_limit_s)
-        if solution.status in (Status.INFEASIBLE, Status.UNKNOWN):
-            raise SolverError(
-                "selection", "a consistent plan", solution.status.value, _advice(solution, refusals)
-            )
-        faults = check(selection.problem, solution)
-        if faults:
-            raise SolverError(
-                "selection", "an answer that checks", faults[0], "report this as a bug of layoutopt"
-            )
+        solution = _solved(selection.problem, options, refusals)
     choice = selection.choice(solution.candidates, solution.conversions)
     choice = replace(choice, lowered=frozenset(c for c in choice.conversions if transposed.get(c)))
     io: dict[int, Layout] = {}
@@ -200,12 +213,48 @@ def plan_graph(
     )
 
 
+def _solved(problem: Problem, options: Options, refusals: list[RefusedForm]) -> Solution:
+    """An answer that was checked. Raises SolverError, or InputError where the budget is why."""
+    solution = solve(problem, options.search, options.time_limit_s)
+    if solution.status in (Status.INFEASIBLE, Status.UNKNOWN):
+        if problem.weight_budget_bytes is not None:
+            _check_budget(problem, options)
+        raise SolverError(
+            "selection", "a consistent plan", solution.status.value, _advice(solution, refusals)
+        )
+    faults = check(problem, solution)
+    if faults:
+        raise SolverError(
+            "selection", "an answer that checks", faults[0], "report this as a bug of layoutopt"
+        )
+    return solution
+
+
 def _advice(solution: Solution, refusals: list[RefusedForm]) -> str:
     if solution.status is Status.UNKNOWN:
         return "give the solver more time with --time-limit"
     if refusals:
         return f"see the refusals; the last one: {refusals[-1].op}: {refusals[-1].reason}"
-    return "raise the weight budget"
+    return "report this as a bug of layoutopt"
+
+
+def _check_budget(problem: Problem, options: Options) -> None:
+    """Raises InputError where the budget is why there is no plan, with the least that would do."""
+    budget = problem.weight_budget_bytes
+    by_size = replace(
+        problem,
+        candidates=tuple(replace(c, cost_ns=0) for c in problem.candidates),
+        conversions=tuple(replace(c, cost_ns=c.size_bytes) for c in problem.conversions),
+        weight_budget_bytes=None,
+    )
+    least = solve(by_size, "ilp", options.time_limit_s)
+    if budget is not None and least.status is Status.OPTIMAL and least.bound_ns > budget:
+        raise InputError(
+            "--weight-budget",
+            f"at least {least.bound_ns} bytes for --objective={options.objective}",
+            f"{budget}",
+            "raise it",
+        )
 
 
 def _refused(

@@ -29,6 +29,7 @@ _SURE = 0.05
 """A relative error at which a price counts as known: that to which measurements repeat."""
 
 Step = Candidate | Conversion
+from layoutopt.weight_budget import weight_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +137,14 @@ class _Question:
         free: tuple[int, ...] = ()
         if self._options.free_io_layout:
             free = (*free_inputs(graph), *free_outputs(graph))
+        budget = self._options.weight_budget
         selection = build_selection(
             graph,
             self._plan.clusters,
             {c: cost_ns(c, ns) for c, ns in self._plan.costs.items()},
             {c: cost_ns(c, ns) for c, ns in self._plan.conversion_costs.items()},
             free,
-            self._options.weight_budget_bytes,
+            None if budget is None else budget.size_bytes(weight_bytes(graph)),
         )
         solution = solve(selection.problem, self._options.search, self._options.time_limit_s)
         if solution.status in (Status.INFEASIBLE, Status.UNKNOWN):

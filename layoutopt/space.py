@@ -60,7 +60,8 @@ def layout_sets(  # noqa: PLR0912 -- one fixed point
             offer(rhs, layout)
         for layout in result_layouts(op, graph.types[op.results[0]]):
             offer(op.results[0], layout)
-        for packing in packings(op, graph.types, menu or Menu(), rhs in graph.constants):
+        name = graph.name_of(index)
+        for packing in packings(op, graph.types, menu or Menu(), rhs in graph.constants, name):
             offer(lhs, packing.lhs)
             offer(rhs, packing.rhs)
             offer(op.results[0], packing.result)

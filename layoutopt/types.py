@@ -36,6 +36,12 @@ def element_bytes(element: str) -> int:
     return max(1, int(found[0]) // 8) if found else 4
 
 
+def is_stored_whole(element: str) -> bool:
+    """Whether each element of a parameter takes the same whole number of bytes (i4 shares one)."""
+    found = re.match(r"(?:[su]?i|b?f)(\d+)", element)
+    return element in _DTYPES or (found is not None and int(found[1]) % 8 == 0)
+
+
 def is_float(element: str) -> bool:
     """Whether the element type is a floating-point type that NumPy (with ml_dtypes) knows."""
     return element in _FLOATS

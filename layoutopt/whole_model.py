@@ -32,6 +32,8 @@ class Modules:
     signatures: Sequence[Signature]
     folder: Path
     """For intermediate files."""
+    archives: Sequence[tuple[str, Path]] = ()
+    """(scope, file) of the parameters that the modules leave outside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ def _evaluate(modules: Modules, target: Target, options: Options) -> Evaluation:
         options.tolerance,
         options.compile_timeout_s,
         target.fingerprint,
+        modules.archives,
     )
 
 

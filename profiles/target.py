@@ -12,6 +12,7 @@ from pathlib import Path
 from layoutopt.errors import InputError, MissingProfileError
 from layoutopt.profiles.host import detected_gflops
 from layoutopt.profiles.machine import Machine, machine_from
+from layoutopt.profiles.op_pattern import OpPattern, op_patterns
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,8 @@ class Target:
     """The same for ``--objective=conversions``: m, n and k tiles that chain, op after op."""
     custom_packing: str = ""
     """``package.module:name`` of a callable with packings of the user's own; empty for none."""
+    op_packings: tuple[OpPattern, ...] = ()
+    """Packings of the contractions that meet some conditions."""
 
 
 def known_targets() -> tuple[str, ...]:
@@ -111,7 +114,7 @@ def target_text(name: str) -> str:
 def _parse(text: str, where: str) -> Target:
     try:
         table = tomllib.loads(text)
-        return _target(table)
+        return _target(table, f"profile '{where}'")
     except tomllib.TOMLDecodeError as error:
         raise InputError(
             f"profile '{where}'", "valid TOML", str(error), "correct the file"
@@ -125,7 +128,7 @@ def _parse(text: str, where: str) -> Target:
         ) from error
 
 
-def _target(table: dict[str, object]) -> Target:
+def _target(table: dict[str, object], where: str) -> Target:
     compiling, running, rates = (_table(table, k) for k in ("compile", "run", "rates"))
     sets = _table(compiling, "flag_sets")
     measurable = bool(running["measurable"])
@@ -153,7 +156,8 @@ def _target(table: dict[str, object]) -> Target:
         machine=machine_from(table),
         tiles=_menu(table, "tiles"),
         blocks=_menu(table, "blocks"),
-        custom_packing=str(_table({"packing": {}} | table, "packing").get("custom", "")),
+        custom_packing=str(_optional(table, "packing").get("custom", "")),
+        op_packings=op_patterns(_optional(table, "packing").get("op", []), where),
     )
 
 

@@ -12,11 +12,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from layoutopt.commands.options import PATH, cache_option, threads_option
+from layoutopt.commands.options import PATH, cache_option, parameters_option, threads_option
 from layoutopt.evaluated import OPTIMIZED
 from layoutopt.optimize import optimize
 from layoutopt.options import Options
 from layoutopt.output import check_writable, write_text
+from layoutopt.parameters.files import ParameterFile
 from layoutopt.report.progress import TerminalSteps
 from layoutopt.report.report import Report
 from layoutopt.runtime.peers import check_peers, time_peer
@@ -45,17 +46,24 @@ class Row:
     help="Other runtimes to time as well: onnxruntime,openvino (ONNX models).",
 )
 @threads_option
+@parameters_option
 @cache_option
 @click.option("--json", "json_path", type=PATH, help="Write the figures here as JSON.")
 def bench_command(
-    models: tuple[Path, ...], peers: str, threads: int, cache: Path | None, json_path: Path | None
+    models: tuple[Path, ...],
+    peers: str,
+    threads: int,
+    parameters: tuple[str, ...],
+    cache: Path | None,
+    json_path: Path | None,
 ) -> None:
     """Plan each of MODELS, then time plan, IREE's own flag sets and peers in one run."""
     names = tuple(n for n in peers.split(",") if n)
     check_peers(names)
     if json_path is not None:
         check_writable(json_path)
-    options = Options(threads=threads, cache=cache, remember=False)
+    files = tuple(map(ParameterFile.parse, parameters))
+    options = Options(threads=threads, parameters=files, cache=cache, remember=False)
     rows = []
     for model in models:
         with TerminalSteps(Console(stderr=True)) as steps:

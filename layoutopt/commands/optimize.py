@@ -12,20 +12,22 @@ from layoutopt.commands.options import (
     PATH,
     Number,
     OneOf,
-    WholeNumber,
     cache_option,
     device_option,
     html_option,
+    parameters_option,
     profile_option,
     threads_option,
 )
 from layoutopt.optimize import optimize
 from layoutopt.options import Objective, Options
 from layoutopt.output import check_writable
+from layoutopt.parameters.files import ParameterFile
 from layoutopt.report.html import write_html
 from layoutopt.report.progress import TerminalSteps
 from layoutopt.report.terminal import show
 from layoutopt.solver import Search
+from layoutopt.weight_budget import WeightBudget
 
 
 @click.command("optimize")
@@ -51,9 +53,8 @@ from layoutopt.solver import Search
 )
 @click.option(
     "--weight-budget",
-    type=WholeNumber(0),
-    metavar="BYTES",
-    help="Bound on the bytes that copies of weights in other layouts take.",
+    metavar="BYTES|N%",
+    help="Bound on copies of weights in other layouts: 2GiB, or 50% of the weights.",
 )
 @click.option(
     "--search",
@@ -81,6 +82,7 @@ from layoutopt.solver import Search
     type=Number(0),
     help="Largest relative difference from the original's results.",
 )
+@parameters_option
 @device_option
 @cache_option
 @click.option("-v", "--verbose", is_flag=True, help="Print all of the JSON report.")
@@ -95,11 +97,12 @@ def optimize_command(
     threads: int,
     time_limit: float,
     free_io_layout: bool,
-    weight_budget: int | None,
+    weight_budget: str | None,
     search: Search,
     objective: Objective,
     lower_packs: bool,
     tolerance: float,
+    parameters: tuple[str, ...],
     device: str | None,
     cache: Path | None,
     verbose: bool,
@@ -112,11 +115,12 @@ def optimize_command(
         threads=threads,
         time_limit_s=time_limit,
         free_io_layout=free_io_layout,
-        weight_budget_bytes=weight_budget,
+        weight_budget=None if weight_budget is None else WeightBudget.parse(weight_budget),
         search=search,
         objective=objective,
         lower_packs=lower_packs,
         tolerance=tolerance,
+        parameters=tuple(map(ParameterFile.parse, parameters)),
         device=device,
         cache=cache,
     )

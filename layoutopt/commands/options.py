@@ -114,3 +114,9 @@ cache_option = click.option(
 html_option = click.option(
     "--html", type=PATH, metavar="PAGE.html", help="Write the report as one page for a browser."
 )
+parameters_option = click.option(
+    "--parameters",
+    multiple=True,
+    metavar="[SCOPE=]FILE",
+    help="Parameters that the model leaves outside (.irpa, .safetensors, .gguf); repeatable.",
+)

@@ -11,7 +11,8 @@ from typing import Any
 
 from iree.compiler import ir
 
-from layoutopt.graph import Concat, Constant, Graph, Insert, Opaque, Pad, Reshape, Slice
+from layoutopt.graph import Concat, Constant, Graph, Insert, Opaque, Pack, Pad, Reshape, Slice
+from layoutopt.layout import Layout
 from layoutopt.mlir.state import (
     Blind,
     State,
@@ -26,6 +27,7 @@ from layoutopt.mlir.structured import lift_structured
 _DYNAMIC = -(2**63)
 _RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
 _CALLS = ("func.call", "util.call")
+_CONSTANTS = ("arith.constant", "flow.tensor.constant")
 _GLOBAL_LOADS = ("util.global.load", "ml_program.global_load_const", "ml_program.global_load")
 
 
@@ -48,13 +50,16 @@ class Lifted:
     """Ops that the plan writes anew, in order."""
 
 
-def lift(function: Any, immutable_globals: frozenset[str]) -> Lifted | None:
-    """The graph of a function with one block, None for a declaration or several blocks."""
+def lift(function: Any, immutable_globals: frozenset[str], packs: bool = False) -> Lifted | None:
+    """The graph of a function with one block, None for a declaration or several blocks.
+
+    ``packs``: see through ``linalg.pack``, which the planner takes for a barrier.
+    """
     regions = list(function.operation.regions)
     if len(regions) != 1 or len(list(regions[0].blocks)) != 1:
         return None
     block = regions[0].blocks[0]
-    state = State()
+    state = State(packs=packs)
     for argument in block.arguments:
         kind = tensor_type(argument.type)
         if kind is not None:
@@ -64,7 +69,8 @@ def lift(function: Any, immutable_globals: frozenset[str]) -> Lifted | None:
         _lift_op(state, op, immutable_globals)
     state.kept.append(operations[-1])
     _demand(state, operations[-1])
-    name = ir.StringAttr(function.operation.attributes["sym_name"]).value
+    attributes = function.operation.attributes
+    name = ir.StringAttr(attributes["sym_name"]).value if "sym_name" in attributes else ""
     graph = state.builder.build(state.inputs, state.outputs)
     leaves = {state.values[op.result] for op in graph.ops if isinstance(op, Constant)}
     planned = tuple(op for op in state.planned if op.operation.results[0] not in leaves)
@@ -73,7 +79,7 @@ def lift(function: Any, immutable_globals: frozenset[str]) -> Lifted | None:
 
 def _lift_op(state: State, op: Any, immutable_globals: frozenset[str]) -> None:
     name = op.operation.name
-    if name == "arith.constant" or name in _GLOBAL_LOADS:
+    if name in _CONSTANTS or name in _GLOBAL_LOADS:
         if _constant(state, op, name, immutable_globals):
             return
     elif name == "tensor.empty" and tensor_type(op.result.type) is not None:
@@ -92,7 +98,9 @@ def _constant(state: State, op: Any, name: str, immutable_globals: frozenset[str
     value = op.operation.results[0]
     kind = tensor_type(value.type)
     attributes = op.operation.attributes
-    if name == "arith.constant":
+    if name in _CONSTANTS:
+        if kind is None and name != "arith.constant":
+            return False
         if kind is None:
             state.scalars[value] = (str(attributes["value"]), str(value.type))
             state.kept.append(op)
@@ -121,6 +129,8 @@ def _splat(attribute: Any) -> str | None:
 def _understood(state: State, op: Any, name: str) -> None:
     if name == "linalg.fill":
         _fill(state, op)
+    elif name == "linalg.pack" and state.packs:
+        _pack(state, op)
     elif name in ("linalg.pack", "linalg.unpack", "linalg.softmax"):
         raise Blind(f"expected a structured op, but {name} has no region")
     elif name.startswith("linalg."):
@@ -191,6 +201,24 @@ def _pad(state: State, op: Any) -> None:
         raise Blind(f"expected padding that adds elements, but got low {low} high {high}")
     source = tensor_of(state, op.operation.operands[0])
     state.builder.add(Pad(source, new_tensor(state, op.result, kind), low, high, text[0]))
+
+
+def _pack(state: State, op: Any) -> None:
+    operands = list(op.operation.operands)
+    kind = static_type(op.results[0].type)
+    attributes = op.operation.attributes
+    tiles = _integers(attributes["static_inner_tiles"])
+    if len(operands) > 3 or _DYNAMIC in tiles:
+        raise Blind("expected a static pack, but tiles are computed")
+    padding = state.scalars.get(operands[2]) if len(operands) == 3 else None
+    if len(operands) == 3 and padding is None:
+        raise Blind("expected a constant padding value, but it is computed")
+    source = tensor_of(state, operands[0])
+    rank = len(state.builder.types[source].shape)
+    outer = _integers(attributes["outer_dims_perm"]) if "outer_dims_perm" in attributes else ()
+    layout = Layout(outer or tuple(range(rank)), _integers(attributes["inner_dims_pos"]), tiles)
+    result = new_tensor(state, op.results[0], kind)
+    state.builder.add(Pack(source, result, layout, None if padding is None else padding[0]))
 
 
 def _slice(state: State, op: Any) -> None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from iree.compiler import ir
 
 from layoutopt.errors import InputError, LoweringError
-from layoutopt.graph import Graph, Opaque
+from layoutopt.graph import Constant, Graph, Opaque
+from layoutopt.hoist import hoist_weights
 from layoutopt.lowering import Lowered
+from layoutopt.mlir.initializers import external_tensors
 from layoutopt.mlir.lift import Lifted, lift
+from layoutopt.mlir.parameters import Parameter, module_parameters
 from layoutopt.mlir.splice import splice
 from layoutopt.mlir.state import tensor_type
 from layoutopt.output import written_whole
@@ -52,6 +56,11 @@ class Module:
         """The symbol names of the functions."""
         return tuple(f.name for f in self.functions)
 
+    @cached_property
+    def parameters(self) -> dict[Parameter, TensorType | None]:
+        """The parameters that the module leaves outside, with their types (None: not static)."""
+        return module_parameters(self.operation)
+
     def signature(self, function: int) -> Signature | None:
         """How a function is called, None where an argument is no tensor of static shape."""
         return _signature(self.functions[function])
@@ -64,7 +73,10 @@ class Module:
             for op in body
             if "sym_name" in op.operation.attributes
         }
-        splice(self.functions[function], lowered, symbols)
+        lifted = self.functions[function]
+        constants = [op.result for op in lifted.graph.ops if isinstance(op, Constant)]
+        external = external_tensors(lifted, self.operation)
+        splice(lifted, hoist_weights(lowered, constants, external), symbols)
 
     def write_bytecode(self, path: Path) -> None:
         """Write the module as it is, as bytecode."""

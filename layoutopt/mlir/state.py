@@ -30,6 +30,8 @@ class State:
     kept: list[Any] = field(default_factory=list)
     planned: list[Any] = field(default_factory=list)
     stages: dict[int, int] = field(default_factory=dict)
+    packs: bool = False
+    """Whether ``linalg.pack`` is understood: what computes weights may hold one, a model not."""
 
 
 class Blind(Exception):  # noqa: N818 -- it is control flow: the op stays as it is

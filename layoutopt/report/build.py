@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from layoutopt.candidate import Candidate
 from layoutopt.evaluated import OPTIMIZED, Evaluation
 from layoutopt.graph import Graph
+from layoutopt.lowering import Lowered
 from layoutopt.options import Objective
 from layoutopt.planner import GraphPlan
 from layoutopt.profiles.target import Target
@@ -30,8 +31,10 @@ from layoutopt.report.report import (
     Side,
     SolverReport,
     VerificationReport,
+    WeightsReport,
 )
 from layoutopt.report.validation import Validation, validate
+from layoutopt.weight_budget import WeightBudget, weight_bytes
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Outcome:
     graphs: tuple[Graph, ...]
     """The functions as they came."""
     plans: tuple[GraphPlan, ...]
-    lowered: tuple[Graph, ...]
+    lowered: tuple[Lowered, ...]
     evaluation: Evaluation | None
     dispatches: tuple[int | None, int | None]
     """Before and after, where the modules were compiled but not run."""
@@ -55,6 +58,7 @@ class Outcome:
     barriers: tuple[RefusalReport, ...] = ()
     captured: CapturedReport | None = None
     objective: Objective = "latency"
+    weight_budget: WeightBudget | None = None
 
 
 def build_report(outcome: Outcome) -> Report:
@@ -109,6 +113,20 @@ def build_report(outcome: Outcome) -> Report:
             for move in moves_inside(name, plan)
         ),
         contractions=contractions_of(outcome.plans),
+        weights=_weights(outcome),
+    )
+
+
+def _weights(outcome: Outcome) -> WeightsReport:
+    size = sum(map(weight_bytes, outcome.graphs))
+    kept = outcome.lowered if outcome.winner == OPTIMIZED else ()
+    copies = [c for low in kept for c in low.copied_weights]
+    budget = outcome.weight_budget
+    return WeightsReport(
+        size,
+        len(copies),
+        sum(kind.size_bytes for kind in copies),
+        None if budget is None else budget.size_bytes(size),
     )
 
 
@@ -150,11 +168,12 @@ def _before(outcome: Outcome) -> Side:
 
 def _after(outcome: Outcome) -> Side:
     predicted = sum(map(_predicted_ns, outcome.plans))
+    planned = total(low.graph for low in outcome.lowered)
     if outcome.evaluation is None:
-        return _side(total(outcome.lowered), outcome.dispatches[1], predicted, None)
+        return _side(planned, outcome.dispatches[1], predicted, None)
     kept = outcome.evaluation.result(outcome.winner)
     if outcome.winner == OPTIMIZED:
-        return _side(total(outcome.lowered), kept.dispatches, predicted, kept.milliseconds)
+        return _side(planned, kept.dispatches, predicted, kept.milliseconds)
     return _side(total(outcome.graphs), kept.dispatches, None, kept.milliseconds)
 
 
@@ -219,6 +238,14 @@ def form_name(plan: GraphPlan, candidate: Candidate) -> str:
     if candidate.packed:
         parts.append("packed")
     return " + ".join(parts)
+
+
+def described(plan: GraphPlan) -> dict[Candidate, tuple[str, str]]:
+    """The op and the form of each chosen candidate, as the report names them."""
+    return {
+        c: (plan.egraph.graph.name_of(plan.clusters[c.cluster].root), form_name(plan, c))
+        for c in plan.choice.candidates
+    }
 
 
 def _flag_sets(evaluation: Evaluation | None) -> tuple[FlagSetReport, ...]:

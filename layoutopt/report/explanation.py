@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from layoutopt.plan_file import FunctionPlan
 from layoutopt.report.report import ChoiceReport, Report
 
 
@@ -22,6 +23,20 @@ def explanation(report: Report, name: str | None) -> Iterator[str]:
     for r in (*report.refusals, *report.barriers):
         if name in (None, r.op):
             yield f"{r.op}: refused {r.rule}: {r.reason}"
+
+
+def plan_explanation(plan: FunctionPlan, name: str | None) -> Iterator[str]:
+    """The choices and conversions of a plan that concern ``name``; all where it is None."""
+    for candidate in plan.choice.candidates:
+        op, form = plan.described.get(candidate, (f"cluster {candidate.cluster}", "no name kept"))
+        layouts = {f"t{t}": str(layout) for t, layout in candidate.layouts}
+        if name in (None, op, *layouts):
+            told = ", ".join(f"{t} {layout}" for t, layout in layouts.items())
+            yield f"{op}: {form}, {plan.costs[candidate] / 1e3:.1f} us; {told}"
+    for tensor, source, target in plan.choice.conversions:
+        if name in (None, f"t{tensor}"):
+            cost_ns = plan.conversion_costs[tensor, source, target]
+            yield f"t{tensor}: from {source} to {target}, {cost_ns / 1e3:.1f} us"
 
 
 def runner_up(choice: ChoiceReport) -> str:

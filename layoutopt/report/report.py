@@ -153,6 +153,18 @@ class CapturedReport:
 
 
 @dataclass(frozen=True, slots=True)
+class WeightsReport:
+    """Weights, and their copies in other layouts in the module that is written."""
+
+    size_bytes: int
+    """Of the model's own; those that a copy replaces are not held at run time."""
+    copies: int
+    copied_bytes: int
+    budget_bytes: int | None
+    """The bound on ``copied_bytes``; None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What one optimization did."""
 
@@ -187,6 +199,7 @@ class Report:
     version: int = VERSION
     captured: CapturedReport | None = None
     """Counted only where some op of the model writes over a constant."""
+    weights: WeightsReport | None = None
 
     @property
     def speedup(self) -> float | None:

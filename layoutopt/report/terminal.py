@@ -254,6 +254,18 @@ def _more(count: int, console: Console) -> None:
         console.print(f"  and {count - _MOST} more in the JSON report", highlight=False)
 
 
+def _weights(report: Report, console: Console) -> None:
+    w = report.weights
+    if w is None or (not w.copies and w.budget_bytes is None):
+        return
+    bound = "" if w.budget_bytes is None else f", of {w.budget_bytes / 2**20:.1f} MiB allowed"
+    console.print(
+        f"Weights: {w.size_bytes / 2**20:.1f} MiB; {w.copies} copies in other layouts take "
+        f"{w.copied_bytes / 2**20:.1f} MiB{bound}",
+        highlight=False,
+    )
+
+
 def _closing(report: Report, console: Console) -> None:
     s = report.solver
     timed = f"objective {s.objective_ns / 1e6:.3f} ms, bound {s.bound_ns / 1e6:.3f} ms"
@@ -263,6 +275,7 @@ def _closing(report: Report, console: Console) -> None:
         f"{s.seconds:.2f} s ({s.stop_reason})",
         highlight=False,
     )
+    _weights(report, console)
     v = report.verification
     if v is not None:
         verdict = "passed" if v.passed else "failed"

@@ -18,6 +18,19 @@ Clock = Callable[[], int]
 FUNCTION_DECLARATION = "iree.abi.declaration"
 
 
+@dataclass(frozen=True, slots=True)
+class StoredParameter:
+    """An entry of a parameter file: bytes at an offset of the file, or a pattern that repeats."""
+
+    key: str
+    size_bytes: int
+    offset: int
+    """Where its bytes start in the file; meaningless for a splat."""
+    pattern: bytes = b""
+    """What a splat repeats; empty for an entry with bytes of its own."""
+    metadata: bytes = b""
+
+
 class Device:
     """An open device. `local-task` gets `threads` workers; other URIs go to IREE as they are."""
 
@@ -130,4 +143,23 @@ def read_declarations(module: Path) -> tuple[tuple[str, str], ...]:
         if function is None or name.startswith("__"):
             continue
         found.append((str(name), str(function.reflection.get(FUNCTION_DECLARATION, ""))))
+    return tuple(found)
+
+
+def read_parameters(path: Path) -> tuple[StoredParameter, ...]:
+    """The entries of a file that IREE reads (.irpa, .safetensors, .gguf), contents left alone.
+
+    Raises what IREE raises for a file that it does not read: ValueError, RuntimeError, and
+    NotImplementedError for a suffix that it does not know.
+    """
+    index: Any = iree.ParameterIndex()
+    index.load(str(path))
+    found = []
+    for key, entry in index.items():
+        size, metadata = int(entry.length), bytes(entry.metadata)
+        if entry.is_splat:
+            pattern = bytes(entry.splat_pattern)
+            found.append(StoredParameter(key, size, 0, pattern, metadata))
+        else:
+            found.append(StoredParameter(key, size, int(entry.file_storage[1]), b"", metadata))
     return tuple(found)

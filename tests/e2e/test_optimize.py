@@ -173,7 +173,7 @@ def test_an_interrupt_leaves_no_output_and_keeps_what_was_measured(tmp_path: Pat
     _, text = running.communicate(timeout=60)
     assert running.returncode == 130
     assert text.strip().splitlines()[-1] == (
-        "layoutopt: interrupted; what was measured is kept, run it again to go on"
+        "layoutopt: interrupted; what is finished is kept, run it again to go on"
     )
     assert "Traceback" not in text
     assert sorted(p.name for p in tmp_path.iterdir()) == ["cache", "model.mlir"]

@@ -9,6 +9,7 @@ import pytest
 
 from layoutopt.cli import main
 from tests.models import CONVOLUTIONS
+from tests.parameters import TIED, tied_parameters, write_archive
 
 
 def failure(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
@@ -186,3 +187,73 @@ def test_explain_of_no_report(capsys: pytest.CaptureFixture[str], tmp_path: Path
     code, text = failure(capsys, "explain", str(path))
     assert code == 2
     assert text.startswith(f"{path}: expected a report that `--report` wrote, but got ")
+
+
+@pytest.fixture
+def external(tmp_path: Path) -> Path:
+    path = tmp_path / "external.mlir"
+    path.write_text(TIED)
+    return path
+
+
+def test_parameters_that_are_not_given(capsys: pytest.CaptureFixture[str], external: Path) -> None:
+    code, text = failure(capsys, "optimize", str(external))
+    assert (code, text.splitlines()[-1]) == (
+        2,
+        f'{external}: expected a file for its parameters "model"::"embedding", ..., but got none; '
+        "give it with --parameters model=FILE",
+    )
+
+
+def test_a_parameter_file_that_is_none(
+    capsys: pytest.CaptureFixture[str], external: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "w.irpa"
+    command = ("optimize", str(external), "--parameters", f"model={file}")
+    code, text = failure(capsys, *command)
+    assert (code, text.splitlines()[-1]) == (
+        2,
+        f"{file}: expected a parameter file, but got no such file; check the path",
+    )
+    file.write_bytes(b"hello")
+    code, text = failure(capsys, *command)
+    assert code == 2
+    assert text.splitlines()[-1].startswith(
+        f"{file}: expected a parameter file that IREE reads (.irpa, .safetensors, .gguf), but got "
+    )
+
+
+def test_a_scope_that_the_model_does_not_name(
+    capsys: pytest.CaptureFixture[str], external: Path, tmp_path: Path
+) -> None:
+    file = write_archive(tmp_path / "w.irpa", tied_parameters())
+    code, text = failure(capsys, "optimize", str(external), "--parameters", f"lora={file}")
+    assert (code, text.splitlines()[-1]) == (
+        2,
+        f"{file}: expected a file of one of the scopes model, but got scope 'lora'; leave it out "
+        "or correct the scope",
+    )
+    twice = ("--parameters", f"{file}", "--parameters", f"model={file}")
+    code, text = failure(capsys, "optimize", str(external), *twice)
+    assert (code, text.splitlines()[-1]) == (
+        2,
+        f"{file}: expected one file for scope 'model', but got two; merge the files into one",
+    )
+
+
+def test_packing_for_a_module_that_is_no_plan(
+    capsys: pytest.CaptureFixture[str], external: Path, tmp_path: Path
+) -> None:
+    outputs = ("-o", str(tmp_path / "p.irpa"), "--module-out", str(tmp_path / "p.mlir"))
+    code, text = failure(capsys, "pack-weights", str(external), "w.irpa", *outputs)
+    assert (code, text) == (
+        2,
+        f"{external}: expected a module with 'layoutopt.compile_flags', but got none; give a "
+        "module that `layoutopt optimize` wrote",
+    )
+    code, text = failure(capsys, "pack-weights", "gone.mlir", "w.irpa", *outputs)
+    assert (code, text) == (
+        2,
+        "gone.mlir: expected a module that `layoutopt optimize` wrote, but got no such file; "
+        "check the path",
+    )

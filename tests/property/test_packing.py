@@ -19,6 +19,7 @@ from layoutopt.neutral import Padding
 from layoutopt.objective import moves
 from layoutopt.oracle import evaluate
 from layoutopt.packing import Menu, packings
+from layoutopt.profiles.op_pattern import ROLES, OpPattern
 from layoutopt.profiles.target import Tile
 from layoutopt.rules.rule import Refusal
 from layoutopt.space import layout_sets
@@ -68,6 +69,15 @@ def test_a_pack_and_an_unpack_are_one_move_each(dividing: bool) -> None:
         assert moves(conversion_form(graph, 0, *pair)).count == 1
 
 
+@st.composite
+def patterns(draw: st.DrawFn) -> OpPattern:
+    """Any tiles of any roles, with any orders of inner and outer dims."""
+    tile = tuple((role, draw(st.integers(1, 4))) for role in ROLES)
+    orders = [draw(st.permutations(ROLES))[: draw(st.integers(0, 4))] for _ in range(4)]
+    inner, *outer = map(tuple, orders)
+    return OpPattern(tile, inner, tuple(outer), draw(st.booleans()), only=draw(st.booleans()))
+
+
 TILES = st.builds(Tile, st.integers(1, 4), st.integers(1, 4), st.integers(1, 4), st.booleans())
 
 
@@ -77,7 +87,8 @@ TILES = st.builds(Tile, st.integers(1, 4), st.integers(1, 4), st.integers(1, 4),
 def test_packed_contractions_are_right(kind: str, data: st.DataObject) -> None:
     graph = data.draw(matmuls() if kind == "matmul" else convolutions())
     tiles = tuple(data.draw(st.lists(TILES, min_size=1, max_size=2)))
-    menu = Menu(dict.fromkeys(ELEMENTS, tiles))
+    own = tuple(data.draw(st.lists(patterns(), max_size=2)))
+    menu = Menu(dict.fromkeys(ELEMENTS, tiles), None, own)
     egraph = saturate(graph)
     clusters = form_clusters(egraph)
     sets = layout_sets(egraph, menu, 12)

@@ -13,6 +13,7 @@ from layoutopt.report.report import (
     MoveReport,
     Report,
     VerificationReport,
+    WeightsReport,
     read_report,
 )
 from layoutopt.report.terminal import show
@@ -74,6 +75,15 @@ def test_dispatches_that_move_data_say_what_they_were_planned_as() -> None:
 def test_an_original_that_wins_is_named() -> None:
     text = printed(replace(REPORT, winner="data-tiling"))
     assert "Nothing beat the original compiled with 'data-tiling'" in text
+
+
+def test_copies_of_weights_and_their_budget() -> None:
+    copies = WeightsReport(8 << 20, 3, 2 << 20, None)
+    line = "Weights: 8.0 MiB; 3 copies in other layouts take 2.0 MiB"
+    assert f"{line}\n" in printed(replace(REPORT, weights=copies))
+    bounded = replace(copies, budget_bytes=4 << 20)
+    assert f"{line}, of 4.0 MiB allowed\n" in printed(replace(REPORT, weights=bounded))
+    assert "Weights" not in printed(replace(REPORT, weights=WeightsReport(8 << 20, 0, 0, None)))
 
 
 def test_functions_that_could_not_be_run_are_named() -> None:
