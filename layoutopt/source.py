@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from layoutopt.errors import InputError
+from layoutopt.input import check_file
 from layoutopt.mlir.module import input_dialect
 from layoutopt.runtime.compile import compile_to
 from layoutopt.runtime.process import Ended, find_tool, run_tool
@@ -38,8 +39,7 @@ def open_source(
 
     Raises InputError for a file that is missing, of an unknown kind, or that does not convert.
     """
-    if not model.is_file():
-        raise InputError(str(model), "a model file", "no such file", "check the path")
+    check_file(model, "a model file")
     if model.suffix not in _SUFFIXES:
         raise InputError(
             str(model),

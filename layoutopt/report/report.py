@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from layoutopt.errors import InputError
+from layoutopt.errors import InputError, why
 from layoutopt.output import write_text
 from layoutopt.report.validation import Validation
 
@@ -199,9 +199,7 @@ def read_report(path: Path) -> Report:
         if version == VERSION:
             return msgspec.json.decode(text, type=Report)
     except OSError as error:
-        raise InputError(
-            str(path), "a report file", error.strerror or str(error), "check the path"
-        ) from error
+        raise InputError(str(path), "a report file", why(error), "check the path") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(
             str(path), "a report that `--report` wrote", str(error), "make the report again"
