@@ -181,9 +181,9 @@ class Report:
         """The JSON text, stable and versioned."""
         return json.dumps(asdict(self), indent=1, sort_keys=True)
 
-    def write(self, path: Path) -> None:
-        """Write the JSON, whole or not at all."""
-        write_text(path, self.to_json() + "\n")
+    def write(self, path: Path | str) -> None:
+        """Write the JSON, whole or not at all. Raises InputError where it cannot be written."""
+        write_text(Path(path), self.to_json() + "\n")
 
 
 @dataclass(frozen=True, slots=True)
