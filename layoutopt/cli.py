@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
+from importlib.metadata import PackageNotFoundError, version
 from types import FrameType
 from typing import NoReturn
 
@@ -18,16 +20,28 @@ from layoutopt.commands.pack_weights import pack_weights_command
 from layoutopt.commands.profile import profile_command
 from layoutopt.commands.rules import rules_command
 from layoutopt.commands.targets import targets_command
-from layoutopt.errors import InputError, LayoutoptError, MissingProfileError
+from layoutopt.commands.usage import usage_error
+from layoutopt.errors import InputError, LayoutoptError, MissingProfileError, why
 from layoutopt.runtime.process import kill_running
 
 _GARBAGE_THRESHOLD = 200_000
 """New objects between collections. A plan is many small values that live to its end, hardly one of
 them in a cycle: with Python's 700, looking through them takes a fifth of a warm run."""
 
+_ROOM = "make room, or check the path and its permissions"
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="layoutopt")
+
+def _version() -> str:
+    """layoutopt's version and that of the compiler that it measures with."""
+    try:
+        mine = version("layoutopt")
+    except PackageNotFoundError:
+        mine = "(run from its source)"
+    return f"layoutopt {mine}, IREE {version('iree-base-compiler')}"
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(_version(), message="%(version)s")
 def cli() -> None:
     """Whole-graph layout planning for models that IREE compiles."""
 
@@ -51,13 +65,13 @@ def main(arguments: list[str] | None = None) -> None:
     signal.signal(signal.SIGTERM, _terminate)
     try:
         cli.main(arguments, prog_name="layoutopt", standalone_mode=False)
+        sys.stdout.flush()
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
-    except click.ClickException as error:
-        _fail(
-            f"layoutopt: {error.format_message().rstrip('.')}; see `layoutopt --help`",
-            error.exit_code,
-        )
+    except click.exceptions.NoArgsIsHelpError as error:
+        _fail(error.format_message(), 2)
+    except click.UsageError as error:
+        _fail(str(usage_error(error)), 2)
     except (InputError, MissingProfileError) as error:
         _fail(str(error), 2)
     except LayoutoptError as error:
@@ -65,6 +79,12 @@ def main(arguments: list[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort):
         kill_running()
         _fail("layoutopt: interrupted; what is finished is kept, run it again to go on", 130)
+    except BrokenPipeError:  # whoever read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        where = error.filename or "layoutopt"
+        _fail(str(InputError(str(where), "a file system that serves", why(error), _ROOM)), 1)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

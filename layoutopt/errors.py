@@ -29,3 +29,10 @@ class SolverError(LayoutoptError):
 
 class LoweringError(LayoutoptError):
     """A plan could not be written as MLIR, or IREE refuses the module that was written."""
+
+
+def why(error: Exception) -> str:
+    """What went wrong, without the path that a message names already."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror[0].lower() + error.strerror[1:]
+    return str(error) or type(error).__name__

@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from layoutopt.errors import InputError
+from layoutopt.errors import InputError, why
 
 
 def check_writable(path: Path) -> None:
     """Raises InputError where a file cannot be written, before any work is done."""
     if path.is_dir():
         raise InputError(str(path), "a file to write", "a folder", "name a file in it")
+    if path.exists() and not path.is_file():
+        raise InputError(str(path), "a file to write", "a device or pipe", "choose another output")
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent):
             pass
@@ -21,7 +23,7 @@ def check_writable(path: Path) -> None:
         raise InputError(
             str(path),
             "a folder that can be written",
-            error.strerror or str(error),
+            why(error),
             "choose another output",
         ) from error
 
@@ -40,7 +42,7 @@ def written_whole(path: Path) -> Iterator[Path]:
         raise InputError(
             str(path),
             "a file that can be written",
-            error.strerror or str(error),
+            why(error),
             "make room or choose another output",
         ) from error
     finally:

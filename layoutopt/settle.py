@@ -27,9 +27,9 @@ from layoutopt.steps import Clock, Steps
 
 _SURE = 0.05
 """A relative error at which a price counts as known: that to which measurements repeat."""
+from layoutopt.weight_budget import weight_bytes
 
 Step = Candidate | Conversion
-from layoutopt.weight_budget import weight_bytes
 
 
 @dataclass(frozen=True, slots=True)

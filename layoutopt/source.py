@@ -11,6 +11,7 @@ from pathlib import Path
 
 from layoutopt.converted import ConvertedModels, Entry, digest_of
 from layoutopt.errors import InputError
+from layoutopt.input import check_file
 from layoutopt.mlir.module import Module, input_dialect, parse_module
 from layoutopt.runtime.compile import compile_to
 from layoutopt.runtime.measure import iree_version
@@ -49,8 +50,7 @@ def open_source(
 
     Raises InputError for a file that is missing, of an unknown kind, or that does not convert.
     """
-    if not model.is_file():
-        raise InputError(str(model), "a model file", "no such file", "check the path")
+    check_file(model, "a model file")
     if model.suffix not in _SUFFIXES:
         raise InputError(
             str(model),

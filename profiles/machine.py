@@ -78,7 +78,7 @@ class Machine:
 def machine_from(table: Mapping[str, object]) -> Machine:
     """Read the `machine`, `memory` and `tiles` parts of a target; each may be missing.
 
-    Raises KeyError, TypeError or ValueError where a field is unknown or of another type.
+    Raises TypeError or ValueError where a field is unknown or of another type.
     """
     given = table.get("machine", {})
     if not isinstance(given, dict):
@@ -87,7 +87,7 @@ def machine_from(table: Mapping[str, object]) -> Machine:
     values: dict[str, object] = {}
     for name, value in given.items():
         if known.get(name) not in {"int", "float", "bool"}:
-            raise KeyError(f"machine.{name}")
+            raise ValueError(f"an unknown field machine.{name}")
         values[name] = _number(str(known[name]), value)
     values["levels"] = tuple(
         MemoryLevel(str(level["name"]), int(level["size_bytes"]), float(level["gb_s"]))

@@ -16,7 +16,7 @@ from pathlib import Path
 from platformdirs import user_cache_dir
 
 from layoutopt.closing import Closing
-from layoutopt.errors import InputError
+from layoutopt.errors import InputError, why
 from layoutopt.output import written_whole
 from layoutopt.profiles.store_record import COLUMNS, Record, from_line, from_row, to_line, to_row
 from layoutopt.profiles.store_schema import BUSY_TIMEOUT_S, migrate
@@ -115,7 +115,7 @@ class Store(Closing):
                 records = [from_line(line, f"{path}:{number}") for number, line in lines]
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(
-                str(path), "a file that can be read", _why(error), "check the path"
+                str(path), "a file that can be read", why(error), "check the path"
             ) from None
         self.put(*records)
         return len(records)
@@ -185,20 +185,14 @@ class Store(Closing):
             yield
         except (OSError, sqlite3.OperationalError) as error:
             raise InputError(
-                str(self.path), "a price store that can be used", _why(error), "check the path"
+                str(self.path), "a price store that can be used", why(error), "check the path"
             ) from None
         except sqlite3.DatabaseError as error:
             raise InputError(
-                str(self.path), "a price store", _why(error), "move the file away to start anew"
+                str(self.path), "a price store", why(error), "move the file away to start anew"
             ) from None
 
 
 def utc(moment: datetime) -> str:
     """The one spelling of a date in the store: `2026-01-31T12:00:00Z`."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower()
-    return str(error)

@@ -10,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 
 from layoutopt.errors import InputError, MissingProfileError
+from layoutopt.input import check_file, read_text
 from layoutopt.profiles.host import detected_gflops
 from layoutopt.profiles.machine import Machine, machine_from
 from layoutopt.profiles.op_pattern import OpPattern, op_patterns
@@ -98,9 +99,8 @@ def target_text(name: str) -> str:
     """The TOML text of a target, comments included. Raises as `load_target` does."""
     path = Path(name)
     if path.suffix == ".toml":
-        if not path.is_file():
-            raise InputError(f"profile '{name}'", "a TOML file", "no such file", "check the path")
-        return path.read_text(encoding="utf-8")
+        check_file(path, "a target's TOML file")
+        return read_text(path)
     if name not in known_targets():
         raise MissingProfileError(
             f"profile '{name}'",
@@ -123,7 +123,7 @@ def _parse(text: str, where: str) -> Target:
         raise InputError(
             f"profile '{where}'",
             "the fields of a target",
-            f"{error!r}",
+            f"no field {error}" if isinstance(error, KeyError) else str(error),
             "compare with `layoutopt targets --show mi355x`",
         ) from error
 
@@ -131,10 +131,10 @@ def _parse(text: str, where: str) -> Target:
 def _target(table: dict[str, object], where: str) -> Target:
     compiling, running, rates = (_table(table, k) for k in ("compile", "run", "rates"))
     sets = _table(compiling, "flag_sets")
-    measurable = bool(running["measurable"])
+    measurable = _flag(running["measurable"], "measurable")
     name = str(table["name"])
     gflops = {k: float(str(v)) for k, v in _table(rates, "gflops").items()}
-    if bool(running.get("detect", False)):
+    if _flag(running.get("detect", False), "detect"):
         gflops |= detected_gflops()
     flags = _strings(compiling["flags"])
     return Target(
@@ -195,6 +195,12 @@ def _table(table: dict[str, object], key: str) -> dict[str, object]:
 
 def _optional(table: dict[str, object], key: str) -> dict[str, object]:
     return _table(table, key) if key in table else {}
+
+
+def _flag(value: object, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} = {value!r}, neither true nor false")
+    return value
 
 
 def _strings(value: object) -> tuple[str, ...]:

@@ -13,11 +13,13 @@ from rich.console import Console
 from rich.table import Table
 
 from layoutopt.commands.options import PATH, cache_option, parameters_option, threads_option
+from layoutopt.errors import InputError
 from layoutopt.evaluated import OPTIMIZED
 from layoutopt.optimize import optimize
 from layoutopt.options import Options
 from layoutopt.output import check_writable, write_text
 from layoutopt.parameters.files import ParameterFile
+from layoutopt.report.console import console
 from layoutopt.report.progress import TerminalSteps
 from layoutopt.report.report import Report
 from layoutopt.runtime.peers import check_peers, time_peer
@@ -37,7 +39,7 @@ class Row:
         return default / mine if mine and default else None
 
 
-@click.command("bench")
+@click.command("bench", short_help="Compare models with IREE's own flag sets and other runtimes.")
 @click.argument("models", nargs=-1, required=True, type=PATH)
 @click.option(
     "--peers",
@@ -60,6 +62,8 @@ def bench_command(
     """Plan each of MODELS, then time plan, IREE's own flag sets and peers in one run."""
     names = tuple(n for n in peers.split(",") if n)
     check_peers(names)
+    if names and not any(model.suffix == ".onnx" for model in models):
+        raise InputError("--peers", "an ONNX model to give them", "none", "leave it out")
     if json_path is not None:
         check_writable(json_path)
     files = tuple(map(ParameterFile.parse, parameters))
@@ -94,4 +98,4 @@ def _show(rows: list[Row], threads: int) -> None:
         table.add_row(
             Path(row.model).name, *("-" if c is None else f"{c:.2f}" for c in cells), speedup
         )
-    Console().print(table)
+    console().print(table)

@@ -8,12 +8,13 @@ import click
 
 from layoutopt.commands.options import PATH, Number
 from layoutopt.errors import InputError
+from layoutopt.input import check_file
 from layoutopt.mlir.module import recorded_flags
 from layoutopt.output import check_writable
 from layoutopt.runtime.compile import compile_file
 
 
-@click.command("compile")
+@click.command("compile", short_help="Compile what `optimize` wrote.")
 @click.argument("module", type=PATH)
 @click.option("-o", "--output", type=PATH, required=True, help="Write the compiled module here.")
 @click.option(
@@ -25,13 +26,7 @@ from layoutopt.runtime.compile import compile_file
 )
 def compile_command(module: Path, output: Path, time_limit: float) -> None:
     """Compile MODULE with the flags that its plan recorded."""
-    if not module.is_file():
-        raise InputError(
-            str(module),
-            "a module that `layoutopt optimize` wrote",
-            "no such file",
-            "check the path",
-        )
+    check_file(module, "a module that `layoutopt optimize` wrote")
     check_writable(output)
     flags = recorded_flags(module)
     outcome = compile_file(module, output, flags, time_limit)

@@ -41,7 +41,7 @@ def diff_command(first: Path, second: Path, tolerance: float) -> None:
             f"{first} and {second}", "prices of the same candidates", "none in common",
             "measure the same models for the same target with the same version of IREE",
         )  # fmt: skip
-    _show(comparison, Console())
+    _show(comparison, console())
     median = quantile(comparison.pairs, 0.5)
     passed = median <= tolerance
     click.echo(

@@ -19,10 +19,12 @@ from layoutopt.commands.options import (
     profile_option,
     threads_option,
 )
+from layoutopt.errors import InputError
 from layoutopt.optimize import optimize
 from layoutopt.options import Objective, Options
 from layoutopt.output import check_writable
 from layoutopt.parameters.files import ParameterFile
+from layoutopt.report.console import console
 from layoutopt.report.html import write_html
 from layoutopt.report.progress import TerminalSteps
 from layoutopt.report.terminal import show
@@ -30,7 +32,7 @@ from layoutopt.solver import Search
 from layoutopt.weight_budget import WeightBudget
 
 
-@click.command("optimize")
+@click.command("optimize", short_help="Plan a model, write it, verify it, time it.")
 @click.argument("model", type=PATH)
 @click.option("-o", "--output", type=PATH, help="Write the optimized module here.")
 @profile_option
@@ -108,9 +110,18 @@ def optimize_command(
     verbose: bool,
 ) -> None:
     """Plan MODEL (.mlir, .mlirbc or .onnx) for a target and print the report."""
-    for path in (output, report_path, html, plan_out):
-        if path is not None:
-            check_writable(path)
+    if output is not None and output.suffix not in (".mlir", ".mlirbc"):
+        raise InputError(
+            str(output),
+            "an output that ends in .mlir or .mlirbc",
+            f"'{output.suffix}'",
+            "choose another output",
+        )
+    outputs = [path for path in (output, report_path, html, plan_out) if path is not None]
+    for number, path in enumerate(outputs):
+        check_writable(path)
+        if path in outputs[:number]:
+            raise InputError(str(path), "one output to a file", "two", "choose another output")
     options = Options(
         threads=threads,
         time_limit_s=time_limit,
@@ -134,14 +145,14 @@ def optimize_command(
         write_html(found.report, html)
     if plan_out is not None:
         found.save(plan_out)
-    console = Console()
-    show(found.report, console)
+    screen = console()
+    show(found.report, screen)
     if output is not None:
-        console.print(
+        screen.print(
             f"Wrote {output}; compile it with `layoutopt compile {output} -o "
             f"{output.with_suffix('.vmfb').name}`",
             highlight=False,
             soft_wrap=True,
         )
     if verbose:
-        console.print(found.report.to_json(), highlight=False, soft_wrap=True)
+        screen.print(found.report.to_json(), highlight=False, soft_wrap=True)

@@ -10,7 +10,7 @@ import click
 
 from layoutopt.errors import InputError
 
-PATH = click.Path(path_type=Path)
+PATH = click.Path(path_type=Path, readable=False)  # who opens it says what is wrong
 
 
 class _Checked(click.ParamType[Any]):

@@ -33,6 +33,7 @@ from layoutopt.pricers import at_device, open_pricer
 from layoutopt.profile_model import Priced, price_graphs
 from layoutopt.profiles.store import Store, store_path
 from layoutopt.profiles.target import Target, load_target
+from layoutopt.report.console import console
 from layoutopt.report.progress import TerminalSteps
 from layoutopt.settle import OpenQuestion, open_questions
 from layoutopt.source import open_source
@@ -50,7 +51,9 @@ class MeasureByDefault(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group("profile", cls=MeasureByDefault)
+@click.group(
+    "profile", cls=MeasureByDefault, short_help="Measure what prices lack; look after them."
+)
 def profile_command() -> None:
     """Measure what MODELs need: `layoutopt profile [MODEL ...] --profile NAME`.
 
@@ -85,7 +88,7 @@ def measure_command(
     """
     target = at_device(load_target(profile), device, scheduler, threads)
     options = Options(threads=threads, device=device, cache=cache, compiled_facts=compiled_facts)
-    console = Console()
+    screen = console()
     if not models:
         raise InputError("layoutopt profile", "at least one model", "none",
                          "name a model, or see `layoutopt profile show`")  # fmt: skip
@@ -102,9 +105,9 @@ def measure_command(
             questions: tuple[OpenQuestion, ...] = ()
             if not target.measurable:
                 questions = open_questions(graphs, target, pricer, options, steps)
-    _show_priced(priced, target, before, store_path(cache), console)
+    _show_priced(priced, target, before, store_path(cache), screen)
     if not target.measurable:
-        _show_questions(questions, console)
+        _show_questions(questions, screen)
 
 
 def _graphs(models: tuple[Path, ...], target: Target, options: Options) -> list[Graph]:

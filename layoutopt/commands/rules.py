@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from layoutopt.report.console import console
 from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rule import Unproven
 
@@ -20,4 +20,4 @@ def rules_command() -> None:
     for rule in REWRITES:
         proof = f"unproven: {rule.proof.why}" if isinstance(rule.proof, Unproven) else rule.proof
         table.add_row(rule.name, escape(rule.summary), escape(proof))
-    Console().print(table)
+    console().print(table)

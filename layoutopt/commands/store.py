@@ -9,12 +9,13 @@ from datetime import timedelta
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from layoutopt.commands.options import PATH, Number, cache_option
 from layoutopt.converted import ConvertedModels, converted_folder
+from layoutopt.output import check_writable
 from layoutopt.profiles.store import Store, store_path
+from layoutopt.report.console import console
 
 
 @click.command("export")
@@ -22,6 +23,7 @@ from layoutopt.profiles.store import Store, store_path
 @cache_option
 def export_command(file: Path, cache: Path | None) -> None:
     """Write all prices to FILE as lines of JSON, for another machine."""
+    check_writable(file)
     with Store(store_path(cache)) as store:
         count = store.export(file)
     click.echo(f"Wrote {count} prices to {file}")
@@ -59,7 +61,7 @@ def show_command(cache: Path | None) -> None:
         for row in store.summary():
             table.add_row(row.target_fingerprint, row.iree_version, row.outcome, str(row.count),
                           row.oldest_utc, row.newest_utc)  # fmt: skip
-    Console().print(table)
+    console().print(table)
     count, size_bytes = ConvertedModels(converted_folder(cache)).summary()
     click.echo(f"Converted models: {_models(count, size_bytes)}")
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from layoutopt.profiles.target import known_targets, load_target, target_text
+from layoutopt.report.console import console
 
 
 @click.command("targets")
@@ -28,4 +28,4 @@ def targets_command(show: str | None) -> None:
         target = load_target(name)
         table.add_row(name, "measured" if target.measurable else "estimated", target.device,
                       target.description)  # fmt: skip
-    Console().print(table)
+    console().print(table)

@@ -7,6 +7,7 @@ cut into single candidates, and one that does it again, alone, is refused.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
@@ -25,6 +26,7 @@ from layoutopt.runtime.progress import Pace, Progress, Silent
 if TYPE_CHECKING:
     from distributed import Client, Future
 
+_ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://[^/\s]+:\d+")
 CHUNK = 16
 IN_FLIGHT = 2
 """Chunks that are out for each worker at a time."""
@@ -182,6 +184,10 @@ def connect(address: str) -> Client:
         raise InputError(
             "--scheduler", "Dask beside this Python", "nothing", "pip install 'layoutopt[farm]'"
         ) from None
+    if not _ADDRESS.fullmatch(address):
+        raise InputError(
+            "--scheduler", "an address as tcp://HOST:8786", f"'{address}'", "check the address"
+        )
     try:
         return Client(address, timeout=CONNECT_TIMEOUT_S, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:

@@ -13,6 +13,7 @@ from iree.compiler import ir
 from layoutopt.errors import InputError, LoweringError
 from layoutopt.graph import Constant, Graph, Opaque
 from layoutopt.hoist import hoist_weights
+from layoutopt.input import read_input
 from layoutopt.lowering import Lowered
 from layoutopt.mlir.initializers import external_tensors
 from layoutopt.mlir.lift import Lifted, lift
@@ -181,7 +182,7 @@ def _parsed(path: Path, next_step: str, unregistered: bool = False) -> Any:
     context = ir.Context()
     context.allow_unregistered_dialects = unregistered
     try:
-        return ir.Module.parse(path.read_bytes(), context).operation
+        return ir.Module.parse(read_input(path), context).operation
     except ir.MLIRError as error:
         raise InputError(
             _place(path, error), "MLIR that parses", _first_message(error), next_step
@@ -224,7 +225,7 @@ def _place(path: Path, error: Any) -> str:
         text = str(diagnostic.location)
         if ":" in text:
             line, column = text.strip("loc()").rsplit(":", 2)[-2:]
-            return f"{path}:{line}:{column}"
+            return str(path) if line == "0" else f"{path}:{line}:{column}"
     return str(path)
 
 

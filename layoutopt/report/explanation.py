@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from layoutopt.plan_file import FunctionPlan
 from layoutopt.report.report import ChoiceReport, Report
 
+_MOST = 8
+"""Names in one line."""
+
 
 def explanation(report: Report, name: str | None) -> Iterator[str]:
     """What concerns ``name``, an op (convolution.3) or a tensor (t17); all where it is None."""
@@ -20,9 +23,19 @@ def explanation(report: Report, name: str | None) -> Iterator[str]:
                 f"{v.tensor}: {v.kind} from {v.source} to {v.target}, "
                 f"{v.cost_ns / 1e3:.1f} us, {v.size_bytes} bytes; {v.reason}"
             )
+    refused: dict[tuple[str, str], list[str]] = {}
     for r in (*report.refusals, *report.barriers):
         if name in (None, r.op):
-            yield f"{r.op}: refused {r.rule}: {r.reason}"
+            refused.setdefault((r.rule, r.reason), []).append(r.op)
+    for (rule, reason), ops in refused.items():
+        yield f"{_some(ops)}: refused {rule}: {reason}"
+
+
+def _some(ops: list[str]) -> str:
+    """Each name once; a few of many."""
+    names = list(dict.fromkeys(ops))
+    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return ", ".join(names[:_MOST]) + more
 
 
 def plan_explanation(plan: FunctionPlan, name: str | None) -> Iterator[str]:

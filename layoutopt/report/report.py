@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from layoutopt.errors import InputError
+from layoutopt.errors import InputError, why
 from layoutopt.output import write_text
 from layoutopt.report.validation import Validation
 
@@ -209,12 +209,12 @@ class Report:
         return self.before.measured_ms / self.after.measured_ms
 
     def to_json(self) -> str:
-        """The JSON text, stable and versioned."""
-        return json.dumps(asdict(self), indent=1, sort_keys=True)
+        """The JSON text, versioned; fields and stages in their own order."""
+        return json.dumps(asdict(self), indent=1)
 
-    def write(self, path: Path) -> None:
-        """Write the JSON, whole or not at all."""
-        write_text(path, self.to_json() + "\n")
+    def write(self, path: Path | str) -> None:
+        """Write the JSON, whole or not at all. Raises InputError where it cannot be written."""
+        write_text(Path(path), self.to_json() + "\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,9 +230,7 @@ def read_report(path: Path) -> Report:
         if version == VERSION:
             return msgspec.json.decode(text, type=Report)
     except OSError as error:
-        raise InputError(
-            str(path), "a report file", error.strerror or str(error), "check the path"
-        ) from error
+        raise InputError(str(path), "a report file", why(error), "check the path") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(
             str(path), "a report that `--report` wrote", str(error), "make the report again"

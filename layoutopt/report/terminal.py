@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from layoutopt.report.report import Report, Side
+from layoutopt.report.units import milliseconds
 
 _MOST = 12
 """Rows of a list that are shown; the JSON has all."""
@@ -40,7 +41,7 @@ def _table(title: str, *columns: str, left: int = 1) -> Table:
 
 
 def _ms(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
+    return "-" if value is None else milliseconds(value)
 
 
 def _summary(report: Report, console: Console) -> None:
@@ -57,10 +58,10 @@ def _summary(report: Report, console: Console) -> None:
         predicted = report.before.predicted_ms, report.after.predicted_ms
         text = "planned" if report.choices else "nothing that a plan could change"
         if predicted[0] and predicted[1]:
-            text = f"predicted {predicted[0]:.2f} ms -> {predicted[1]:.2f} ms"
+            text = f"predicted {_ms(predicted[0])} ms -> {_ms(predicted[1])} ms"
     else:
         text = (
-            f"{report.before.measured_ms:.1f} ms -> {report.after.measured_ms:.1f} ms: "
+            f"{_ms(report.before.measured_ms)} ms -> {_ms(report.after.measured_ms)} ms: "
             f"{speed:.2f}x faster than IREE's default"
         )
         if best is not None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import shutil
+import tempfile
 
 from layoutopt.runtime.process import Ended, ToolRun
 
 REASON_LENGTH = 300
+_ROOM_BYTES = 1 << 16
+"""Less than this free, and a tool cannot even write its error message."""
 _LOCATION = re.compile(r"^(?:.*?:)?(\d+):\d+: error: ")
 _SOURCE = re.compile(r"\S+\.(?:c|cc|cpp|h):\d+: ")
 
@@ -19,7 +23,12 @@ def failure_reason(tool: str, run: ToolRun, timeout_s: float) -> str:
         return f"{tool} did not finish within {timeout_s:g} s"
     if run.ended is Ended.CRASH:
         return f"{tool} crashed ({run.signal_name})"
-    return first_error(run.stderr) or f"{tool} failed without an error message"
+    if told := first_error(run.stderr):
+        return told
+    folder = tempfile.gettempdir()
+    if shutil.disk_usage(folder).free < _ROOM_BYTES:
+        return f"no room left in {folder}, where {tool} works"
+    return f"{tool} failed without an error message"
 
 
 def first_error(text: str) -> str:

@@ -101,6 +101,21 @@ def test_the_written_module_compiles_with_its_recorded_flags(
     assert (folder / "model.vmfb").stat().st_size > 0
 
 
+def test_the_command_line_writes_all_that_is_asked_for(
+    folder: Path, plan: layoutopt.Plan, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("out.mlirbc", "out.json", "out.html", "out.plan.json")
+    output, report, page, chosen = (str(folder / name) for name in names)
+    outputs = ["-o", output, "--report", report, "--html", page, "--plan-out", chosen]
+    main_exit(["optimize", str(folder / "model.mlir"), "--cache", str(folder / "cache"), *outputs])
+    assert f"Wrote {output}; compile it with" in capsys.readouterr().out
+    assert plan.report.choices[0].op in (folder / "out.html").read_text()
+    main_exit(["explain", report, plan.report.choices[0].op])
+    assert plan.report.choices[0].form in capsys.readouterr().out
+    main_exit(["explain", report, "--html", str(folder / "again.html")])
+    assert (folder / "again.html").read_text() == (folder / "out.html").read_text()
+
+
 def test_a_saved_plan_gives_the_same_module(folder: Path, plan: layoutopt.Plan) -> None:
     plan.save(folder / "plan.json")
     plan.apply(folder / "first.mlir")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from layoutopt.cli import main
+from layoutopt.profiles.target import target_text
 from tests.models import CONVOLUTIONS
 from tests.parameters import TIED, tied_parameters, write_archive
 
@@ -104,23 +107,137 @@ def test_onnx_without_the_extra(
     )
 
 
-@pytest.mark.parametrize("option", ["-o", "--report", "--plan-out"])
+@pytest.mark.parametrize("option", ["-o", "--report", "--html", "--plan-out"])
 def test_unwritable_output(capsys: pytest.CaptureFixture[str], model: Path, option: str) -> None:
-    code, text = failure(capsys, "optimize", str(model), option, "/nowhere/out")
+    code, text = failure(capsys, "optimize", str(model), option, "/nowhere/out.mlir")
     assert (code, text) == (
         2,
-        "/nowhere/out: expected a folder that can be written, but got "
-        f"{os.strerror(2)}; choose another output",
+        "/nowhere/out.mlir: expected a folder that can be written, but got "
+        "no such file or directory; choose another output",
     )
 
 
 def test_output_is_a_folder(
     capsys: pytest.CaptureFixture[str], model: Path, tmp_path: Path
 ) -> None:
-    code, text = failure(capsys, "optimize", str(model), "-o", str(tmp_path))
+    folder = tmp_path / "folder.mlir"
+    folder.mkdir()
+    code, text = failure(capsys, "optimize", str(model), "-o", str(folder))
     assert (code, text) == (
         2,
-        f"{tmp_path}: expected a file to write, but got a folder; name a file in it",
+        f"{folder}: expected a file to write, but got a folder; name a file in it",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["-o", "out.onnx"], "out.onnx: expected an output that ends in .mlir or .mlirbc, but got "
+         "'.onnx'; choose another output"),
+        (["--report", "/dev/null"], "/dev/null: expected a file to write, but got a device or "
+         "pipe; choose another output"),
+        (["--report", "a", "--html", "a"], "a: expected one output to a file, but got two; "
+         "choose another output"),
+    ],
+)  # fmt: skip
+def test_outputs_that_would_do_harm(
+    capsys: pytest.CaptureFixture[str], model: Path, arguments: list[str], text: str
+) -> None:
+    assert failure(capsys, "optimize", str(model), *arguments) == (2, text)
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("luck", "layoutopt: expected a command, but got 'luck'; see `layoutopt --help`"),
+        ("optimize", "layoutopt optimize: expected MODEL, but got none; "
+         "see `layoutopt optimize --help`"),
+        ("optimize a b", "layoutopt optimize: expected fitting arguments, but got unexpected "
+         "extra argument (b); see `layoutopt optimize --help`"),
+        ("optimize --thread=2 a", "layoutopt optimize: expected an option that it has, but got "
+         "'--thread'; did you mean --threads?"),
+        ("optimize --threads", "--threads: expected a value, but got none; "
+         "see `layoutopt --help`"),
+        ("compile a", "layoutopt compile: expected -o, but got none; "
+         "see `layoutopt compile --help`"),
+        ("profile a.mlir --scheduler=here", "a.mlir: expected a model file, but got no such file; "
+         "check the path"),
+        ("explain .", ".: expected a report file, but got is a directory; check the path"),
+        ("optimize /", "/: expected a model file, but got a folder; name a file in it"),
+    ],
+)  # fmt: skip
+def test_command_lines_that_do_not_fit(
+    capsys: pytest.CaptureFixture[str], line: str, text: str
+) -> None:
+    assert failure(capsys, *line.split()) == (2, text)
+
+
+@pytest.mark.parametrize("words", [[], ["profile"]])
+def test_nothing_to_do_prints_the_help(
+    capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    code, text = failure(capsys, *words)
+    assert code == 2
+    assert text.startswith("Usage: layoutopt ")
+    assert "Commands:" in text
+
+
+def test_the_version_names_the_compiler_too(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--version"])
+    assert ", IREE 3.13" in capsys.readouterr().out
+
+
+def test_bytecode_that_ends_early(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "model.mlirbc"
+    path.write_bytes(b"ML\xefR\x0dMLIR\x00")
+    code, text = failure(capsys, "optimize", str(path))
+    assert code == 2
+    assert text.startswith(f"{path}: expected MLIR that parses, but got ")
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"\xff", "{}: expected text in UTF-8, but got byte 0 that is none; save it as UTF-8"),
+        (b"x = [", "profile '{}': expected valid TOML, but got Invalid value (at end of "
+         "document); correct the file"),
+        (b"name = 'x'", "profile '{}': expected the fields of a target, but got no field "
+         "'compile'; compare with `layoutopt targets --show mi355x`"),
+    ],
+)  # fmt: skip
+def test_profiles_that_are_none(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes, text: str
+) -> None:
+    path = tmp_path / "target.toml"
+    path.write_bytes(content)
+    assert failure(capsys, "targets", "--show", str(path)) == (2, text.format(path))
+
+
+def test_a_flag_of_a_profile_is_true_or_false(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "target.toml"
+    path.write_text(target_text("mi355x").replace("measurable = false", "measurable = 'no'"))
+    code, text = failure(capsys, "targets", "--show", str(path))
+    assert code == 2
+    assert "but got measurable = 'no', neither true nor false; " in text
+
+
+def test_a_full_disk_is_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(
+            [sys.executable, "-m", "layoutopt", "rules"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": os.getcwd()},
+        )
+    assert (run.returncode, run.stderr) == (
+        1,
+        "layoutopt: expected a file system that serves, but got no space left on device; "
+        "make room, or check the path and its permissions\n",
     )
 
 

@@ -32,7 +32,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         fail_half_way(path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
     assert str(caught.value) == (
-        f"{path}: expected a file that can be written, but got {os.strerror(errno.ENOSPC)}; "
+        f"{path}: expected a file that can be written, but got no space left on device; "
         "make room or choose another output"
     )
     assert path.read_text() == "old"
@@ -46,7 +46,7 @@ def test_any_other_error_goes_on_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_gone(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=os.strerror(errno.ENOENT)):
+    with pytest.raises(InputError, match="no such file or directory"):
         write_text(tmp_path / "gone" / "out", "text")
     with pytest.raises(InputError, match="a folder that can be written"):
         check_writable(tmp_path / "gone" / "out")

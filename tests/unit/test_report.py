@@ -11,6 +11,7 @@ from layoutopt.report.explanation import explanation
 from layoutopt.report.report import (
     ContractionsReport,
     MoveReport,
+    RefusalReport,
     Report,
     VerificationReport,
     WeightsReport,
@@ -28,7 +29,7 @@ def printed(report: Report) -> str:
 
 def test_the_first_line_says_what_was_gained() -> None:
     assert (
-        "model.onnx on host: 100.0 ms -> 20.0 ms: 5.00x faster than IREE's default, 3.00x "
+        "model.onnx on host: 100 ms -> 20.0 ms: 5.00x faster than IREE's default, 3.00x "
         "than its best flags"
     ) in printed(REPORT)
 
@@ -53,7 +54,7 @@ def test_estimates_say_so() -> None:
             after=replace(REPORT.after, measured_ms=None),
         )
     )
-    assert "predicted 120.00 ms -> 19.00 ms" in text
+    assert "predicted 120 ms -> 19.0 ms" in text
     assert "Costs are estimates" in text
 
 
@@ -128,3 +129,15 @@ def test_json_is_written_whole_and_reads_back(tmp_path: Path) -> None:
 def test_explain_picks_what_concerns_an_op(name: str, lines: list[str]) -> None:
     found = list(dict.fromkeys(explanation(REPORT, name)))
     assert found == lines
+
+
+def test_the_whole_explanation_says_each_reason_once() -> None:
+    lines = list(explanation(REPORT, None))
+    assert [line for line in lines if "refused" in line] == [
+        "convolution.3: refused patch-convolution-to-contraction: expected filter = stride",
+        "scf.if: refused barrier: expected an op of linalg",
+    ]
+    many = tuple(RefusalReport("main", f"op.{i}", "rule", "reason") for i in range(20))
+    assert list(explanation(replace(REPORT, refusals=many, barriers=()), None))[-1] == (
+        "op.0, op.1, op.2, op.3, op.4, op.5, op.6, op.7 and 12 more: refused rule: reason"
+    )

@@ -1,0 +1,84 @@
+"""What the README shows works: Python runs, commands and options exist, links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from layoutopt.cli import cli
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+MODEL = """
+func.func @main(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %m = linalg.matmul ins(%x, %w : tensor<8x8xf32>, tensor<8x8xf32>)
+    outs(%f : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %m : tensor<8x8xf32>
+}
+"""
+
+
+def blocks(language: str) -> list[str]:
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    return [text for word, text in fenced if word == language]
+
+
+def command_lines() -> list[str]:
+    return [
+        line
+        for block in (*blocks("sh"), *blocks(""))
+        for line in block.splitlines()
+        if line.startswith(("layoutopt ", "                   ["))
+    ]
+
+
+def commands(group: click.Group) -> Iterator[click.Command]:
+    for command in group.commands.values():
+        yield command
+        if isinstance(command, click.Group):
+            yield from commands(command)
+
+
+def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "model.mlir").write_text(MODEL)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (example,) = blocks("python")
+    exec(compile(example, "README.md", "exec"), {})
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "cache",
+        "model.mlir",
+        "model.opt.mlir",
+        "model.plan.json",
+        "model.report.json",
+    ]
+
+
+def test_every_option_named_exists() -> None:
+    known = {o for c in commands(cli) for p in c.params for o in (*p.opts, *p.secondary_opts)}
+    lines = command_lines()
+    named = {option for line in lines for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", line)}
+    assert len(lines) > 12
+    assert named - known == set()
+
+
+def test_every_command_named_exists() -> None:
+    named = {line.split()[1] for line in command_lines() if line.startswith("layoutopt ")}
+    assert named == set(cli.commands)
+
+
+def test_links_lead_to_files_and_headings() -> None:
+    headings = re.findall(r"^#+ (.*)$", README, re.MULTILINE)
+    anchors = {re.sub(r"[^\w -]", "", h).lower().replace(" ", "-") for h in headings}
+    for target in re.findall(r"\]\(([^)]+)\)", README):
+        if target.startswith("#"):
+            assert target[1:] in anchors
+        elif not target.startswith("https://"):
+            assert (ROOT / target).is_file()
