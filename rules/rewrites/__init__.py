@@ -8,6 +8,7 @@ from layoutopt.rules.rewrites.bubble_up_slice import BubbleUpSlice
 from layoutopt.rules.rewrites.commute_scatter_with_contraction import CommuteScatterWithContraction
 from layoutopt.rules.rewrites.convolution_to_im2col import ConvolutionToIm2col
 from layoutopt.rules.rewrites.insert_to_scatter import InsertToScatter
+from layoutopt.rules.rewrites.pad_to_index_arithmetic import PadToIndexArithmetic
 from layoutopt.rules.rewrites.patch_convolution_to_contraction import (
     PatchConvolutionToContraction,
 )
@@ -33,4 +34,5 @@ REWRITES: tuple[RewriteRule[Any], ...] = (
     PushScatterThroughReshape(),
     BubbleUpSlice(),
     ScatterToIndexArithmetic(),
+    PadToIndexArithmetic(),
 )
