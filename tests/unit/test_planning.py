@@ -1,44 +1,22 @@
 """From a graph to a lowered plan, with made-up prices: no compiler, no clock."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
 from layoutopt.candidate import Candidate, identity_candidate
 from layoutopt.graph import Fence, Graph, Slice, Structured
 from layoutopt.layout import Layout, row_major
-from layoutopt.lowering import Lowered, lower
+from layoutopt.lowering import Lowered
 from layoutopt.oracle import evaluate
 from layoutopt.planner import Space, explore
 from layoutopt.profiles.target import load_target
-from layoutopt.selection import build_selection, is_free, needed_conversions
-from layoutopt.solver import Status, check, solve
+from layoutopt.selection import needed_conversions
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
+from tests.planning import Price, planned
 
 HOST = load_target("host")
 NHWC = Layout((0, 2, 3, 1))
-Price = Callable[[Space, Candidate], int]
-
-
-def planned(graph: Graph, price: Price, conversion_ns: int, budget: int | None = None) -> Lowered:
-    """The cheapest plan under made-up prices."""
-    space = explore(graph, HOST)
-    costs = {c: price(space, c) for c in space.candidates}
-    conversions = needed_conversions(space.egraph.graph, space.clusters, tuple(costs))
-    changes = {c: 0 if is_free(space.egraph.graph, c) else conversion_ns for c in conversions}
-    selection = build_selection(
-        space.egraph.graph, space.clusters, costs, changes, weight_budget_bytes=budget
-    )
-    solution = solve(selection.problem)
-    assert solution.status is Status.OPTIMAL
-    assert check(selection.problem, solution) == []
-    return lower(
-        space.egraph.graph,
-        space.clusters,
-        selection.choice(solution.candidates, solution.conversions),
-    )
 
 
 def identity_only(space: Space, candidate: Candidate) -> int:
