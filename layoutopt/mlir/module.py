@@ -12,6 +12,7 @@ from iree.compiler import ir
 from layoutopt.errors import InputError, LoweringError
 from layoutopt.graph import Graph, Opaque
 from layoutopt.lowering import Lowered
+from layoutopt.mlir.globals import constant_globals
 from layoutopt.mlir.lift import Lifted, lift
 from layoutopt.mlir.splice import splice
 from layoutopt.mlir.state import tensor_type
@@ -110,8 +111,8 @@ def parse_module(path: Path) -> Module:
             "none",
             "give the module that holds the model's functions",
         )
-    immutable = frozenset(_immutable_globals(bodies))
-    lifted = (lift(function, immutable) for function in functions)
+    constants = constant_globals(operation)
+    lifted = (lift(function, constants) for function in functions)
     return Module(operation, tuple(f for f in lifted if f is not None))
 
 
@@ -196,17 +197,6 @@ def _signature(lifted: Lifted) -> Signature | None:
             return None
         kinds.append(kind)
     return Signature(exported_name(lifted.name), tuple(kinds))
-
-
-def _immutable_globals(ops: Sequence[Any]) -> list[str]:
-    found = []
-    for op in ops:
-        attributes = op.operation.attributes
-        if op.operation.name in ("util.global", "ml_program.global") and (
-            "is_mutable" not in attributes
-        ):
-            found.append(ir.StringAttr(attributes["sym_name"]).value)
-    return found
 
 
 def _place(path: Path, error: Any) -> str:

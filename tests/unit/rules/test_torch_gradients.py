@@ -25,7 +25,7 @@ def graphs() -> dict[str, Graph]:
     """By function; imports and exports of buffers are left out."""
     with CONTEXT:
         module = ir.Module.parse(linalg_of(CASES))
-        found = [lift(f, frozenset()) for f in module.body.operations]
+        found = [lift(f, {}) for f in module.body.operations]
     return {f.name: _planned(f.graph) for f in found if f is not None}
 
 
@@ -51,7 +51,8 @@ def convolution(case: ConvolutionBackward, x: Array, w: Array) -> Array:
     filters = w.reshape(g, w.shape[0] // g, *w.shape[1:])
     image, taps = "abd"[:rank], "xyz"[:rank]
     y = np.einsum(f"ngc{image}{taps},gkc{taps}->ngk{image}", by_group, filters)
-    return y.reshape(x.shape[0], w.shape[0], *case.small)
+    found: Array = y.reshape(x.shape[0], w.shape[0], *case.small)
+    return found
 
 
 @pytest.mark.parametrize("number", range(len(CASES)))
