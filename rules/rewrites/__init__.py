@@ -7,6 +7,7 @@ from typing import Any
 from layoutopt.rules.rewrites.bubble_up_slice import BubbleUpSlice
 from layoutopt.rules.rewrites.commute_scatter_with_contraction import CommuteScatterWithContraction
 from layoutopt.rules.rewrites.convolution_to_im2col import ConvolutionToIm2col
+from layoutopt.rules.rewrites.fold_slice_of_scatter import FoldSliceOfScatter
 from layoutopt.rules.rewrites.insert_to_scatter import InsertToScatter
 from layoutopt.rules.rewrites.pad_to_index_arithmetic import PadToIndexArithmetic
 from layoutopt.rules.rewrites.patch_convolution_to_contraction import (
@@ -33,6 +34,7 @@ REWRITES: tuple[RewriteRule[Any], ...] = (
     PushScatterThroughElementwise(),
     PushScatterThroughReshape(),
     BubbleUpSlice(),
+    FoldSliceOfScatter(),
     ScatterToIndexArithmetic(),
     PadToIndexArithmetic(),
 )

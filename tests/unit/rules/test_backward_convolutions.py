@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from layoutopt.fold import fold_broadcasts
-from layoutopt.graph import Scatter, Structured
+from layoutopt.graph import Scatter, Slice, Structured
 from layoutopt.start import start_from_neutral
 from tests.parsing import lifted
 from tests.stuffed_text import (
@@ -110,3 +110,24 @@ def test_a_phase_does_not_multiply_zeros() -> None:
                 points *= n
             work[rules] = work.get(rules, 0) + points
     assert work[()] == 4 * work["split-convolution-into-phases",]
+
+
+@pytest.mark.parametrize(
+    ("place", "kinds"),
+    [("1, 0", [Slice]), ("0, 0", [Structured]), ("1, 1", [Structured])],
+    ids=["same phase", "other row", "other column"],
+)
+def test_a_slice_of_a_scatter_at_one_phase(place: str, kinds: list[type]) -> None:
+    graph = lifted(f"""func.func @f(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {{
+      %bg = arith.constant dense<2.0> : tensor<7x8xf32>
+      %s = tensor.insert_slice %x into %bg[1, 0] [3, 4] [2, 2] : tensor<3x4xf32> into tensor<7x8xf32>
+      %r = tensor.extract_slice %s[{place}] [3, 4] [2, 2] : tensor<7x8xf32> to tensor<3x4xf32>
+      return %r : tensor<3x4xf32>
+    }}""")  # noqa: E501
+    egraph = assert_all_ways_agree(graph)
+    made = [
+        type(op)
+        for op, rules in zip(egraph.graph.ops, egraph.rule, strict=True)
+        if "fold-slice-of-scatter" in rules
+    ]
+    assert made == kinds
