@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from layoutopt.by_need import Priced, Question, price_all, price_by_need
 from layoutopt.candidate import Candidate, enumerate_candidates, identity_candidate
 from layoutopt.cluster import Cluster, form_clusters
 from layoutopt.egraph import EGraph, saturate
@@ -22,11 +23,12 @@ from layoutopt.lowering import Lowered, lower, packs_lowered
 from layoutopt.objective import conversion_objective, packed_only
 from layoutopt.options import Objective, Options
 from layoutopt.packing import Menu, load_rule
-from layoutopt.prices import Analytic, Pricer, candidate_work, conversion_work
+from layoutopt.prices import Analytic, Pricer, Work, candidate_work, conversion_work
 from layoutopt.profiles.target import Target
 from layoutopt.selection import (
     Choice,
     Conversion,
+    Selection,
     build_selection,
     is_free,
     needed_conversions,
@@ -131,40 +133,21 @@ def plan_graph(
     with clock.stage("price") as progress:
         work, formless = candidate_work(egraph.graph, clusters, space.candidates, target, 0)
         refusals += [_refused(egraph, clusters, c, reason) for c, reason in formless]
-        costs: dict[Candidate, int] = {}
-        prices = pricer.price([w for _, w in work], progress)
-        for (candidate, _), price in zip(work, prices, strict=True):
-            if price.cost_ns is None:
-                refusals.append(_refused(egraph, clusters, candidate, price.reason))
-            else:
-                costs[candidate] = price.cost_ns
-        conversions = needed_conversions(egraph.graph, clusters, tuple(costs), free)
-        changes = conversion_work(
-            egraph.graph, conversions, target, len(clusters), options.lower_packs
-        )
-        prices = pricer.price([w for _, w in changes], progress)
-        conversion_costs = {c: 0 for c in conversions if is_free(egraph.graph, c)}
-        for (conversion, _), price in zip(changes, prices, strict=True):
-            if price.cost_ns is None:
-                refusals.append(RefusedForm(f"tensor {conversion[0]}", "conversion", price.reason))
-            else:
-                conversion_costs[conversion] = price.cost_ns
-    with clock.stage("select"):
-        weights, change_weights = costs, conversion_costs
-        if options.objective == "conversions":
-            weights, paid = conversion_objective(
-                {c: w.form for c, w in work}, costs, {c: w.form for c, w in changes}
+        question = _question(space, dict(work), target, free, options)
+        by_need = pricer.source == "measured" and options.search == "ilp"
+        if by_need and options.objective == "latency":
+            priced = price_by_need(question, pricer, progress, target, options)
+        else:
+            priced = price_all(question, pricer, progress)
+        for key, reason in priced.refused.items():
+            refusals.append(
+                _refused(egraph, clusters, key, reason)
+                if isinstance(key, Candidate)
+                else RefusedForm(f"tensor {key[0]}", "conversion", reason)
             )
-            change_weights = conversion_costs | paid
-        selection = build_selection(
-            egraph.graph,
-            clusters,
-            weights,
-            change_weights,
-            free,
-            options.weight_budget_bytes,
-        )
-        solution = solve(selection.problem, options.search, options.time_limit_s)
+    costs, conversion_costs = priced.costs, priced.conversion_costs
+    with clock.stage("select"):
+        selection, solution = priced.answer or _selected(question, priced, options)
         if solution.status in (Status.INFEASIBLE, Status.UNKNOWN):
             raise SolverError(
                 "selection", "a consistent plan", solution.status.value, _advice(solution, refusals)
@@ -193,6 +176,49 @@ def plan_graph(
     )
 
 
+def _question(
+    space: Space,
+    work: dict[Candidate, Work],
+    target: Target,
+    free: tuple[int, ...],
+    options: Options,
+) -> Question:
+    graph, clusters = space.egraph.graph, space.clusters
+    conversions = needed_conversions(graph, clusters, tuple(work), free)
+    changes = conversion_work(graph, conversions, target, len(clusters), options.lower_packs)
+    identity = [
+        identity_candidate(graph, index, cluster)
+        for index, cluster in enumerate(clusters)
+        if _is_own(space.egraph, clusters, cluster)
+    ]
+    return Question(
+        graph,
+        clusters,
+        work,
+        dict(changes),
+        tuple(c for c in conversions if is_free(graph, c)),
+        free,
+        tuple(c for c in identity if c in work),
+    )
+
+
+def _selected(question: Question, priced: Priced, options: Options) -> tuple[Selection, Solution]:
+    """The cheapest plan where everything has its price."""
+    costs, changes = priced.costs, priced.conversion_costs
+    if options.objective == "conversions":
+        costs, paid = conversion_objective(
+            {c: w.form for c, w in question.candidates.items()},
+            costs,
+            {c: w.form for c, w in question.conversions.items()},
+        )
+        changes = changes | paid
+    selection = build_selection(
+        question.graph, question.clusters, costs, changes, question.free,
+        options.weight_budget_bytes,
+    )  # fmt: skip
+    return selection, solve(selection.problem, options.search, options.time_limit_s)
+
+
 def _advice(solution: Solution, refusals: list[RefusedForm]) -> str:
     if solution.status is Status.UNKNOWN:
         return "give the solver more time with --time-limit"
@@ -215,15 +241,19 @@ def _identity_ns(
 ) -> int | None:
     total = 0
     for index, cluster in enumerate(clusters):
-        if cluster.root >= egraph.original_ops or not cluster.ops:
-            continue
-        if _is_part(clusters, cluster):
+        if not _is_own(egraph, clusters, cluster):
             continue
         cost = costs.get(identity_candidate(egraph.graph, index, cluster))
         if cost is None:
             return None
         total += cost
     return total
+
+
+def _is_own(egraph: EGraph, clusters: tuple[Cluster, ...], cluster: Cluster) -> bool:
+    """Whether a cluster is one of the model as it came."""
+    own = cluster.root < egraph.original_ops and bool(cluster.ops)
+    return own and not _is_part(clusters, cluster)
 
 
 def _is_part(clusters: tuple[Cluster, ...], cluster: Cluster) -> bool:
