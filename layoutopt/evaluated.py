@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any  # what json.loads gives
 
 from layoutopt.data_movement import MoveDispatch
+from layoutopt.output import write_text
 from layoutopt.runtime.measure import iree_version
 
 OPTIMIZED = "layoutopt"
@@ -90,9 +91,7 @@ def content_key(
 def remember(memory: Path, key: str, evaluation: Evaluation) -> None:
     """Keep an evaluation in the folder ``memory``, whole or not at all."""
     memory.mkdir(parents=True, exist_ok=True)
-    partial = memory / f".{key}.partial"
-    partial.write_text(json.dumps(asdict(evaluation)), encoding="utf-8")
-    partial.replace(memory / f"{key}.json")
+    write_text(memory / f"{key}.json", json.dumps(asdict(evaluation)))
 
 
 def recall(path: Path) -> Evaluation | None:

@@ -7,7 +7,6 @@ of the machine hits them alike. Results are remembered by the content of both mo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -33,6 +32,7 @@ from layoutopt.runtime.model import (
     run_model,
     time_models,
 )
+from layoutopt.runtime.tool_pool import tool_pool
 from layoutopt.types import Array, is_float, numpy_dtype
 
 PROFILED_RUNS = 5
@@ -75,7 +75,7 @@ def evaluate_variants(
         return known
     compiled: dict[str, Path] = {}
     failures: dict[str, str] = {}
-    with ThreadPoolExecutor(2) as pool:
+    with tool_pool(2) as pool:
         outputs = [folder / f"variant{i}.vmfb" for i in range(len(variants))]
         outcomes = pool.map(
             lambda pair: compile_file(pair[0].source, pair[1], pair[0].flags, compile_timeout_s),

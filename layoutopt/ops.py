@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from layoutopt.affine import IndexMap
+from layoutopt.arity import Unary, Variadic
 from layoutopt.packed_ops import Pack, Unpack
 from layoutopt.scalar import Body, is_contraction, is_copy
 from layoutopt.scatter import Scatter
@@ -104,44 +105,20 @@ class Structured:
 
 
 @dataclass(frozen=True, slots=True)
-class Pad:
+class Pad(Unary):
     """``tensor.pad`` with one constant value, given as MLIR text."""
 
-    source: int
-    result: int
     low: tuple[int, ...]
     high: tuple[int, ...]
     value: str
 
-    @property
-    def inputs(self) -> tuple[int, ...]:
-        """Tensors read."""
-        return (self.source,)
-
-    @property
-    def outputs(self) -> tuple[int, ...]:
-        """Tensors made."""
-        return (self.result,)
-
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(Unary):
     """``tensor.extract_slice`` without rank reduction."""
 
-    source: int
-    result: int
     offsets: tuple[int, ...]
     strides: tuple[int, ...]
-
-    @property
-    def inputs(self) -> tuple[int, ...]:
-        """Tensors read."""
-        return (self.source,)
-
-    @property
-    def outputs(self) -> tuple[int, ...]:
-        """Tensors made."""
-        return (self.result,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,61 +143,23 @@ class Insert:
 
 
 @dataclass(frozen=True, slots=True)
-class Concat:
+class Concat(Variadic):
     """``tensor.concat`` along one dim."""
 
-    sources: tuple[int, ...]
-    result: int
     axis: int
 
-    @property
-    def inputs(self) -> tuple[int, ...]:
-        """Tensors read."""
-        return self.sources
-
-    @property
-    def outputs(self) -> tuple[int, ...]:
-        """Tensors made."""
-        return (self.result,)
-
 
 @dataclass(frozen=True, slots=True)
-class Reshape:
+class Reshape(Unary):
     """A change of shape that keeps the row-major order of elements (collapse or expand)."""
 
-    source: int
-    result: int
-
-    @property
-    def inputs(self) -> tuple[int, ...]:
-        """Tensors read."""
-        return (self.source,)
-
-    @property
-    def outputs(self) -> tuple[int, ...]:
-        """Tensors made."""
-        return (self.result,)
-
 
 @dataclass(frozen=True, slots=True)
-class Fence:
+class Fence(Unary):
     """The identity, as a line that IREE's fusion does not cross.
 
     Stands behind a conversion: IREE would fold it into its consumer, in a form that nobody priced.
     """
-
-    source: int
-    result: int
-
-    @property
-    def inputs(self) -> tuple[int, ...]:
-        """Tensors read."""
-        return (self.source,)
-
-    @property
-    def outputs(self) -> tuple[int, ...]:
-        """Tensors made."""
-        return (self.result,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from platformdirs import user_cache_dir
-
-from layoutopt.errors import InputError, LoweringError
-from layoutopt.evaluated import OPTIMIZED, Evaluation
-from layoutopt.evaluation import evaluate_variants, variants_of
-from layoutopt.free_io import chosen_io
+from layoutopt.evaluated import OPTIMIZED
+from layoutopt.given_plan import given_plans
 from layoutopt.graph import Graph
-from layoutopt.mlir.module import Module, Signature, exported_name, has_work, parse_module
+from layoutopt.mlir.module import Module, exported_name, has_work, parse_module
 from layoutopt.options import Options
-from layoutopt.plan_file import FunctionPlan, fingerprint, read_plan, write_plan
-from layoutopt.planner import GraphPlan, explore, plan_graph
-from layoutopt.prices import Analytic, Measured, Pricer
-from layoutopt.profiles.store import Store
+from layoutopt.output import check_writable
+from layoutopt.plan_file import FunctionPlan, fingerprint, write_plan
+from layoutopt.planner import GraphPlan, plan_graph
+from layoutopt.pricers import at_device, open_pricer
+from layoutopt.profiles.store import Store, store_path
 from layoutopt.profiles.target import Target, load_target
+from layoutopt.report.barriers import barriers
 from layoutopt.report.build import Outcome, build_report
 from layoutopt.report.captured import compare_captured, starts_from_constant
 from layoutopt.report.report import Report
-from layoutopt.runtime.compile import compile_file, compile_to
-from layoutopt.runtime.kernels import Kernels
-from layoutopt.runtime.measure import Measurer
 from layoutopt.source import Source, open_source
 from layoutopt.steps import Clock, SilentSteps, Steps
+from layoutopt.whole_model import Modules, hold_against_original
 
 
 @dataclass(frozen=True)
@@ -68,36 +62,11 @@ def optimize(
     Raises InputError, MissingProfileError, SolverError or LoweringError.
     """
     options = options or Options()
-    target = load_target(profile)
-    if options.device is not None:
-        target = replace(target, device=options.device, measurable=True)
-    if options.threads > 1 and target.device == "local-sync":
-        target = replace(target, device="local-task")
+    target = at_device(load_target(profile), options.device, None, options.threads)
     clock = Clock(steps or SilentSteps())
     with tempfile.TemporaryDirectory(prefix="layoutopt-") as name:
         job = _Job(Path(model), target, options, clock, Path(name), plan)
         return job.run()
-
-
-def cache_folder(options: Options) -> Path:
-    """Where prices and results are kept."""
-    return options.cache or Path(user_cache_dir("layoutopt"))
-
-
-def check_writable(path: Path) -> None:
-    """Raises InputError where a file cannot be written, before any work is done."""
-    if path.is_dir():
-        raise InputError(str(path), "a file to write", "a folder", "name a file in it")
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent or Path()):
-            pass
-    except OSError as error:
-        raise InputError(
-            str(path),
-            "a folder that can be written",
-            error.strerror or str(error),
-            "choose another output",
-        ) from error
 
 
 @dataclass
@@ -115,6 +84,7 @@ class _Job:
                 self.model, self.folder, self.target.flags, self.options.compile_timeout_s
             )
             module = parse_module(source.path)
+        unreached = tuple(barriers(module))
         places = [i for i, g in enumerate(module.graphs) if has_work(g)]
         graphs = tuple(module.graphs[i] for i in places)
         names = tuple(exported_name(module.names[i]) for i in places)
@@ -132,17 +102,16 @@ class _Job:
                 for place, plan in zip(places, plans, strict=True):
                     checked.replace(place, plan.lowered(row_major_io=True))
                 checked.write(optimized, flags)
-        evaluation, dispatches = self._evaluate(source, optimized, flags, signatures)
-        winner = _winner(evaluation)
-        if self.options.objective == "conversions":
-            winner = OPTIMIZED
+        modules = Modules(self.model, source, optimized, flags, signatures, self.folder)
+        held = hold_against_original(modules, self.target, self.options, self.clock)
+        winner = OPTIMIZED if self.options.objective == "conversions" else held.winner
         captured = None
         if any(map(starts_from_constant, graphs)):
             plain = (*source.phase_flags, *self.target.flags)
             written = (optimized, flags) if winner == OPTIMIZED else (source.path, plain)
             captured = compare_captured((source.path, plain), written, self.folder, self.options)
-        if winner != OPTIMIZED and evaluation is not None:
-            flags = evaluation.result(winner).flags
+        if winner != OPTIMIZED and held.evaluation is not None:
+            flags = held.evaluation.result(winner).flags
             module = parse_module(source.path)
         report = build_report(
             Outcome(
@@ -153,11 +122,12 @@ class _Job:
                 graphs,
                 plans,
                 tuple(low.graph for low in lowered),
-                evaluation,
-                dispatches,
+                held.evaluation,
+                held.dispatches,
                 winner,
                 flags,
                 self.clock.seconds,
+                unreached,
                 captured,
                 self.options.objective,
             )
@@ -170,137 +140,17 @@ class _Job:
 
     def _plans(self, names: tuple[str, ...], graphs: tuple[Graph, ...]) -> tuple[GraphPlan, ...]:
         if self.plan is not None:
-            return tuple(self._given(names, graphs))
-        with self._pricer() as pricer:
+            functions = list(zip(names, graphs, strict=True))
+            return tuple(given_plans(self.plan, self.model, functions, self.target, self.options))
+        with (
+            Store(store_path(self.options.cache)) as store,
+            open_pricer(store, self.target, self.options) as pricer,
+        ):
             return tuple(
                 plan_graph(g, self.target, pricer, self.options, self.clock) for g in graphs
             )
-
-    def _given(self, names: tuple[str, ...], graphs: tuple[Graph, ...]) -> Iterator[GraphPlan]:
-        """Plans from a file, held against the model that they are for."""
-        assert self.plan is not None
-        known = {f.function: f for f in read_plan(self.plan)}
-        for name, graph in zip(names, graphs, strict=True):
-            found = known.get(name)
-            if found is None or found.graph != fingerprint(graph):
-                raise InputError(
-                    str(self.plan),
-                    f"a plan for function '{name}' of {self.model}",
-                    "a plan for another model",
-                    "make the plan again",
-                )
-            space = explore(graph, self.target)
-            yield GraphPlan(
-                space.egraph,
-                space.clusters,
-                found.choice,
-                dict(found.costs),
-                dict(found.conversion_costs),
-                found.solution,
-                space.refusals,
-                None,
-                chosen_io(space.egraph.graph, space.clusters, found.choice)
-                if self.options.free_io_layout
-                else {},
-                self.options.lower_packs,
-            )
-
-    @contextmanager
-    def _pricer(self) -> Iterator[Pricer]:
-        path = cache_folder(self.options) / "prices.sqlite"
-        with Store(path) as store:
-            if not self.target.measurable:
-                kernels = None
-                if self.options.compiled_facts and self.target.machine.matrix:
-                    kernels = Kernels(path.with_name("kernels.jsonl"), self.target.fingerprint)
-                yield Analytic(self.target, kernels, store, self.options.threads)
-                return
-            with Measurer(
-                store, self.target.fingerprint, self.target.device, self.options.threads
-            ) as measurer:
-                yield Measured(measurer)
 
     def _flags(self, source: Source, plans: Sequence[GraphPlan]) -> tuple[str, ...]:
         hinted = any(p.hinted for p in plans)
         tiling = (self.target.data_tiling_flag,) if hinted else ()
         return (*source.phase_flags, *self.target.flags, *tiling)
-
-    def _evaluate(
-        self,
-        source: Source,
-        optimized: Path,
-        flags: tuple[str, ...],
-        signatures: Sequence[Signature],
-    ) -> tuple[Evaluation | None, tuple[int | None, int | None]]:
-        if not signatures:
-            return None, (None, None)
-        if not self.target.measurable:
-            with self.clock.stage("compile"):
-                return None, self._compile_only(source, optimized, flags)
-        with self.clock.stage("verify and time"):
-            variants = variants_of(
-                source.path,
-                source.phase_flags,
-                self.target.flags,
-                self.target.flag_sets,
-                optimized,
-                flags,
-            )
-            evaluation = evaluate_variants(
-                variants,
-                signatures,
-                self.folder,
-                cache_folder(self.options) / "models" if self.options.remember else None,
-                self.target.device,
-                self.options.threads,
-                self.options.tolerance,
-                self.options.compile_timeout_s,
-                self.target.fingerprint,
-            )
-        v = evaluation.verification
-        if not v.passed:
-            raise LoweringError(
-                str(self.model),
-                f"results within {v.tolerance:g} of the original",
-                f"a relative error of {v.max_rel_error:.3g}",
-                "raise --tolerance if the model amplifies rounding, else report this as a bug",
-            )
-        return evaluation, (None, None)
-
-    def _compile_only(
-        self, source: Source, optimized: Path, flags: tuple[str, ...]
-    ) -> tuple[int | None, int | None]:
-        """Compile for a target that is not here, and count dispatches in the compiled form."""
-        outcome = compile_file(
-            optimized, self.folder / "optimized.vmfb", flags, self.options.compile_timeout_s
-        )
-        if not outcome.ok:
-            raise LoweringError(
-                "the optimized module",
-                "one that iree-compile takes",
-                outcome.reason,
-                "report this as a bug of layoutopt",
-            )
-        before = self._dispatches(source.path, (*source.phase_flags, *self.target.flags))
-        return before, self._dispatches(optimized, flags)
-
-    def _dispatches(self, path: Path, flags: tuple[str, ...]) -> int | None:
-        flow = self.folder / f"{path.stem}.flow.mlir"
-        outcome = compile_to(path, "flow", flow, flags, self.options.compile_timeout_s)
-        if not outcome.ok:
-            return None
-        with flow.open(encoding="utf-8", errors="replace") as lines:
-            return sum(1 for line in lines if re.search(r"= flow\.dispatch @", line[:4000]))
-
-
-def _winner(evaluation: Evaluation | None) -> str:
-    """The fastest module; the plan wins ties."""
-    if evaluation is None:
-        return OPTIMIZED
-    best = evaluation.best_original
-    mine = evaluation.result(OPTIMIZED).milliseconds
-    if mine is None or (
-        best is not None and best.milliseconds is not None and best.milliseconds < mine
-    ):
-        return best.name if best is not None else OPTIMIZED
-    return OPTIMIZED

@@ -13,6 +13,7 @@ from layoutopt.candidate import Candidate
 from layoutopt.errors import InputError
 from layoutopt.graph import Graph
 from layoutopt.layout import Layout
+from layoutopt.output import write_text
 from layoutopt.selection import Choice, Conversion
 from layoutopt.solver import Solution, Status
 
@@ -42,12 +43,7 @@ def fingerprint(graph: Graph) -> str:
 def write_plan(path: Path, functions: Sequence[FunctionPlan]) -> None:
     """Write plans as JSON, whole or not at all."""
     table = {"version": VERSION, "functions": [_to_table(f) for f in functions]}
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_text(path, json.dumps(table, indent=1) + "\n")
 
 
 def read_plan(path: Path) -> tuple[FunctionPlan, ...]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from layoutopt.arity import Variadic
+
 
 @dataclass(frozen=True, slots=True)
-class Scatter:
+class Scatter(Variadic):
     """Source i at ``offsets[i] + strides * index``, ``background`` everywhere else.
 
     No two sources touch one place. ``background`` is MLIR text; None where the sources leave no
@@ -14,19 +16,7 @@ class Scatter:
     in place of a fill and one strided insert per source.
     """
 
-    sources: tuple[int, ...]
-    result: int
     offsets: tuple[tuple[int, ...], ...]
     strides: tuple[int, ...]
     background: str | None
     computed: bool = False
-
-    @property
-    def inputs(self) -> tuple[int, ...]:
-        """Tensors read."""
-        return self.sources
-
-    @property
-    def outputs(self) -> tuple[int, ...]:
-        """Tensors made."""
-        return (self.result,)

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from layoutopt.errors import InputError
-from layoutopt.mlir.module import needs_input_conversion
+from layoutopt.mlir.module import input_dialect
 from layoutopt.runtime.compile import compile_to
 from layoutopt.runtime.process import Ended, find_tool, run_tool
 from layoutopt.runtime.reason import failure_reason
 
 _SUFFIXES = (".mlir", ".mlirbc", ".onnx")
+_INPUT_TYPES = {"vhlo": ("--iree-input-type=stablehlo",)}
+"""Where iree-compile 3.13 does not find out by itself: StableHLO as it is kept in files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,16 @@ def open_source(
             f"'{model.suffix}'",
             "export the model to ONNX or MLIR",
         )
-    path = _import_onnx(model, folder, timeout_s) if model.suffix == ".onnx" else model
-    if path == model and not needs_input_conversion(path):
+    path, dialect = model, "onnx"
+    if model.suffix == ".onnx":
+        path = _import_onnx(model, folder, timeout_s)
+    else:
+        dialect = input_dialect(model) or ""
+    if not dialect:
         return Source(path, from_input_phase=False)
     linalg = folder / "input.mlir"
-    outcome = compile_to(path, "input", linalg, target_flags, timeout_s)
+    flags = (*target_flags, *_INPUT_TYPES.get(dialect, ()))
+    outcome = compile_to(path, "input", linalg, flags, timeout_s)
     if not outcome.ok:
         raise InputError(
             str(model),

@@ -12,11 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import TracebackType
 
 from platformdirs import user_cache_dir
 
+from layoutopt.closing import Closing
 from layoutopt.errors import InputError
+from layoutopt.output import written_whole
 from layoutopt.profiles.store_record import COLUMNS, Record, from_line, from_row, to_line, to_row
 from layoutopt.profiles.store_schema import BUSY_TIMEOUT_S, migrate
 
@@ -41,12 +42,17 @@ class Holding:
     newest_utc: str
 
 
-def default_path() -> Path:
-    """Where prices are kept unless the user says otherwise."""
-    return Path(user_cache_dir("layoutopt")) / "prices.sqlite"
+def cache_folder(cache: Path | None = None) -> Path:
+    """Where prices and results are kept: the user's cache folder unless another one is named."""
+    return cache or Path(user_cache_dir("layoutopt"))
 
 
-class Store:
+def store_path(cache: Path | None = None) -> Path:
+    """The file of prices in a cache folder."""
+    return cache_folder(cache) / "prices.sqlite"
+
+
+class Store(Closing):
     """Prices by key. Use it as a context manager, in the thread that opened it."""
 
     def __init__(self, path: Path) -> None:
@@ -89,21 +95,12 @@ class Store:
 
     def export(self, path: Path) -> int:
         """Write all records to `path` as lines of JSON; return their number. All or nothing."""
-        partial = path.with_name(path.name + ".partial")
         count = 0
-        try:
-            with partial.open("w", encoding="utf-8") as file:
-                file.write(EXPORT_HEADER + "\n")
-                for record in self.records():
-                    file.write(to_line(record) + "\n")
-                    count += 1
-            partial.replace(path)
-        except OSError as error:
-            raise InputError(
-                str(path), "a file that can be written", _why(error), "choose another path"
-            ) from None
-        finally:
-            partial.unlink(missing_ok=True)
+        with written_whole(path) as partial, partial.open("w", encoding="utf-8") as file:
+            file.write(EXPORT_HEADER + "\n")
+            for record in self.records():
+                file.write(to_line(record) + "\n")
+                count += 1
         return count
 
     def import_(self, path: Path) -> int:
@@ -169,17 +166,6 @@ class Store:
     def close(self) -> None:
         """Close the file. Everything that was put is in it already."""
         self._connection.close()
-
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -12,9 +12,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from layoutopt.commands.options import PATH, cache_option, threads_option
 from layoutopt.evaluated import OPTIMIZED
-from layoutopt.optimize import check_writable, optimize
+from layoutopt.optimize import optimize
 from layoutopt.options import Options
+from layoutopt.output import check_writable, write_text
 from layoutopt.report.progress import TerminalSteps
 from layoutopt.report.report import Report
 from layoutopt.runtime.peers import check_peers, time_peer
@@ -35,29 +37,16 @@ class Row:
 
 
 @click.command("bench")
-@click.argument("models", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("models", nargs=-1, required=True, type=PATH)
 @click.option(
     "--peers",
     default="",
     metavar="NAMES",
     help="Other runtimes to time as well: onnxruntime,openvino (ONNX models).",
 )
-@click.option(
-    "--threads",
-    default=1,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Threads that the models run with.",
-)
-@click.option(
-    "--cache",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Folder of measured prices; the user's cache folder by default.",
-)
-@click.option(
-    "--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here as JSON."
-)
+@threads_option
+@cache_option
+@click.option("--json", "json_path", type=PATH, help="Write the figures here as JSON.")
 def bench_command(
     models: tuple[Path, ...], peers: str, threads: int, cache: Path | None, json_path: Path | None
 ) -> None:
@@ -74,7 +63,7 @@ def bench_command(
         rows.append(_row(plan.report, model, names, threads))
     if json_path is not None:
         text = json.dumps([asdict(row) for row in rows], indent=1)
-        json_path.write_text(text + "\n", encoding="utf-8")
+        write_text(json_path, text + "\n")
     _show(rows, threads)
 
 

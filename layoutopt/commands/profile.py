@@ -3,41 +3,38 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.table import Table
 
+from layoutopt.commands.options import (
+    PATH,
+    cache_option,
+    device_option,
+    profile_option,
+    threads_option,
+)
 from layoutopt.commands.store import (
-    CACHE,
     export_command,
     import_command,
     merge_command,
     prune_command,
     show_command,
-    store_path,
 )
 from layoutopt.errors import InputError
-from layoutopt.farm.chunk import setting
-from layoutopt.farm.measurer import FarmMeasurer, connect
 from layoutopt.graph import Graph
 from layoutopt.mlir.module import has_work, parse_module
 from layoutopt.options import Options
-from layoutopt.prices import Analytic, Measured, Pricer
+from layoutopt.pricers import at_device, open_pricer
 from layoutopt.profile_model import OpenQuestion, Priced, open_questions, price_graphs
-from layoutopt.profiles.store import Store
+from layoutopt.profiles.store import Store, store_path
 from layoutopt.profiles.target import Target, load_target
 from layoutopt.report.progress import TerminalSteps
-from layoutopt.runtime.kernels import Kernels
-from layoutopt.runtime.measure import Measurer
 from layoutopt.source import open_source
 
 _MOST = 12
-_PATH = click.Path(path_type=Path)
 
 
 class MeasureByDefault(click.Group):
@@ -59,33 +56,21 @@ def profile_command() -> None:
 
 
 @profile_command.command("measure")
-@click.argument("models", type=_PATH, nargs=-1)
-@click.option(
-    "--profile",
-    default="host",
-    show_default=True,
-    metavar="NAME|FILE",
-    help="Target: a name from `layoutopt targets` or a TOML file.",
-)
-@click.option("--device", metavar="URI", help="Measure on this device of IREE's runtime.")
+@click.argument("models", type=PATH, nargs=-1)
+@profile_option
+@device_option
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
     help="Measure on the workers of this Dask scheduler, as tcp://HOST:8786.",
 )
-@click.option(
-    "--threads",
-    default=1,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Threads that the models will run with.",
-)
+@threads_option
 @click.option(
     "--compiled-facts",
     is_flag=True,
     help="For a GPU that is not here: compile candidates, let their kernels correct the estimates.",
 )
-@CACHE
+@cache_option
 def measure_command(
     models: tuple[Path, ...], profile: str, device: str | None, scheduler: str | None,
     threads: int, compiled_facts: bool, cache: Path | None,
@@ -105,7 +90,11 @@ def measure_command(
         steps.step("read")
         graphs = _graphs(models, target, options)
         steps.step("price")
-        with _pricer(target, options, scheduler) as (pricer, before):
+        with (
+            Store(store_path(cache)) as store,
+            open_pricer(store, target, options, scheduler) as pricer,
+        ):
+            before = _held(store)
             priced = price_graphs(graphs, target, pricer, options, steps.progress)
             questions: tuple[OpenQuestion, ...] = ()
             if not target.measurable:
@@ -115,19 +104,6 @@ def measure_command(
         _show_questions(questions, console)
 
 
-def at_device(
-    target: Target, device: str | None, scheduler: str | None, threads: int
-) -> Target:  # fmt: skip
-    """The target as it will be measured: on a device, a farm, or with several threads."""
-    if device is not None:
-        target = replace(target, device=device, measurable=True)
-    elif scheduler is not None:
-        target = replace(target, measurable=True)
-    if threads > 1 and target.device == "local-sync":
-        target = replace(target, device="local-task")
-    return target
-
-
 def _graphs(models: tuple[Path, ...], target: Target, options: Options) -> list[Graph]:
     graphs: list[Graph] = []
     for model in models:
@@ -135,30 +111,6 @@ def _graphs(models: tuple[Path, ...], target: Target, options: Options) -> list[
             source = open_source(model, Path(folder), target.flags, options.compile_timeout_s)
             graphs += [graph for graph in parse_module(source.path).graphs if has_work(graph)]
     return graphs
-
-
-@contextmanager
-def _pricer(
-    target: Target, options: Options, scheduler: str | None
-) -> Iterator[tuple[Pricer, int]]:  # fmt: skip
-    """The pricer, and how many prices the store held before."""
-    path = store_path(options.cache)
-    with Store(path) as store:
-        before = _held(store)
-        if not target.measurable:
-            kernels = None
-            if options.compiled_facts and target.machine.matrix:
-                kernels = Kernels(path.with_name("kernels.jsonl"), target.fingerprint)
-            yield Analytic(target, kernels, store, options.threads), before
-        elif scheduler is not None:
-            where = setting(target.fingerprint, target.device, options.threads)
-            with FarmMeasurer(store, connect(scheduler), where) as farm:
-                yield Measured(farm), before
-        else:
-            with Measurer(
-                store, target.fingerprint, target.device, options.threads
-            ) as measurer:  # fmt: skip
-                yield Measured(measurer), before
 
 
 def _held(store: Store) -> int:

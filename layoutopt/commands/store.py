@@ -9,23 +9,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from layoutopt.profiles.store import Store, default_path
-
-_PATH = click.Path(path_type=Path)
-CACHE = click.option(
-    "--cache", type=_PATH, metavar="DIR",
-    help="Folder of measured prices; the user's cache folder by default.",
-)  # fmt: skip
-
-
-def store_path(cache: Path | None) -> Path:
-    """Where the prices are; the same file as `layoutopt optimize --cache` uses."""
-    return (cache or default_path().parent) / "prices.sqlite"
+from layoutopt.commands.options import PATH, Number, cache_option
+from layoutopt.profiles.store import Store, store_path
 
 
 @click.command("export")
-@click.argument("file", type=_PATH)
-@CACHE
+@click.argument("file", type=PATH)
+@cache_option
 def export_command(file: Path, cache: Path | None) -> None:
     """Write all prices to FILE as lines of JSON, for another machine."""
     with Store(store_path(cache)) as store:
@@ -34,8 +24,8 @@ def export_command(file: Path, cache: Path | None) -> None:
 
 
 @click.command("import")
-@click.argument("file", type=_PATH)
-@CACHE
+@click.argument("file", type=PATH)
+@cache_option
 def import_command(file: Path, cache: Path | None) -> None:
     """Take in the prices of FILE, written by `export`; newer ones win."""
     with Store(store_path(cache)) as store:
@@ -44,8 +34,8 @@ def import_command(file: Path, cache: Path | None) -> None:
 
 
 @click.command("merge")
-@click.argument("stores", type=_PATH, nargs=-1, required=True)
-@CACHE
+@click.argument("stores", type=PATH, nargs=-1, required=True)
+@cache_option
 def merge_command(stores: tuple[Path, ...], cache: Path | None) -> None:
     """Take in the prices of other STORES (files `prices.sqlite`); newer ones win."""
     with Store(store_path(cache)) as store:
@@ -54,7 +44,7 @@ def merge_command(stores: tuple[Path, ...], cache: Path | None) -> None:
 
 
 @click.command("show")
-@CACHE
+@cache_option
 def show_command(cache: Path | None) -> None:
     """List what the store holds, by target, IREE version and outcome."""
     path = store_path(cache)
@@ -69,11 +59,11 @@ def show_command(cache: Path | None) -> None:
 
 
 @click.command("prune")
-@click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="Measured before.")
+@click.option("--older-than", type=Number(0), metavar="DAYS", help="Measured before.")
 @click.option("--iree", metavar="VERSION", help="Measured with this version of IREE.")
 @click.option("--target", metavar="FINGERPRINT", help="Of this target, as `show` spells it.")
 @click.option("--refusals", is_flag=True, help="Candidates that were refused.")
-@CACHE
+@cache_option
 def prune_command(
     older_than: float | None, iree: str | None, target: str | None, refusals: bool,
     cache: Path | None,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from layoutopt.errors import InputError
-from layoutopt.profiles.store import Store, default_path
+from layoutopt.profiles.store import Store, cache_folder
 from layoutopt.profiles.store_record import Record
 from layoutopt.profiles.target import machine_fingerprint
 from layoutopt.runtime.benchmark import Benchmark
@@ -102,7 +102,7 @@ def chunks_of(
 
 
 def _folder() -> Path:
-    folder = default_path().parent / FOLDER
+    folder = cache_folder() / FOLDER
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:  # a worker without a home

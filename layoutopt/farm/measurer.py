@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
-from types import TracebackType
 from typing import TYPE_CHECKING
 
+from layoutopt.closing import Closing
 from layoutopt.errors import InputError
 from layoutopt.farm.chunk import Chunk, Setting, chunks_of, measure_chunk
 from layoutopt.profiles.store import Store, utc
@@ -32,7 +32,7 @@ CONNECT_TIMEOUT_S = 30
 Measure = Callable[[Chunk, Setting], tuple[Record, ...]]
 
 
-class FarmMeasurer:
+class FarmMeasurer(Closing):
     """Does what `Measurer` does, on other machines."""
 
     def __init__(
@@ -172,17 +172,6 @@ class FarmMeasurer:
     def close(self) -> None:
         """End the connection; workers stay."""
         self._client.close()
-
-    def __enter__(self) -> FarmMeasurer:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def connect(address: str) -> Client:

@@ -26,6 +26,7 @@ from layoutopt.mlir.structured import lift_structured
 
 _DYNAMIC = -(2**63)
 _RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
+_CALLS = ("func.call", "util.call")
 _GLOBAL_LOADS = ("util.global.load", "ml_program.global_load_const", "ml_program.global_load")
 
 
@@ -144,7 +145,20 @@ def _understood(state: State, op: Any, name: str) -> None:
         source = tensor_of(state, op.operation.operands[0])
         state.builder.add(Reshape(source, new_tensor(state, op.result, kind)))
     else:
-        raise Blind("expected an op of linalg or tensor, but got one that is not known here")
+        raise Blind(_unknown(op, name))
+
+
+def _unknown(op: Any, name: str) -> str:
+    """Why an op of a kind that the graph does not hold stays."""
+    if name == "tensor.empty":
+        return f"expected tensors of static shape, but got {op.result.type}"
+    if name == "tensor.dim":
+        return "expected static shapes, but a size is asked for at run time"
+    if name in _CALLS:
+        return "expected ops in place, but got a call: the function called is planned alone"
+    if name.startswith("scf."):
+        return "expected straight-line code, but got control flow: it stays as it is inside"
+    return "expected an op of linalg or tensor, but got one that is not known here"
 
 
 def _keeps_type(op: Any) -> bool:

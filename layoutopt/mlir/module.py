@@ -16,9 +16,12 @@ from layoutopt.mlir.globals import constant_globals
 from layoutopt.mlir.lift import Lifted, lift
 from layoutopt.mlir.splice import splice
 from layoutopt.mlir.state import tensor_type
+from layoutopt.output import written_whole
 from layoutopt.types import TensorType
 
 FLAGS_ATTRIBUTE = "layoutopt.compile_flags"
+_MATCHING = "correct the module, or convert it with a matching IREE version"
+_PLANNED = "give a module that `layoutopt optimize` wrote"
 _FUNCTIONS = ("func.func", "util.func")
 _HIGH_LEVEL = ("torch", "torch_c", "onnx", "stablehlo", "tosa", "chlo", "vhlo")
 
@@ -37,6 +40,8 @@ class Module:
 
     operation: Any
     functions: tuple[Lifted, ...]
+    branching: tuple[tuple[str, int], ...] = ()
+    """Functions that branch, which have no graph: name and number of blocks."""
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
@@ -75,16 +80,11 @@ class Module:
                 "one that does not",
                 "report this as a bug of layoutopt",
             )
-        partial = path.with_name(f".{path.name}.partial")
-        try:
-            with partial.open("wb") as file:
-                if path.suffix == ".mlirbc":
-                    self.operation.write_bytecode(file)
-                else:
-                    self.operation.print(file=file, binary=True)
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        with written_whole(path) as partial, partial.open("wb") as file:
+            if path.suffix == ".mlirbc":
+                self.operation.write_bytecode(file)
+            else:
+                self.operation.print(file=file, binary=True)
 
 
 def parse_module(path: Path) -> Module:
@@ -92,16 +92,7 @@ def parse_module(path: Path) -> Module:
 
     Raises InputError with line and column where it does not parse, and where it holds no function.
     """
-    context = ir.Context()
-    try:
-        operation = ir.Module.parse(path.read_bytes(), context).operation
-    except ir.MLIRError as error:
-        raise InputError(
-            _place(path, error),
-            "MLIR that parses",
-            _first_message(error),
-            "correct the module, or convert it with a matching IREE version",
-        ) from error
+    operation = _parsed(path, _MATCHING)
     bodies = list(operation.regions[0].blocks[0].operations)
     functions = [op for op in bodies if op.operation.name in _FUNCTIONS]
     if not functions:
@@ -113,7 +104,12 @@ def parse_module(path: Path) -> Module:
         )
     constants = constant_globals(operation)
     lifted = (lift(function, constants) for function in functions)
-    return Module(operation, tuple(f for f in lifted if f is not None))
+    blocks = {_symbol_name(f): sum(len(list(r.blocks)) for r in f.regions) for f in functions}
+    return Module(
+        operation,
+        tuple(f for f in lifted if f is not None),
+        tuple((name, count) for name, count in blocks.items() if count > 1),
+    )
 
 
 def has_work(graph: Graph) -> bool:
@@ -124,28 +120,19 @@ def has_work(graph: Graph) -> bool:
     )
 
 
-def needs_input_conversion(path: Path) -> bool:
-    """Whether a module holds dialects that IREE has to bring to linalg first.
+def input_dialect(path: Path) -> str | None:
+    """A dialect in a module that IREE has to bring to linalg first, None where there is none.
 
     Raises InputError where it does not parse.
     """
-    context = ir.Context()
-    context.allow_unregistered_dialects = True
-    try:
-        operation = ir.Module.parse(path.read_bytes(), context).operation
-    except ir.MLIRError as error:
-        raise InputError(
-            _place(path, error),
-            "MLIR that parses",
-            _first_message(error),
-            "correct the module, or convert it with a matching IREE version",
-        ) from error
-    found = False
+    operation = _parsed(path, _MATCHING, unregistered=True)
+    found: str | None = None
 
     def visit(op: Any) -> Any:
         nonlocal found
-        if op.name.split(".")[0] in _HIGH_LEVEL:
-            found = True
+        dialect = op.name.split(".")[0]
+        if dialect in _HIGH_LEVEL:
+            found = dialect
             return ir.WalkResult.INTERRUPT
         return ir.WalkResult.ADVANCE
 
@@ -155,23 +142,13 @@ def needs_input_conversion(path: Path) -> bool:
 
 def recorded_flags(path: Path) -> tuple[str, ...]:
     """The compile flags that a planned module carries. Raises InputError where it has none."""
-    context = ir.Context()
-    context.allow_unregistered_dialects = True
-    try:
-        operation = ir.Module.parse(path.read_bytes(), context).operation
-    except ir.MLIRError as error:
-        raise InputError(
-            _place(path, error),
-            "MLIR that parses",
-            _first_message(error),
-            "give a module that `layoutopt optimize` wrote",
-        ) from error
+    operation = _parsed(path, _PLANNED, unregistered=True)
     if FLAGS_ATTRIBUTE not in operation.attributes:
         raise InputError(
             str(path),
             f"a module with '{FLAGS_ATTRIBUTE}'",
             "none",
-            "give a module that `layoutopt optimize` wrote",
+            _PLANNED,
         )
     return tuple(
         ir.StringAttr(a).value for a in ir.ArrayAttr(operation.attributes[FLAGS_ATTRIBUTE])
@@ -181,6 +158,18 @@ def recorded_flags(path: Path) -> tuple[str, ...]:
 def exported_name(name: str) -> str:
     """The name that the user knows: IREE's import keeps the body in ``@name$async``."""
     return name.removesuffix("$async")
+
+
+def _parsed(path: Path, next_step: str, unregistered: bool = False) -> Any:
+    """The module operation; ``unregistered``: of any dialect. Raises InputError with the place."""
+    context = ir.Context()
+    context.allow_unregistered_dialects = unregistered
+    try:
+        return ir.Module.parse(path.read_bytes(), context).operation
+    except ir.MLIRError as error:
+        raise InputError(
+            _place(path, error), "MLIR that parses", _first_message(error), next_step
+        ) from error
 
 
 def _signature(lifted: Lifted) -> Signature | None:
@@ -197,6 +186,10 @@ def _signature(lifted: Lifted) -> Signature | None:
             return None
         kinds.append(kind)
     return Signature(exported_name(lifted.name), tuple(kinds))
+
+
+def _symbol_name(op: Any) -> str:
+    return str(ir.StringAttr(op.operation.attributes["sym_name"]).value)
 
 
 def _place(path: Path, error: Any) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from layoutopt.candidate import Candidate
 from layoutopt.evaluated import OPTIMIZED, Evaluation
-from layoutopt.graph import Graph, Opaque
+from layoutopt.graph import Graph
 from layoutopt.layout import conversion_kind
 from layoutopt.options import Objective
 from layoutopt.planner import GraphPlan
@@ -48,6 +48,7 @@ class Outcome:
     winner: str
     compile_flags: tuple[str, ...]
     seconds: dict[str, float]
+    barriers: tuple[RefusalReport, ...] = ()
     captured: CapturedReport | None = None
     objective: Objective = "latency"
 
@@ -77,12 +78,7 @@ def build_report(outcome: Outcome) -> Report:
             for name, plan in zip(outcome.names, outcome.plans, strict=True)
             for r in plan.refusals
         ),
-        barriers=tuple(
-            RefusalReport(name, op.name, "barrier", op.reason)
-            for name, graph in zip(outcome.names, outcome.graphs, strict=True)
-            for op in graph.ops
-            if isinstance(op, Opaque)
-        ),
+        barriers=outcome.barriers,
         flag_sets=_flag_sets(outcome.evaluation),
         verification=_verification(outcome.evaluation, outcome.names),
         compile_flags=outcome.compile_flags,
@@ -186,6 +182,7 @@ def _choices(function: str, plan: GraphPlan) -> list[ChoiceReport]:
                 plan.costs[chosen],
                 None if second is None else plan.costs[second],
                 None if second is None else form_name(plan, second),
+                tuple(f"t{t}" for t in cluster.outputs),
             )
         )
     return sorted(found, key=lambda c: -c.cost_ns)

@@ -6,6 +6,10 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import msgspec
+
+from layoutopt.errors import InputError
+from layoutopt.output import write_text
 from layoutopt.report.validation import Validation
 
 VERSION = 1
@@ -49,6 +53,8 @@ class ChoiceReport:
     cost_ns: int
     runner_up_ns: int | None
     runner_up: str | None
+    makes: tuple[str, ...] = ()
+    """Those of the tensors in ``layouts`` that it makes; it reads the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +183,29 @@ class Report:
 
     def write(self, path: Path) -> None:
         """Write the JSON, whole or not at all."""
-        partial = path.with_name(f".{path.name}.partial")
-        try:
-            partial.write_text(self.to_json() + "\n", encoding="utf-8")
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        write_text(path, self.to_json() + "\n")
+
+
+@dataclass(frozen=True, slots=True)
+class _Versioned:
+    version: int
+
+
+def read_report(path: Path) -> Report:
+    """A report that was written before. Raises InputError for a file that is none."""
+    try:
+        text = path.read_bytes()
+        version = msgspec.json.decode(text, type=_Versioned).version
+        if version == VERSION:
+            return msgspec.json.decode(text, type=Report)
+    except OSError as error:
+        raise InputError(
+            str(path), "a report file", error.strerror or str(error), "check the path"
+        ) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(
+            str(path), "a report that `--report` wrote", str(error), "make the report again"
+        ) from error
+    raise InputError(
+        str(path), f"a report of version {VERSION}", f"version {version}", "make the report again"
+    )

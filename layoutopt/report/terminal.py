@@ -54,7 +54,7 @@ def _summary(report: Report, console: Console) -> None:
     )
     if speed is None or report.after.measured_ms is None:
         predicted = report.before.predicted_ms, report.after.predicted_ms
-        text = "planned"
+        text = "planned" if report.choices else "nothing that a plan could change"
         if predicted[0] and predicted[1]:
             text = f"predicted {predicted[0]:.2f} ms -> {predicted[1]:.2f} ms"
     else:
@@ -152,6 +152,8 @@ def _io_layouts(report: Report, console: Console) -> None:
 
 
 def _choices(report: Report, console: Console) -> None:
+    if not report.choices:
+        return
     table = _table("Costliest choices", "op", "form", "us", "runner-up us", "runner-up", left=2)
     for row in report.choices[:_MOST]:
         second = "-" if row.runner_up_ns is None else f"{row.runner_up_ns / 1e3:.1f}"

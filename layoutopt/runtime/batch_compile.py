@@ -11,7 +11,7 @@ from pathlib import Path
 from layoutopt.runtime.batch import Batch, Module, split, write_module
 from layoutopt.runtime.compile import CompileOutcome
 from layoutopt.runtime.outcome import Measurement, Outcome
-from layoutopt.runtime.process import kill_running
+from layoutopt.runtime.tool_pool import tool_pool
 
 Compile = Callable[[Path, Path, tuple[str, ...], float], CompileOutcome]
 
@@ -52,8 +52,7 @@ class BatchCompiler:
 
     def run(self, batches: Sequence[Batch]) -> Iterator[Compiled | Refused]:
         """Yield modules and refusals as they come; together they cover every candidate once."""
-        pool = ThreadPoolExecutor(self._jobs)
-        try:
+        with tool_pool(self._jobs) as pool:
             pending = {self._submit(pool, batch) for batch in batches}
             while pending:
                 done, pending = wait(pending, return_when=FIRST_COMPLETED)
@@ -67,12 +66,6 @@ class BatchCompiler:
                         yield Refused(attempt.batch, measurement)
                     else:
                         pending |= {self._submit(pool, part) for part in _parts(attempt)}
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            kill_running()
-            raise
-        finally:
-            pool.shutdown(wait=True)
 
     def _submit(self, pool: ThreadPoolExecutor, batch: Batch) -> Future[_Attempt]:
         return pool.submit(self._attempt, batch, next(self._numbers))

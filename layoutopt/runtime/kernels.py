@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -17,8 +16,8 @@ from layoutopt.runtime.batch import Batch, write_module
 from layoutopt.runtime.benchmark import Benchmark
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.measure import iree_version
-from layoutopt.runtime.process import kill_running
 from layoutopt.runtime.progress import Progress
+from layoutopt.runtime.tool_pool import tool_pool
 from layoutopt.runtime.workspace import workspace
 
 DUMP = "--iree-hal-dump-executable-files-to="
@@ -54,9 +53,8 @@ class Kernels:
         return [self._known[key] for key in keys]
 
     def _compile(self, missing: dict[str, Benchmark], folder: Path, progress: Progress) -> None:
-        pool = ThreadPoolExecutor(self._jobs)
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        try:
+        with tool_pool(self._jobs) as pool:
             found = pool.map(lambda item: self._facts(folder / item[0], item[1]), missing.items())
             with self._path.open("a", encoding="utf-8") as file:
                 for key, facts in zip(missing, found, strict=True):
@@ -64,12 +62,6 @@ class Kernels:
                     file.flush()
                     self._known[key] = facts
                     progress.advance()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            kill_running()
-            raise
-        finally:
-            pool.shutdown(wait=True)
 
     def _facts(self, folder: Path, benchmark: Benchmark) -> Facts:
         folder.mkdir()

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from types import TracebackType
 
+from layoutopt.closing import Closing
 from layoutopt.profiles.store import Store
 from layoutopt.runtime.batch_compile import Compile
 from layoutopt.runtime.benchmark import Benchmark
@@ -47,7 +47,7 @@ def known_measurements(
     ]
 
 
-class Measurer:
+class Measurer(Closing):
     """Measures candidates for one target. Use it as a context manager, or call `close`."""
 
     def __init__(
@@ -111,14 +111,3 @@ class Measurer:
     def close(self) -> None:
         """End the worker process."""
         self._plan.timer.close()
-
-    def __enter__(self) -> Measurer:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from types import TracebackType
 
+from layoutopt.closing import Closing
 from layoutopt.runtime.job import ArrayFile, Event, Job, Kind, Task
 from layoutopt.runtime.outcome import Measurement, Outcome
 from layoutopt.runtime.worker_process import WorkerDiedError, WorkerProcess, WorkerSilentError
@@ -21,7 +21,7 @@ class Verdict:
     outputs: tuple[ArrayFile, ...] = ()
 
 
-class Supervisor:
+class Supervisor(Closing):
     """Owns one worker at a time, started when first needed and again after each death."""
 
     def __init__(
@@ -59,17 +59,6 @@ class Supervisor:
         if self._worker is not None:
             self._worker.close()
             self._worker = None
-
-    def __enter__(self) -> Supervisor:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _attempt(self, job: Job) -> Iterator[Verdict]:
         """One worker, one job: verdicts until it is done, or until the worker is lost."""

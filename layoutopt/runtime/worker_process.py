@@ -9,10 +9,10 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 import layoutopt
+from layoutopt.closing import Closing
 from layoutopt.errors import InputError
 from layoutopt.runtime.job import Event, Job, Kind, decode_event, encode_job
 from layoutopt.runtime.process import Ended, how_ended, kill_group
@@ -32,7 +32,7 @@ class WorkerSilentError(Exception):
     """The worker said nothing within the time limit; it has been killed."""
 
 
-class WorkerProcess:
+class WorkerProcess(Closing):
     """A running worker, pinned to as many cores as it has threads where the platform can pin."""
 
     def __init__(self, device: str, threads: int) -> None:
@@ -99,17 +99,6 @@ class WorkerProcess:
         for stream in (self._process.stdin, self._process.stdout, self._stderr):
             if stream is not None and not stream.closed:
                 _close(stream)
-
-    def __enter__(self) -> WorkerProcess:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _read(self, stream: IO[bytes]) -> None:
         for line in stream:

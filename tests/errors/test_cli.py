@@ -123,13 +123,21 @@ def test_output_is_a_folder(
     )
 
 
-def test_bad_option(capsys: pytest.CaptureFixture[str]) -> None:
-    code, text = failure(capsys, "optimize", "x.mlir", "--threads=0")
-    assert (code, text) == (
-        2,
-        "layoutopt: Invalid value for '--threads': 0 is not in the range "
-        "x>=1; see `layoutopt --help`",
-    )
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ("--threads=0", "--threads: expected a whole number of at least 1, but got '0'"),
+        ("--threads=two", "--threads: expected a whole number of at least 1, but got 'two'"),
+        ("--time-limit=nan", "--time-limit: expected a number of at least 0.1, but got 'nan'"),
+        ("--tolerance=-1", "--tolerance: expected a number of at least 0, but got '-1'"),
+        ("--search=luck", "--search: expected one of ilp, greedy, taso, but got 'luck'"),
+    ],
+)
+def test_a_value_that_an_option_does_not_take(
+    capsys: pytest.CaptureFixture[str], option: str, text: str
+) -> None:
+    code, message = failure(capsys, "optimize", "x.mlir", option)
+    assert (code, message) == (2, f"{text}; see `layoutopt optimize --help`")
 
 
 def test_plan_that_is_none(capsys: pytest.CaptureFixture[str], model: Path, tmp_path: Path) -> None:

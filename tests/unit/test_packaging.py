@@ -75,5 +75,6 @@ def test_wheel_holds_only_the_package(tmp_path: Path, with_links: bool) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     held = {name for name in names if ".dist-info/" not in name}
-    assert held == package_files(".py") | package_files("py.typed") | package_files(".toml")
+    kinds = (".py", "py.typed", ".toml", ".j2", ".css", ".js")
+    assert held == set().union(*map(package_files, kinds))
     assert {name.split("/")[0] for name in names - held} == {"layoutopt-0.1.0.dist-info"}

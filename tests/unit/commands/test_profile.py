@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from layoutopt.cli import cli
-from layoutopt.commands.profile import at_device
 from layoutopt.errors import InputError
+from layoutopt.pricers import at_device
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.store_record import Provenance, Record
 from layoutopt.profiles.target import known_targets, load_target

@@ -158,6 +158,30 @@ def test_dynamic_shapes_are_named() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("op", "reason"),
+    [
+        (
+            "%r = tensor.empty(%n) : tensor<?x6xf32>",
+            "expected tensors of static shape, but got tensor<?x6xf32>",
+        ),
+        (
+            "%z = arith.constant 0 : index\n%r = tensor.dim %x, %z : tensor<?x6xf32>",
+            "expected static shapes, but a size is asked for at run time",
+        ),
+        (
+            "%r = func.call @f(%x, %n) : (tensor<?x6xf32>, index) -> tensor<?x6xf32>",
+            "expected ops in place, but got a call: the function called is planned alone",
+        ),
+    ],
+)
+def test_what_dynamic_functions_hold_is_named(op: str, reason: str) -> None:
+    result = "index" if "tensor.dim" in op else "tensor<?x6xf32>"
+    last = graph_of(op, result, "%x: tensor<?x6xf32>, %n: index").ops[-1]
+    assert isinstance(last, Opaque)
+    assert last.reason == reason
+
+
 def test_empty_tensors_are_named() -> None:
     none = "tensor<0x6xf32>"
     graph = graph_of(
@@ -183,6 +207,9 @@ def test_a_region_that_captures_tensors_demands_them() -> None:
     assert isinstance(made, Structured)
     assert isinstance(branch, Opaque)
     assert branch.sources == (made.results[0], 1, 0)
+    assert branch.reason == (
+        "expected straight-line code, but got control flow: it stays as it is inside"
+    )
     assert made.results[0] in graph.outputs
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 import signal
 import sqlite3
 import subprocess
@@ -12,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from layoutopt.errors import InputError
-from layoutopt.profiles.store import Holding, Store, default_path, utc
+from layoutopt.profiles.store import Holding, Store, store_path, utc
 from layoutopt.profiles.store_record import Provenance, Record
 from layoutopt.profiles.store_schema import APPLICATION_ID, STEPS, migrate
 
@@ -223,13 +225,13 @@ def test_an_import_of_something_else(tmp_path: Path, text: str, where: str) -> N
 
 
 def test_export_to_a_place_that_is_not_there(tmp_path: Path) -> None:
-    with Store(tmp_path / "s") as store, pytest.raises(InputError, match="no such file"):
+    with Store(tmp_path / "s") as store, pytest.raises(InputError, match=os.strerror(errno.ENOENT)):
         store.export(tmp_path / "nowhere" / "prices.jsonl")
 
 
-def test_the_default_path_is_in_the_cache_folder_of_the_user() -> None:
-    assert default_path().name == "prices.sqlite"
-    assert default_path().parent.name == "layoutopt"
+def test_the_store_path_is_in_the_cache_folder_of_the_user() -> None:
+    assert store_path().name == "prices.sqlite"
+    assert store_path().parent.name == "layoutopt"
 
 
 WRITER = """

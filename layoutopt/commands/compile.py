@@ -1,0 +1,45 @@
+"""``layoutopt compile``: compile what ``layoutopt optimize`` wrote, with the flags it recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from layoutopt.commands.options import PATH, Number
+from layoutopt.errors import InputError
+from layoutopt.mlir.module import recorded_flags
+from layoutopt.output import check_writable
+from layoutopt.runtime.compile import compile_file
+
+
+@click.command("compile")
+@click.argument("module", type=PATH)
+@click.option("-o", "--output", type=PATH, required=True, help="Write the compiled module here.")
+@click.option(
+    "--time-limit",
+    default=900.0,
+    show_default=True,
+    type=Number(1),
+    help="Seconds for the compiler.",
+)
+def compile_command(module: Path, output: Path, time_limit: float) -> None:
+    """Compile MODULE with the flags that its plan recorded."""
+    if not module.is_file():
+        raise InputError(
+            str(module),
+            "a module that `layoutopt optimize` wrote",
+            "no such file",
+            "check the path",
+        )
+    check_writable(output)
+    flags = recorded_flags(module)
+    outcome = compile_file(module, output, flags, time_limit)
+    if not outcome.ok:
+        raise InputError(
+            str(module),
+            "a module that iree-compile takes",
+            outcome.reason,
+            f"try `iree-compile {' '.join(flags)}` by hand",
+        )
+    click.echo(f"Wrote {output}, compiled with {' '.join(flags)}")

@@ -1,0 +1,143 @@
+"""``layoutopt optimize``: plan a model, write it, report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import click
+from rich.console import Console
+
+from layoutopt.commands.options import (
+    PATH,
+    Number,
+    OneOf,
+    WholeNumber,
+    cache_option,
+    device_option,
+    html_option,
+    profile_option,
+    threads_option,
+)
+from layoutopt.optimize import optimize
+from layoutopt.options import Objective, Options
+from layoutopt.output import check_writable
+from layoutopt.report.html import write_html
+from layoutopt.report.progress import TerminalSteps
+from layoutopt.report.terminal import show
+from layoutopt.solver import Search
+
+
+@click.command("optimize")
+@click.argument("model", type=PATH)
+@click.option("-o", "--output", type=PATH, help="Write the optimized module here.")
+@profile_option
+@click.option("--report", "report_path", type=PATH, help="Write the report as JSON here.")
+@html_option
+@click.option("--plan-out", type=PATH, help="Write the chosen plan as JSON here.")
+@click.option("--plan", type=PATH, help="Use this plan instead of searching for one.")
+@threads_option
+@click.option(
+    "--time-limit",
+    default=60.0,
+    show_default=True,
+    type=Number(0.1),
+    help="Seconds for the solver.",
+)
+@click.option(
+    "--free-io-layout",
+    is_flag=True,
+    help="Let inputs and outputs take any layout; the report says which.",
+)
+@click.option(
+    "--weight-budget",
+    type=WholeNumber(0),
+    metavar="BYTES",
+    help="Bound on the bytes that copies of weights in other layouts take.",
+)
+@click.option(
+    "--search",
+    default="ilp",
+    show_default=True,
+    type=OneOf(get_args(Search)),
+    help="How to select the plan.",
+)
+@click.option(
+    "--objective",
+    default="latency",
+    show_default=True,
+    type=OneOf(get_args(Objective)),
+    help="Least time, or fewest run-time conversions with every contraction packed.",
+)
+@click.option(
+    "--lower-packs",
+    is_flag=True,
+    help="Write packs and unpacks as reshapes and transposes.",
+)
+@click.option(
+    "--tolerance",
+    default=1e-3,
+    show_default=True,
+    type=Number(0),
+    help="Largest relative difference from the original's results.",
+)
+@device_option
+@cache_option
+@click.option("-v", "--verbose", is_flag=True, help="Print all of the JSON report.")
+def optimize_command(
+    model: Path,
+    output: Path | None,
+    profile: str,
+    report_path: Path | None,
+    html: Path | None,
+    plan_out: Path | None,
+    plan: Path | None,
+    threads: int,
+    time_limit: float,
+    free_io_layout: bool,
+    weight_budget: int | None,
+    search: Search,
+    objective: Objective,
+    lower_packs: bool,
+    tolerance: float,
+    device: str | None,
+    cache: Path | None,
+    verbose: bool,
+) -> None:
+    """Plan MODEL (.mlir, .mlirbc or .onnx) for a target and print the report."""
+    for path in (output, report_path, html, plan_out):
+        if path is not None:
+            check_writable(path)
+    options = Options(
+        threads=threads,
+        time_limit_s=time_limit,
+        free_io_layout=free_io_layout,
+        weight_budget_bytes=weight_budget,
+        search=search,
+        objective=objective,
+        lower_packs=lower_packs,
+        tolerance=tolerance,
+        device=device,
+        cache=cache,
+    )
+    with TerminalSteps(Console(stderr=True)) as steps:
+        found = optimize(model, profile, options, steps, plan)
+    if output is not None:
+        found.apply(output)
+    if report_path is not None:
+        found.report.write(report_path)
+    if html is not None:
+        write_html(found.report, html)
+    if plan_out is not None:
+        found.save(plan_out)
+    console = Console()
+    show(found.report, console)
+    if output is not None:
+        console.print(
+            f"Wrote {output}; compile it with `layoutopt compile {output} -o "
+            f"{output.with_suffix('.vmfb').name}`",
+            highlight=False,
+            soft_wrap=True,
+        )
+    if verbose:
+        console.print(found.report.to_json(), highlight=False, soft_wrap=True)

@@ -1,0 +1,116 @@
+"""Options that several commands take, and the values that options hold."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any  # what click gives: any value, of any type
+
+import click
+
+from layoutopt.errors import InputError
+
+PATH = click.Path(path_type=Path)
+
+
+class _Checked(click.ParamType[Any]):
+    """A value that is refused in the words of every other error."""
+
+    expected: str
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:  # fmt: skip
+        """The value in its type. Raises InputError where it is none."""
+        found = self.read(str(value))
+        if found is None:
+            where = param.opts[0] if param is not None else self.name
+            command = ctx.command_path if ctx is not None else "layoutopt"
+            raise InputError(where, self.expected, f"'{value}'", f"see `{command} --help`")
+        return found
+
+    def read(self, text: str) -> object | None:
+        """The value that a text stands for; None where it stands for none."""
+        raise NotImplementedError
+
+
+class WholeNumber(_Checked):
+    """A whole number from ``least`` on."""
+
+    name = "integer"
+
+    def __init__(self, least: int) -> None:
+        self.least = least
+        self.expected = f"a whole number of at least {least}"
+
+    def read(self, text: str) -> int | None:
+        """None for what is no whole number, or too small."""
+        try:
+            found = int(text)
+        except ValueError:
+            return None
+        return found if found >= self.least else None
+
+
+class Number(_Checked):
+    """A finite number from ``least`` on."""
+
+    name = "number"
+
+    def __init__(self, least: float) -> None:
+        self.least = least
+        self.expected = f"a number of at least {least:g}"
+
+    def read(self, text: str) -> float | None:
+        """None for what is no finite number, or too small."""
+        try:
+            found = float(text)
+        except ValueError:
+            return None
+        return found if math.isfinite(found) and found >= self.least else None
+
+
+class OneOf(_Checked):
+    """One word of a few."""
+
+    name = "word"
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        self.words = words
+        self.expected = f"one of {', '.join(words)}"
+
+    def read(self, text: str) -> str | None:
+        """None for any other word."""
+        return text if text in self.words else None
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """How help shows it."""
+        return f"[{'|'.join(self.words)}]"
+
+
+profile_option = click.option(
+    "--profile",
+    default="host",
+    show_default=True,
+    metavar="NAME|FILE",
+    help="Target: a name from `layoutopt targets` or a TOML file.",
+)
+device_option = click.option(
+    "--device", metavar="URI", help="Measure on this device of IREE's runtime."
+)
+threads_option = click.option(
+    "--threads",
+    default=1,
+    show_default=True,
+    type=WholeNumber(1),
+    help="Threads that models run with; prices are measured with as many.",
+)
+cache_option = click.option(
+    "--cache",
+    type=PATH,
+    metavar="DIR",
+    help="Folder of measured prices; the user's cache folder by default.",
+)
+html_option = click.option(
+    "--html", type=PATH, metavar="PAGE.html", help="Write the report as one page for a browser."
+)

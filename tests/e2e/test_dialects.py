@@ -1,0 +1,95 @@
+"""Models in other dialects than linalg, with parts that no plan reaches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import layoutopt
+from layoutopt.graph import kind_name
+from layoutopt.mlir.module import parse_module
+from layoutopt.source import open_source
+from tests.dialects import STABLEHLO_FUNCTIONS, STABLEHLO_GATHER, TORCH, VHLO
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        (STABLEHLO_GATHER, ["linalg.generic", "contraction"]),
+        (VHLO, ["contraction", "elementwise"]),
+        (TORCH, ["contraction", "elementwise"]),
+    ],
+    ids=["stablehlo", "vhlo", "torch"],
+)
+@pytest.mark.parametrize("suffix", [".mlir", ".mlirbc"])
+def test_other_dialects_become_linalg(
+    tmp_path: Path, text: str, kinds: list[str], suffix: str
+) -> None:
+    path = tmp_path / f"model{suffix}"
+    write_model(path, text)
+    source = open_source(path, tmp_path, (), 60.0)
+    assert source.from_input_phase
+    ops = [op for graph in parse_module(source.path).graphs for op in graph.ops]
+    found = [kind_name(op) for op in ops]
+    assert [kind for kind in found if kind in kinds] == kinds
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> layoutopt.Plan:
+    folder = tmp_path_factory.mktemp("dialects")
+    (folder / "model.mlir").write_text(STABLEHLO_FUNCTIONS)
+    options = layoutopt.Options(cache=folder / "cache")
+    return layoutopt.optimize(folder / "model.mlir", options=options)
+
+
+def test_each_function_is_planned_and_verified(plan: layoutopt.Plan) -> None:
+    report = plan.report
+    assert report.verification is not None
+    assert report.verification.passed
+    assert report.verification.unverified == ()
+    assert {c.function for c in report.choices} == {"contracted", "looped"}
+
+
+def test_what_no_plan_reaches_is_reported(plan: layoutopt.Plan) -> None:
+    reasons = {(b.function, b.op): b.reason for b in plan.report.barriers}
+    assert reasons[("looped", "scf.for")] == (
+        "expected straight-line code, but got control flow: it stays as it is inside"
+    )
+    assert reasons[("dynamic", "linalg.matmul")] == (
+        "expected tensors of static shape, but got tensor<?x32xf32>"
+    )
+    assert {function for function, _ in reasons} == {"looped", "dynamic"}
+
+
+def test_the_result_has_all_functions(plan: layoutopt.Plan, tmp_path: Path) -> None:
+    plan.apply(tmp_path / "out.mlir")
+    assert parse_module(tmp_path / "out.mlir").names == ("contracted", "looped", "dynamic")
+
+
+def test_a_function_that_branches_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(
+        "func.func @main(%x: tensor<4xf32>, %p: i1) -> tensor<4xf32> {\n"
+        "  cf.cond_br %p, ^bb1, ^bb2\n"
+        "^bb1:\n  return %x : tensor<4xf32>\n"
+        "^bb2:\n  %y = arith.negf %x : tensor<4xf32>\n  return %y : tensor<4xf32>\n}\n"
+    )
+    report = layoutopt.optimize(path, options=layoutopt.Options(cache=tmp_path)).report
+    assert [(b.op, b.reason) for b in report.barriers] == [
+        ("main", "expected a function of one block, but got 3: it branches")
+    ]
+    assert report.choices == ()
+
+
+def write_model(path: Path, text: str) -> None:
+    """The text itself, or as bytecode."""
+    if path.suffix == ".mlir":
+        path.write_text(text)
+        return
+    from iree.compiler import ir  # noqa: PLC0415  (the product reaches it by layoutopt.mlir alone)
+
+    context = ir.Context()
+    context.allow_unregistered_dialects = True
+    with path.open("wb") as file:
+        ir.Module.parse(text, context).operation.write_bytecode(file)
