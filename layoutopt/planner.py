@@ -70,6 +70,8 @@ class GraphPlan:
     io: dict[int, Layout] = field(default_factory=dict)
     """Layouts of inputs and outputs that the plan was free to choose."""
     lower_packs: bool = False
+    unpriced: int = 0
+    """Candidates that no cheaper plan could have used, so that nobody asked for their price."""
 
     @property
     def hinted(self) -> bool:
@@ -134,8 +136,7 @@ def plan_graph(
         work, formless = candidate_work(egraph.graph, clusters, space.candidates, target, 0)
         refusals += [_refused(egraph, clusters, c, reason) for c, reason in formless]
         question = _question(space, dict(work), target, free, options)
-        by_need = pricer.source == "measured" and options.search == "ilp"
-        if by_need and options.objective == "latency":
+        if pricer.source == "measured" and _settled_by_prices(options):
             priced = price_by_need(question, pricer, progress, target, options)
         else:
             priced = price_all(question, pricer, progress)
@@ -173,7 +174,14 @@ def plan_graph(
         _identity_ns(egraph, clusters, costs),
         io,
         options.lower_packs,
+        sum(c not in costs and c not in priced.refused for c in question.candidates),
     )
+
+
+def _settled_by_prices(options: Options) -> bool:
+    """Whether the answer of the integer program is the plan: no other search, no other wish."""
+    ilp = options.search == "ilp" and options.objective == "latency"
+    return ilp and not options.free_io_layout
 
 
 def _question(
