@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from layoutopt.candidate import Candidate, identity_candidate
+from layoutopt.cluster import is_windowed
 from layoutopt.graph import Fence, Graph, Slice, Structured
 from layoutopt.layout import Layout, row_major
 from layoutopt.lowering import Lowered
@@ -89,11 +90,13 @@ def test_every_candidate_alone_means_the_same(graph: Graph) -> None:
 
 
 def test_alternatives_of_a_strided_convolution(graph: Graph) -> None:
-    lowered = planned(
-        graph,
-        lambda space, c: 1 if space.egraph.rule[space.clusters[c.cluster].root] else 1000,
-        conversion_ns=1,
-    )
+    def likes_matmuls(space: Space, candidate: Candidate) -> int:
+        root = space.clusters[candidate.cluster].root
+        op = space.egraph.graph.ops[root]
+        windowed = isinstance(op, Structured) and op.is_contraction and is_windowed(op)
+        return 1000 if windowed or not space.egraph.rule[root] else 1
+
+    lowered = planned(graph, likes_matmuls, conversion_ns=1)
     assert any(isinstance(op, Slice) for op in lowered.graph.ops)
     contractions = [
         op for op in lowered.graph.ops if isinstance(op, Structured) and op.is_contraction

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from layoutopt.fold import fold_broadcasts
-from layoutopt.graph import Scatter, Slice, Structured
+from layoutopt.graph import Pad, Scatter, Slice, Structured
 from layoutopt.start import start_from_neutral
 from tests.parsing import lifted
 from tests.stuffed_text import (
@@ -131,3 +131,16 @@ def test_a_slice_of_a_scatter_at_one_phase(place: str, kinds: list[type]) -> Non
         if "fold-slice-of-scatter" in rules
     ]
     assert made == kinds
+
+
+def test_phases_share_one_pad() -> None:
+    egraph = assert_all_ways_agree(lifted(input_gradient([4, 4], 3, 2, 1, output_padding=1)))
+    made = [
+        op
+        for op, rules in zip(egraph.graph.ops, egraph.rule, strict=True)
+        if rules == ("split-convolution-into-phases",)
+    ]
+    (pad,) = (op for op in made if isinstance(op, Pad))
+    assert (pad.low, pad.high) == ((0, 0, 0, 0), (0, 0, 1, 1))
+    read = [op.source for op in made if isinstance(op, Slice)]
+    assert read.count(pad.result) == 2, "one tap along a dim reads what lies inside"
