@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from layoutopt.candidate import PhysicalForm
-from layoutopt.estimate.form import dispatch_work
+from layoutopt.estimate.form import dispatch_work, dispatches
 from layoutopt.estimate.kernel import Kernel
 from layoutopt.estimate.roofline import estimate
 from layoutopt.estimate.work import Estimate
@@ -14,7 +16,13 @@ FREE = Estimate(0.0, 0.0, "nothing")
 
 def estimate_form(form: PhysicalForm, target: Target, kernel: Kernel | None = None) -> Estimate:
     """Time of one run of the form with its uncertainty; FREE where nothing runs."""
-    return FREE if form.is_free else estimate(dispatch_work(form, target), target, kernel)
+    if form.is_free:
+        return FREE
+    parts = [estimate(dispatch_work(part, target), target, kernel) for part in dispatches(form)]
+    total = sum(part.ns for part in parts)
+    error = math.sqrt(sum((part.ns * part.uncertainty) ** 2 for part in parts))
+    longest = max(parts, key=lambda part: part.ns)
+    return Estimate(total, error / total, longest.bound)
 
 
 def estimate_ns(form: PhysicalForm, target: Target) -> int:

@@ -64,7 +64,7 @@ def enumerate_candidates(
     hints: bool,
     menu: Menu | None = None,
 ) -> tuple[tuple[Candidate, ...], tuple[tuple[int, str], ...]]:
-    """All candidates of all clusters, and (op, reason) for forms that do not exist.
+    """All candidates of all simple clusters, and (op, reason) for forms that do not exist.
 
     ``hints``: whether the target knows per-op data tiling. ``menu``: tiles of packed contractions.
     The first candidate of a cluster of the model's own ops is its identity: row-major
@@ -74,6 +74,8 @@ def enumerate_candidates(
     refusals: dict[tuple[int, str], None] = {}
     for index, cluster in enumerate(clusters):
         root = egraph.graph.ops[cluster.root]
+        if cluster.composite:
+            continue
         ways = (
             itertools.chain(
                 _contraction_ways(egraph, index, cluster, root, sets, hints),
@@ -145,11 +147,11 @@ def _plain_ways(
         source, result = root.sources[0], root.results[0]
         for pair in itertools.product(sets.of[source], sets.of[result]):
             start = dict(zip((source, result), pair, strict=True))
-            yield _follow(graph, index, cluster, start, cluster.beside_root)
+            yield follow(graph, index, cluster, start, cluster.beside_root)
         return
     for tensor in (*cluster.inputs, *cluster.outputs):
         for layout in sets.of[tensor]:
-            yield _follow(graph, index, cluster, {tensor: layout}, cluster.ops)
+            yield follow(graph, index, cluster, {tensor: layout}, cluster.ops)
 
 
 def _contraction_ways(
@@ -180,7 +182,7 @@ def _contraction_ways(
             for init in root.inits:
                 if isinstance(init, FromTensor):
                     start[init.tensor] = made
-            way = _follow(graph, index, cluster, start, cluster.beside_root)
+            way = follow(graph, index, cluster, start, cluster.beside_root)
             if isinstance(way, Refusal):
                 yield way
                 continue
@@ -202,7 +204,7 @@ def _packed_ways(
         for init in root.inits:
             if isinstance(init, FromTensor):
                 start[init.tensor] = packing.result
-        way = _follow(graph, index, cluster, start, cluster.beside_root)
+        way = follow(graph, index, cluster, start, cluster.beside_root)
         if isinstance(way, Candidate):
             way = replace(
                 way,
@@ -264,10 +266,10 @@ def _tileable(op: Op) -> bool:
     return named is not None and named.name in ("matmul", "batch_matmul", "matvec", "vecmat")
 
 
-def _follow(
+def follow(
     graph: Graph, index: int, cluster: Cluster, start: dict[int, Layout], ops: tuple[int, ...]
 ) -> Candidate | Refusal:
-    """Let known layouts pass through the cluster until every tensor has one."""
+    """Let the layouts of ``start`` pass through ``ops`` until every tensor has one."""
     known = dict(start)
     pending = list(ops)
     while pending:

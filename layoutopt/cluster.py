@@ -1,7 +1,8 @@
 """Clusters: the sets of ops that we expect IREE to put into one dispatch.
 
 A contraction, convolution or pooling takes along the elementwise ops behind it; elementwise ops
-and reductions without one stay together. Everything else stands alone.
+and reductions without one stay together. Everything else stands alone. What a rewrite made to be
+priced as a whole is one cluster of several dispatches.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ class Cluster:
     """Constants, in order of first use."""
     outputs: tuple[int, ...]
     """Tensors that others read."""
+    composite: bool = False
+    """Several dispatches that are worth a price only as a whole."""
 
     @property
     def beside_root(self) -> tuple[int, ...]:
@@ -44,12 +47,19 @@ def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
     of_result = {t: ops for ops in partition for t in graph.ops[ops[0]].outputs}
     split: set[tuple[int, ...]] = set()
     chained: set[int] = set()
+    for ops in egraph.together:
+        behind = of_result.get(graph.ops[ops[-1]].outputs[0], ())[1:]
+        clusters.append(replace(_cluster(graph, (*ops, *behind)), composite=True))
+        chained.update(ops)
     for index in range(egraph.original_ops, len(graph.ops)):
         op = graph.ops[index]
         behind = of_result.get(op.outputs[0], ())[1:]
         if index in chained or all(t in graph.constants for t in op.outputs):
             continue
         ahead = _slice_ahead(graph, index)
+        if isinstance(op, Structured) and _is_elementwise(op) and not op.is_copy and behind:
+            clusters.append(_cluster(graph, (index, *behind)))
+            continue
         if isinstance(op, Structured) and op.is_contraction:
             clusters.append(_cluster(graph, (index, *behind)))
             clusters += _behind(graph, ahead, clusters[-1])

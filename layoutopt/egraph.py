@@ -43,6 +43,8 @@ class EGraph:
     rule: tuple[tuple[str, ...], ...]
     superseded: frozenset[int]
     """Ops that a normal form replaces in all but their original layout."""
+    together: tuple[tuple[int, ...], ...]
+    """Ops of one rewrite that get one price as a whole, in order."""
     refusals: tuple[RefusedRewrite, ...]
     stop_reason: StopReason
 
@@ -58,6 +60,7 @@ def saturate(
     made_by: list[tuple[str, ...]] = [()] * len(graph.ops)
     refusals: dict[RefusedRewrite, None] = {}
     superseded: set[int] = set()
+    together: list[tuple[int, ...]] = []
     seen: dict[Op, int] = {op: i for i, op in enumerate(graph.ops)}
     original = len(graph.ops)
     grown = graph
@@ -84,15 +87,27 @@ def saturate(
                 continue
             name = graph.name_of(origin[index])
             grown = grown.extended(found.types, found.ops, [name] * len(found.ops))
+            if found.together:
+                first = len(origin)
+                new = range(first, first + len(found.ops))
+                together.append(tuple(i for i in new if _worth(grown, i)))
             for op in found.ops:
                 seen[op] = len(origin)
-                pending.append(len(origin))
+                if not found.together:
+                    pending.append(len(origin))
                 origin.append(origin[index])
                 made_by.append((*made_by[index], rule.name))
             for tensor in found.ops[-1].outputs:
                 pending.extend(c for c in grown.consumers[tensor] if c not in pending)
     return EGraph(
-        grown, original, tuple(origin), tuple(made_by), frozenset(superseded), tuple(refusals), stop
+        grown,
+        original,
+        tuple(origin),
+        tuple(made_by),
+        frozenset(superseded),
+        tuple(together),
+        tuple(refusals),
+        stop,
     )
 
 

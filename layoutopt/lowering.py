@@ -139,7 +139,7 @@ class _Lowering:
         for tensor in op.outputs:
             self._place(tensor, self._plain(tensor))
         self.builder.add(
-            _renumbered(op, {t: self.where[t, self._plain(t)] for t in (*op.inputs, *op.outputs)})
+            renumbered(op, {t: self.where[t, self._plain(t)] for t in (*op.inputs, *op.outputs)})
         )
 
     def _converted(self, pair: Pair) -> int:
@@ -182,7 +182,7 @@ class _Lowering:
         types = (*graph.types, *form.graph.types)
         whole = Graph(
             types,
-            (*reversed(ops), *(_renumbered(op, number) for op in form.graph.ops)),
+            (*reversed(ops), *(renumbered(op, number) for op in form.graph.ops)),
             tuple(leaves),
             (number[form.outputs[0]],),
         )
@@ -245,10 +245,11 @@ class _Lowering:
                 if tensor not in number:
                     kind = form.graph.types[tensor]
                     number[tensor] = self.builder.tensor(kind.shape, kind.element)
-            self.builder.add(_renumbered(op, number))
+            self.builder.add(renumbered(op, number))
 
 
-def _renumbered(op: Op, number: dict[int, int]) -> Op:
+def renumbered(op: Op, number: Mapping[int, int]) -> Op:
+    """The op over other tensors."""
     moved = renamed(op, number.__getitem__)
     match moved:
         case Structured():

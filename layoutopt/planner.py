@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from layoutopt.by_need import Priced, Question, price_all, price_by_need
 from layoutopt.candidate import Candidate, enumerate_candidates, identity_candidate
 from layoutopt.cluster import Cluster, form_clusters
+from layoutopt.composite import composite_candidates
 from layoutopt.egraph import EGraph, saturate
 from layoutopt.errors import SolverError
 from layoutopt.fold import fold_broadcasts
@@ -112,6 +113,9 @@ def explore(graph: Graph, target: Target, objective: Objective = "latency") -> S
     candidates, forms = enumerate_candidates(egraph, clusters, sets, hints, menu)
     if fewest:
         candidates = packed_only(egraph.graph, clusters, candidates)
+    else:
+        composites, refused = composite_candidates(egraph, clusters, sets, hints)
+        candidates, forms = (*candidates, *composites), (*forms, *refused)
     name = egraph.graph.name_of
     refusals = [RefusedForm(name(r.op), r.rule, r.reason) for r in egraph.refusals]
     refusals += [RefusedForm(name(op), "layout", reason) for op, reason in sets.refusals]

@@ -44,11 +44,13 @@ def layout_sets(  # noqa: PLR0912 -- one fixed point
         found[tensor].append(layout)
         pending.append((tensor, layout))
 
-    for op in graph.ops:
+    inside = {i for ops in egraph.together for i in ops}
+    for index, op in enumerate(graph.ops):
         if (
             not isinstance(op, Structured)
             or not op.is_contraction
             or op.results[0] in (graph.constants)
+            or index in inside
         ):
             continue
         lhs, rhs = op.sources
@@ -66,8 +68,10 @@ def layout_sets(  # noqa: PLR0912 -- one fixed point
         tensor, layout = pending.popleft()
         for index in dict.fromkeys((*graph.producers[tensor], *graph.consumers[tensor])):
             op = graph.ops[index]
-            if isinstance(op, Constant | Opaque) or (
-                isinstance(op, Structured) and op.is_contraction
+            if (
+                index in inside
+                or isinstance(op, Constant | Opaque)
+                or (isinstance(op, Structured) and op.is_contraction)
             ):
                 continue
             if isinstance(op, Structured) and op.is_copy and is_root(op):

@@ -85,6 +85,10 @@ class Expression:
 
     types: tuple[TensorType, ...]
     ops: tuple[Op, ...]
+    rounds: bool = False
+    """Whether the numbers are equal up to rounding only, on small integers too."""
+    together: bool = False
+    """Whether the ops are worth a price only as a whole; no rule looks at them one by one."""
 
 
 class RewriteRule(Protocol[MatchT]):

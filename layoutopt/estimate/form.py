@@ -35,6 +35,37 @@ def dispatch_work(form: PhysicalForm, target: Target) -> DispatchWork:
     )
 
 
+def dispatches(form: PhysicalForm) -> tuple[PhysicalForm, ...]:
+    """The form in parts that we expect IREE to run one by one: the whole, with one contraction.
+
+    A form with several is taken apart: each op by itself, with the elementwise ops behind it.
+    """
+    graph = form.graph
+    if sum(isinstance(op, Structured) and op.is_contraction for op in graph.ops) < 2:
+        return (form,)
+    groups: list[list[Op]] = []
+    last: set[int] = set()
+    for op in graph.ops:
+        if isinstance(op, Reshape):
+            last |= {op.result} if op.source in last else set()
+        elif groups and isinstance(op, Structured) and op.is_elementwise and last & {*op.inputs}:
+            groups[-1].append(op)
+            last = {*op.outputs}
+        else:
+            groups.append([op])
+            last = {*op.outputs}
+    return tuple(_part(form, tuple(group)) for group in groups)
+
+
+def _part(form: PhysicalForm, ops: tuple[Op, ...]) -> PhysicalForm:
+    """Some ops of a form with what they take and what they leave behind."""
+    made = {t for op in ops for t in op.outputs}
+    taken = tuple(dict.fromkeys(t for op in ops for t in op.inputs if t not in made))
+    left = ops[-1].outputs
+    part = Graph(form.graph.types, ops, taken, left)
+    return PhysicalForm(part, taken, (), left)
+
+
 def form_name(op: Structured) -> str:
     """The row of `rates.efficiency` that a contraction belongs to."""
     named = named_op(op)

@@ -9,16 +9,17 @@ folds the conversion back into the op that reads the weight.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from iree.compiler import ir
 
 from layoutopt.errors import LoweringError
 from layoutopt.graph import Constant
-from layoutopt.lowering import Lowered, Prepared
+from layoutopt.lowering import Lowered
 from layoutopt.mlir.emit import body_text, function_text
 from layoutopt.mlir.lift import Lifted
+from layoutopt.preparation import Initializer, initializers
 
 _LEAF = "builtin.unrealized_conversion_cast"
 
@@ -29,12 +30,13 @@ def splice(lifted: Lifted, lowered: Lowered, symbols: set[str]) -> None:
     ``symbols``: names taken in the module; new globals are added to it. Raises LoweringError where
     MLIR refuses the new ops.
     """
-    names = _new_names(len(lowered.prepared), symbols)
+    prepared = initializers(lowered.prepared)
+    names = {t: _new_name(symbols) for weights in prepared for _, t in weights.made}
     function = lifted.block.owner
     with function.context:
         leaves = list(lowered.given)
         outputs = list(lowered.made)
-        text = _snippet(lowered, leaves, outputs, names)
+        text = _snippet(lowered, leaves, outputs, prepared, names)
         try:
             module = ir.Module.parse(text)
         except ir.MLIRError as error:
@@ -46,37 +48,40 @@ def splice(lifted: Lifted, lowered: Lowered, symbols: set[str]) -> None:
                 "report this as a bug of layoutopt",
             ) from error
         operations = list(module.body.operations)
+        made = [op for op in operations if op.operation.name == "util.initializer"]
         _move(operations[-1], lifted, leaves, outputs)
-        for operation, prepared in zip(operations[1:-1:2], lowered.prepared, strict=True):
-            _fill_leaves(operation, lifted, list(prepared.given))
+        for operation, weights in zip(made, prepared, strict=True):
+            _fill_leaves(operation, lifted, list(weights.given))
         for operation in operations[:-1]:
             operation.operation.move_before(function)
         _erase_dead(lifted)
 
 
-def _new_names(count: int, symbols: set[str]) -> list[str]:
-    names: list[str] = []
+def _new_name(symbols: set[str]) -> str:
     number = 0
-    while len(names) < count:
-        name = f"layoutopt_weight_{number}"
-        if name not in symbols:
-            names.append(name)
-            symbols.add(name)
+    while f"layoutopt_weight_{number}" in symbols:
         number += 1
-    return names
+    symbols.add(f"layoutopt_weight_{number}")
+    return f"layoutopt_weight_{number}"
 
 
 def _snippet(
-    lowered: Lowered, leaves: Sequence[int], outputs: Sequence[int], names: Sequence[str]
+    lowered: Lowered,
+    leaves: Sequence[int],
+    outputs: Sequence[int],
+    prepared: Sequence[Initializer],
+    names: Mapping[int, str],
 ) -> str:
     """Globals, each with its initializer, then the planned ops as one function."""
     parts: list[str] = []
     loads: list[str] = []
-    for prepared, name in zip(lowered.prepared, names, strict=True):
-        kind = prepared.graph.types[prepared.result]
-        parts.append(f"util.global private @{name} : {kind}")
-        parts.append(_initializer(prepared, name))
-        loads.append(f"  %t{prepared.planned} = util.global.load immutable @{name} : {kind}")
+    for weights in prepared:
+        for _, planned in weights.made:
+            kind = lowered.graph.types[planned]
+            name = names[planned]
+            parts.append(f"util.global private @{name} : {kind}")
+            loads.append(f"  %t{planned} = util.global.load immutable @{name} : {kind}")
+        parts.append(_initializer(weights, names))
     function = function_text(
         lowered.graph,
         (lowered.given[t] for t in leaves),
@@ -87,11 +92,16 @@ def _snippet(
     return "\n".join([*parts, head, *loads, rest])
 
 
-def _initializer(prepared: Prepared, name: str) -> str:
-    graph = prepared.graph
-    lines = [f'  %t{t} = "{_LEAF}"() : () -> {graph.types[t]}' for t in prepared.given]
-    store = f"  util.global.store %t{prepared.result}, @{name} : {graph.types[prepared.result]}"
-    return "\n".join(["util.initializer {", *lines, body_text(graph), store, "  util.return", "}"])
+def _initializer(weights: Initializer, names: Mapping[int, str]) -> str:
+    graph = weights.graph
+    lines = [f'  %t{t} = "{_LEAF}"() : () -> {graph.types[t]}' for t in weights.given.values()]
+    stores = [
+        f"  util.global.store %t{tensor}, @{names[planned]} : {graph.types[tensor]}"
+        for tensor, planned in weights.made
+    ]
+    return "\n".join(
+        ["util.initializer {", *lines, body_text(graph), *stores, "  util.return", "}"]
+    )
 
 
 def _fill_leaves(initializer: Any, lifted: Lifted, leaves: list[int]) -> None:

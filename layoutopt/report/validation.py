@@ -7,8 +7,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from layoutopt.candidate import physical_form
-from layoutopt.graph import Reshape, Structured
+from layoutopt.candidate import PhysicalForm, physical_form
+from layoutopt.estimate.form import dispatches
+from layoutopt.graph import Structured
 from layoutopt.planner import GraphPlan
 from layoutopt.rules.rule import Refusal
 from layoutopt.selection import is_free
@@ -23,7 +24,8 @@ class DispatchValidation:
     op: str
     """What the plan meant it to be; empty for a dispatch that no cluster stands for."""
     dispatch: str
-    """IREE's name for it; empty for a cluster that IREE put elsewhere."""
+    """IREE's name for it (of a composite cluster, the first one's); empty for a cluster that IREE
+    put elsewhere."""
     predicted_ns: int | None
     measured_ns: int | None
 
@@ -48,7 +50,8 @@ class Validation:
 class _Expected:
     op: str
     cost_ns: int
-    loops: tuple[int, ...]
+    loops: tuple[tuple[int, ...], ...]
+    """Of each dispatch that is expected; a composite cluster has several."""
 
 
 def validate(
@@ -60,25 +63,26 @@ def validate(
     (IREE collapses loops); both in order of execution.
     """
     expected = [row for plan in plans for row in _expected(plan)]
+    parts = [(index, loops) for index, row in enumerate(expected) for loops in row.loops]
     left = dict(enumerate(calls))
     found: dict[int, int] = {}
     for same in (_same_loops, _same_points):
-        for index, row in enumerate(expected):
-            if index in found:
+        for part, (_, loops) in enumerate(parts):
+            if part in found:
                 continue
-            match = next((i for i, (name, _) in left.items() if same(row.loops, loops_of(name))),
-                         None)  # fmt: skip
+            match = next((i for i, (name, _) in left.items() if same(loops, loops_of(name))), None)
             if match is not None:
-                found[index] = match
+                found[part] = match
                 del left[match]
     rows = []
     errors = []
     for index, row in enumerate(expected):
-        name, ns = calls[found[index]] if index in found else ("", None)
-        measured = None if ns is None else round(ns)
+        mine = [found[p] for p, (i, _) in enumerate(parts) if i == index and p in found]
+        measured = round(sum(calls[i][1] for i in mine)) if mine else None
+        name = calls[min(mine)][0] if mine else ""
         rows.append(DispatchValidation(row.op, name, row.cost_ns, measured))
-        if ns:
-            errors.append(abs(row.cost_ns / ns - 1))
+        if measured:
+            errors.append(abs(row.cost_ns / measured - 1))
     rows += [DispatchValidation("", name, None, round(ns)) for name, ns in left.values()]
     return Validation(
         tuple(rows),
@@ -119,21 +123,24 @@ def _expected(plan: GraphPlan) -> list[_Expected]:
             continue
         form = physical_form(graph, cluster, candidate)
         assert not isinstance(form, Refusal), form
-        ops = [op for op in form.graph.ops if not isinstance(op, Reshape)]
-        structured = [op for op in ops if isinstance(op, Structured)]
-        root = next((op for op in structured if op.is_contraction), None)
-        if root is not None:
-            loops = root.domain
-        elif structured:
-            loops = max((op.domain for op in structured), key=math.prod)
-        else:
-            loops = form.graph.types[form.outputs[0]].shape
-        rows.append(_Expected(graph.name_of(cluster.root), cost, tuple(loops)))
+        loops = tuple(map(_loops, dispatches(form)))
+        rows.append(_Expected(graph.name_of(cluster.root), cost, loops))
     for conversion in plan.choice.conversions:
         if is_free(graph, conversion):
             continue
         tensor, source, target = conversion
         shape = target.physical_shape(graph.types[tensor].shape)
         rows.append(_Expected(f"t{tensor}: {source} to {target}",
-                              plan.conversion_costs[conversion], shape))  # fmt: skip
+                              plan.conversion_costs[conversion], (shape,)))  # fmt: skip
     return rows
+
+
+def _loops(form: PhysicalForm) -> tuple[int, ...]:
+    """The loops that IREE names the dispatch of a form by."""
+    structured = [op for op in form.graph.ops if isinstance(op, Structured)]
+    root = next((op for op in structured if op.is_contraction), None)
+    if root is not None:
+        return root.domain
+    if structured:
+        return max((op.domain for op in structured), key=math.prod)
+    return form.graph.types[form.outputs[0]].shape

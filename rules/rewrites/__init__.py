@@ -7,6 +7,8 @@ from typing import Any
 from layoutopt.rules.rewrites.bubble_up_slice import BubbleUpSlice
 from layoutopt.rules.rewrites.commute_scatter_with_contraction import CommuteScatterWithContraction
 from layoutopt.rules.rewrites.convolution_to_im2col import ConvolutionToIm2col
+from layoutopt.rules.rewrites.convolution_to_winograd_f2 import ConvolutionToWinogradF2
+from layoutopt.rules.rewrites.convolution_to_winograd_f4 import ConvolutionToWinogradF4
 from layoutopt.rules.rewrites.fold_slice_of_scatter import FoldSliceOfScatter
 from layoutopt.rules.rewrites.insert_to_scatter import InsertToScatter
 from layoutopt.rules.rewrites.pad_to_index_arithmetic import PadToIndexArithmetic
@@ -20,6 +22,7 @@ from layoutopt.rules.rewrites.skip_zeros_of_reduction import SkipZerosOfReductio
 from layoutopt.rules.rewrites.split_convolution_into_phases import SplitConvolutionIntoPhases
 from layoutopt.rules.rewrites.strided_unit_filter_to_slice import StridedUnitFilterToSlice
 from layoutopt.rules.rewrites.unit_filter_to_contraction import UnitFilterToContraction
+from layoutopt.rules.rewrites.unroll_window import UnrollWindow
 from layoutopt.rules.rule import RewriteRule
 
 REWRITES: tuple[RewriteRule[Any], ...] = (
@@ -27,6 +30,9 @@ REWRITES: tuple[RewriteRule[Any], ...] = (
     StridedUnitFilterToSlice(),
     PatchConvolutionToContraction(),
     ConvolutionToIm2col(),
+    ConvolutionToWinogradF2(),
+    ConvolutionToWinogradF4(),
+    UnrollWindow(),
     InsertToScatter(),
     CommuteScatterWithContraction(),
     SkipZerosOfReduction(),

@@ -97,7 +97,7 @@ def assert_runs_alike(source: Path, folder: Path, phase: str) -> None:
         name = exported_name(functions.names[place])
         values = [_values(kind.shape, i) for i, kind in enumerate(signature.arguments)]
         wanted, found = (np.asarray(m[name](*values)) for m in (original, other))
-        assert np.allclose(found, wanted, rtol=1e-6, atol=1e-5), name
+        assert np.allclose(found, wanted, rtol=1e-6, atol=1e-4), name
 
 
 def _values(shape: tuple[int, ...], seed: int) -> Array:

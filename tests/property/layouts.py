@@ -36,3 +36,10 @@ def small_integers(kind: TensorType, seed: int) -> Array:
     assert dtype is not None
     low, high = (0, 2) if kind.element == "i1" else (-3, 4)
     return np.random.default_rng(seed).integers(low, high, kind.shape).astype(dtype)
+
+
+def assert_close(found: Array, wanted: Array) -> None:
+    """Equal up to a few roundings of the largest numbers."""
+    scale = max(1.0, float(np.abs(wanted).max(initial=0)))
+    limit = 200 * float(np.finfo(wanted.dtype).eps) * scale
+    assert float(np.abs(found - wanted).max(initial=0)) <= limit

@@ -86,7 +86,9 @@ def test_every_candidate_alone_means_the_same(graph: Graph) -> None:
     for favourite in space.candidates:
         lowered = planned(graph, _free_for(favourite), conversion_ns=1)
         got, expected = meaning(graph, lowered)
-        assert got == expected
+        assert np.allclose(
+            np.asarray(got), np.asarray(expected), rtol=1e-4, atol=1e-4
+        )  # Winograd rounds
 
 
 def test_alternatives_of_a_strided_convolution(graph: Graph) -> None:

@@ -1,0 +1,48 @@
+"""Composite clusters compute what the model computes, in every layout they are offered in."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+
+from layoutopt.candidate import physical_form
+from layoutopt.cluster import form_clusters
+from layoutopt.composite import composite_candidates
+from layoutopt.egraph import saturate
+from layoutopt.graph import Graph
+from layoutopt.oracle import evaluate
+from layoutopt.rules.rule import Refusal
+from layoutopt.space import layout_sets
+from tests.property.layouts import assert_close, small_integers
+from tests.property.rules.windowed import dense_convolutions
+
+fired = 0
+
+
+@given(dense_convolutions())
+@settings(max_examples=60, deadline=None)
+def check(graph: Graph) -> None:
+    global fired  # noqa: PLW0603 -- hypothesis hands nothing back
+    egraph = saturate(graph)
+    clusters = form_clusters(egraph)
+    found, _ = composite_candidates(egraph, clusters, layout_sets(egraph, None, 12), hints=True)
+    values = evaluate(egraph.graph, {t: small_integers(graph.types[t], t) for t in graph.inputs})
+    for candidate in found:
+        cluster = clusters[candidate.cluster]
+        form = physical_form(egraph.graph, cluster, candidate)
+        assert not isinstance(form, Refusal)
+        given_ = {
+            p: candidate.layout_of(t).apply(values[t])
+            for t, p in zip(
+                (*cluster.inputs, *cluster.weights), (*form.inputs, *form.weights), strict=True
+            )
+        }
+        memory = evaluate(form.graph, given_)
+        for t, p in zip(cluster.outputs, form.outputs, strict=True):
+            back = candidate.layout_of(t).undo(memory[p], egraph.graph.types[t].shape)
+            assert_close(back, values[t])
+            fired += any(not candidate.layout_of(t).is_row_major for t in cluster.inputs)
+
+
+def test_composites_are_right_in_every_layout() -> None:
+    check()
+    assert fired, "no composite cluster took channels last"
