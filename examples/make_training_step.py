@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write a training step of a ResNet block as one graph of linalg: forward and backward.
+"""Write a training step of ResNet blocks as one graph of linalg: forward and backward.
 
 y = relu(conv3x3(relu(conv3x3/2(x))) + conv1x1/2(x)); the loss is |y|^2 / 2, so its gradient is y.
 Results: dx, and the gradients of the three filters. NCHW, in the forms that torch-mlir gives:
@@ -174,25 +174,41 @@ class Function:
         return self.swap(whole)
 
 
-def training_step(batch: int, channels: int, filters: int, image: int) -> str:
-    """The whole module."""
+def training_step(batch: int, channels: int, filters: int, image: int, blocks: int = 1) -> str:
+    """The whole module; blocks behind the first one have stride 1 and the identity as shortcut."""
     f = Function()
+    small = image // 2
     f.shapes |= {
         "%x": [batch, channels, image, image],
         "%w1": [filters, channels, 3, 3],
         "%w2": [filters, filters, 3, 3],
         "%ws": [filters, channels, 1, 1],
     }
+    more = [(f"%u{i}", f"%v{i}w") for i in range(1, blocks)]
+    f.shapes |= {name: [filters, filters, 3, 3] for pair in more for name in pair}
     arguments = ", ".join(f"{name}: {tensor(shape)}" for name, shape in f.shapes.items())
     h = f.relu(f.conv(f.pad("%x", 1), "%w1", 2))
     y = f.relu(f.add(f.conv(f.pad(h, 1), "%w2"), f.conv("%x", "%ws", 2)))
-    dz = f.masked(y, y)
+    kept = []
+    for first, second in more:
+        inside = f.relu(f.conv(f.pad(y, 1), first))
+        after = f.relu(f.add(f.conv(f.pad(inside, 1), second), y))
+        kept.append((y, inside, after, first, second))
+        y = after
+    dy, gradients = y, []
+    for before, inside, after, first, second in reversed(kept):
+        dz = f.masked(dy, after)
+        gradients.append(f.weight_gradient(inside, dz, 3, 1))
+        di = f.masked(f.input_gradient(dz, second, 1, small), inside)
+        gradients.append(f.weight_gradient(before, di, 3, 1))
+        dy = f.add(f.input_gradient(di, first, 1, small), dz)
+    dz = f.masked(dy, kept[0][0] if kept else y)
     dw2 = f.weight_gradient(h, dz, 3, 1)
-    dh = f.masked(f.input_gradient(dz, "%w2", 1, image // 2), h)
+    dh = f.masked(f.input_gradient(dz, "%w2", 1, small), h)
     dw1 = f.weight_gradient("%x", dh, 3, 2)
     dws = f.weight_gradient("%x", dz, 1, 2)
     dx = f.add(f.input_gradient(dh, "%w1", 2, image), f.input_gradient(dz, "%ws", 2, image))
-    results = [dx, dw1, dw2, dws]
+    results = [dx, dw1, dw2, dws, *gradients]
     kinds = ", ".join(map(f.type, results))
     body = "\n".join(f.lines)
     return (
@@ -209,8 +225,10 @@ def main() -> None:
     parser.add_argument("--channels", type=int, default=32)
     parser.add_argument("--filters", type=int, default=64)
     parser.add_argument("--image", type=int, default=28)
+    parser.add_argument("--blocks", type=int, default=1)
     options = parser.parse_args()
-    text = training_step(options.batch, options.channels, options.filters, options.image)
+    sizes = (options.batch, options.channels, options.filters, options.image)
+    text = training_step(*sizes, options.blocks)
     options.output.write_text(text, encoding="utf-8")
 
 

@@ -147,7 +147,8 @@ def _plain_ways(
     if isinstance(root, Structured) and root.is_copy and is_root(root):
         source, result = root.sources[0], root.results[0]
         for pair in itertools.product(sets.of[source], sets.of[result]):
-            yield Candidate(index, tuple(zip((source, result), pair, strict=True)))
+            start = dict(zip((source, result), pair, strict=True))
+            yield follow(graph, index, cluster, start, cluster.beside_root)
         return
     for tensor in (*cluster.inputs, *cluster.outputs):
         for layout in sets.of[tensor]:
@@ -182,7 +183,7 @@ def _contraction_ways(
             for init in root.inits:
                 if isinstance(init, FromTensor):
                     start[init.tensor] = made
-            way = follow(graph, index, cluster, start, cluster.ops[1:])
+            way = follow(graph, index, cluster, start, cluster.beside_root)
             if isinstance(way, Refusal):
                 yield way
                 continue
@@ -204,7 +205,7 @@ def _packed_ways(
         for init in root.inits:
             if isinstance(init, FromTensor):
                 start[init.tensor] = packing.result
-        way = follow(graph, index, cluster, start, cluster.ops[1:])
+        way = follow(graph, index, cluster, start, cluster.beside_root)
         if isinstance(way, Candidate):
             way = replace(
                 way,

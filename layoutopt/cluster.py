@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from layoutopt.affine import plain_dims
 from layoutopt.egraph import EGraph
-from layoutopt.graph import Constant, Graph, Op, Opaque, Reshape, Structured
+from layoutopt.graph import Constant, Graph, Op, Opaque, Reshape, Slice, Structured
 
 _LARGEST = 32
 """Ops in one cluster at most: beyond that a benchmark no longer resembles one dispatch."""
@@ -23,7 +23,7 @@ class Cluster:
 
     ops: tuple[int, ...]
     root: int
-    """The op whose loops shape the dispatch: the first one."""
+    """The op whose loops shape the dispatch: the first one, or the one behind a slice."""
     inputs: tuple[int, ...]
     """Tensors from other clusters or outside, in order of first use."""
     weights: tuple[int, ...]
@@ -32,6 +32,11 @@ class Cluster:
     """Tensors that others read."""
     composite: bool = False
     """Several dispatches that are worth a price only as a whole."""
+
+    @property
+    def beside_root(self) -> tuple[int, ...]:
+        """The other ops."""
+        return tuple(op for op in self.ops if op != self.root)
 
 
 def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
@@ -51,22 +56,49 @@ def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
         behind = of_result.get(op.outputs[0], ())[1:]
         if index in chained or all(t in graph.constants for t in op.outputs):
             continue
+        ahead = _slice_ahead(graph, index)
         if isinstance(op, Structured) and _is_elementwise(op) and not op.is_copy and behind:
             clusters.append(_cluster(graph, (index, *behind)))
             continue
         if isinstance(op, Structured) and op.is_contraction:
             clusters.append(_cluster(graph, (index, *behind)))
+            clusters += _behind(graph, ahead, clusters[-1])
             chain = () if behind else _chain(egraph, index)
             if chain:
                 chained.update(chain)
                 last = graph.ops[chain[-1]].outputs
                 clusters.append(replace(_cluster(graph, (index, *chain)), outputs=last))
+                clusters += _behind(graph, ahead, clusters[-1])
             continue
         clusters.append(_cluster(graph, (index,)))
+        clusters += _behind(graph, ahead, clusters[-1])
         if behind and behind not in split:
             split.add(behind)
             clusters.append(_cluster(graph, behind))
     return tuple(clusters)
+
+
+def _slice_ahead(graph: Graph, index: int) -> int | None:
+    """The slice that makes the first input of a contraction or of a copy of windows.
+
+    IREE reads such an input in place, with an offset. None where there is no slice, or where
+    something else makes that tensor too.
+    """
+    op = graph.ops[index]
+    if not isinstance(op, Structured) or not is_root(op):
+        return None
+    makers = graph.producers[op.sources[0]]
+    if len(makers) != 1 or op.sources[0] in graph.constants:
+        return None
+    return makers[0] if isinstance(graph.ops[makers[0]], Slice) else None
+
+
+def _behind(graph: Graph, ahead: int | None, cluster: Cluster) -> list[Cluster]:
+    """The cluster with the slice ahead of it inside."""
+    if ahead is None:
+        return []
+    whole = _cluster(graph, (ahead, *cluster.ops))
+    return [replace(whole, root=cluster.root, outputs=cluster.outputs)]
 
 
 def _chain(egraph: EGraph, index: int) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from layoutopt.by_need import Priced, Question, price_all, price_by_need
 from layoutopt.candidate import Candidate, enumerate_candidates, identity_candidate
 from layoutopt.cluster import Cluster, form_clusters
 from layoutopt.composite import composite_candidates
@@ -24,11 +25,12 @@ from layoutopt.lowering import Lowered, lower, packs_lowered
 from layoutopt.objective import conversion_objective, packed_only
 from layoutopt.options import Objective, Options
 from layoutopt.packing import Menu, load_rule
-from layoutopt.prices import Analytic, Pricer, candidate_work, conversion_work
+from layoutopt.prices import Analytic, Pricer, Work, candidate_work, conversion_work
 from layoutopt.profiles.target import Target
 from layoutopt.selection import (
     Choice,
     Conversion,
+    Selection,
     build_selection,
     is_free,
     needed_conversions,
@@ -71,6 +73,8 @@ class GraphPlan:
     io: dict[int, Layout] = field(default_factory=dict)
     """Layouts of inputs and outputs that the plan was free to choose."""
     lower_packs: bool = False
+    unpriced: int = 0
+    """Candidates that no cheaper plan could have used, so that nobody asked for their price."""
 
     @property
     def hinted(self) -> bool:
@@ -155,46 +159,23 @@ def plan_graph(
     with clock.stage("price") as progress:
         work, formless = candidate_work(egraph.graph, clusters, space.candidates, target, 0)
         refusals += [_refused(egraph, clusters, c, reason) for c, reason in formless]
-        costs: dict[Candidate, int] = {}
-        prices = pricer.price([w for _, w in work], progress)
-        for (candidate, _), price in zip(work, prices, strict=True):
-            if price.cost_ns is None:
-                refusals.append(_refused(egraph, clusters, candidate, price.reason))
-            else:
-                costs[candidate] = price.cost_ns
-        conversions = needed_conversions(egraph.graph, clusters, tuple(costs), free)
-        lowered = options.lower_packs if options.lower_packs or fewest else None
-        changes = conversion_work(egraph.graph, conversions, target, len(clusters), lowered)
-        prices = pricer.price([w for _, w in changes], progress)
-        conversion_costs = {c: 0 for c in conversions if is_free(egraph.graph, c)}
-        transposed: dict[Conversion, bool] = {}
-        for (conversion, piece), price in zip(changes, prices, strict=True):
-            if price.cost_ns is None:
-                refusals.append(RefusedForm(f"tensor {conversion[0]}", "conversion", price.reason))
-            elif price.cost_ns < conversion_costs.get(conversion, price.cost_ns + 1):
-                conversion_costs[conversion] = price.cost_ns
-                transposed[conversion] = piece.lowered
-    budget = None
-    if options.weight_budget is not None:
-        budget = options.weight_budget.size_bytes(weight_bytes(graph))
-    with clock.stage("select"):
-        weights, change_weights = costs, conversion_costs
-        if fewest:
-            weights, paid = conversion_objective(
-                {c: w.form for c, w in work}, costs, {c: w.form for c, w in changes}
+        question = _question(space, dict(work), target, free, options)
+        if pricer.source == "measured" and _settled_by_prices(options):
+            priced = price_by_need(question, pricer, progress, target, options)
+        else:
+            priced = price_all(question, pricer, progress)
+        for key, reason in priced.refused.items():
+            refusals.append(
+                _refused(egraph, clusters, key, reason)
+                if isinstance(key, Candidate)
+                else RefusedForm(f"tensor {key[0]}", "conversion", reason)
             )
-            change_weights = conversion_costs | paid
-        selection = build_selection(
-            egraph.graph,
-            clusters,
-            weights,
-            change_weights,
-            free,
-            budget,
-        )
-        solution = _solved(selection.problem, options, refusals)
+    costs, conversion_costs = priced.costs, priced.conversion_costs
+    with clock.stage("select"):
+        selection, solution = priced.answer or _selected(question, priced, options)
+        _check(selection.problem, solution, options, refusals)
     choice = selection.choice(solution.candidates, solution.conversions)
-    choice = replace(choice, lowered=frozenset(c for c in choice.conversions if transposed.get(c)))
+    choice = replace(choice, lowered=frozenset(priced.transposed.intersection(choice.conversions)))
     io: dict[int, Layout] = {}
     if options.free_io_layout:
         io = chosen_io(egraph.graph, clusters, choice)
@@ -210,12 +191,14 @@ def plan_graph(
         _identity_ns(egraph, clusters, costs),
         io,
         options.lower_packs,
+        sum(c not in costs and c not in priced.refused for c in question.candidates),
     )
 
 
-def _solved(problem: Problem, options: Options, refusals: list[RefusedForm]) -> Solution:
-    """An answer that was checked. Raises SolverError, or InputError where the budget is why."""
-    solution = solve(problem, options.search, options.time_limit_s)
+def _check(
+    problem: Problem, solution: Solution, options: Options, refusals: list[RefusedForm]
+) -> None:
+    """Raises SolverError for what is no answer, InputError where the budget is why."""
     if solution.status in (Status.INFEASIBLE, Status.UNKNOWN):
         if problem.weight_budget_bytes is not None:
             _check_budget(problem, options)
@@ -227,7 +210,66 @@ def _solved(problem: Problem, options: Options, refusals: list[RefusedForm]) -> 
         raise SolverError(
             "selection", "an answer that checks", faults[0], "report this as a bug of layoutopt"
         )
-    return solution
+
+
+def _settled_by_prices(options: Options) -> bool:
+    """Whether the answer of the integer program is the plan: no other search, no other wish."""
+    ilp = options.search == "ilp" and options.objective == "latency"
+    return ilp and not options.free_io_layout
+
+
+def _question(
+    space: Space,
+    work: dict[Candidate, Work],
+    target: Target,
+    free: tuple[int, ...],
+    options: Options,
+) -> Question:
+    graph, clusters = space.egraph.graph, space.clusters
+    conversions = needed_conversions(graph, clusters, tuple(work), free)
+    lowered = options.lower_packs or (False if options.objective == "conversions" else None)
+    changes: dict[Conversion, tuple[Work, ...]] = {}
+    for conversion, piece in conversion_work(graph, conversions, target, len(clusters), lowered):
+        changes[conversion] = (*changes.get(conversion, ()), piece)
+    budget = None
+    if options.weight_budget is not None:
+        budget = options.weight_budget.size_bytes(weight_bytes(graph))
+    identity = [
+        identity_candidate(graph, index, cluster)
+        for index, cluster in enumerate(clusters)
+        if _is_own(space.egraph, clusters, cluster)
+    ]
+    return Question(
+        graph,
+        clusters,
+        work,
+        changes,
+        tuple(c for c in conversions if is_free(graph, c)),
+        free,
+        tuple(c for c in identity if c in work),
+        budget,
+    )
+
+
+def _selected(question: Question, priced: Priced, options: Options) -> tuple[Selection, Solution]:
+    """The cheapest plan where everything has its price."""
+    costs, changes = priced.costs, priced.conversion_costs
+    if options.objective == "conversions":
+        costs, paid = conversion_objective(
+            {c: w.form for c, w in question.candidates.items()},
+            costs,
+            {c: forms[0].form for c, forms in question.conversions.items()},
+        )
+        changes = changes | paid
+    selection = build_selection(
+        question.graph,
+        question.clusters,
+        costs,
+        changes,
+        question.free,
+        question.weight_budget_bytes,
+    )
+    return selection, solve(selection.problem, options.search, options.time_limit_s)
 
 
 def _advice(solution: Solution, refusals: list[RefusedForm]) -> str:
@@ -271,15 +313,19 @@ def _identity_ns(
 ) -> int | None:
     total = 0
     for index, cluster in enumerate(clusters):
-        if cluster.root >= egraph.original_ops or not cluster.ops:
-            continue
-        if _is_part(clusters, cluster):
+        if not _is_own(egraph, clusters, cluster):
             continue
         cost = costs.get(identity_candidate(egraph.graph, index, cluster))
         if cost is None:
             return None
         total += cost
     return total
+
+
+def _is_own(egraph: EGraph, clusters: tuple[Cluster, ...], cluster: Cluster) -> bool:
+    """Whether a cluster is one of the model as it came."""
+    own = cluster.root < egraph.original_ops and bool(cluster.ops)
+    return own and not _is_part(clusters, cluster)
 
 
 def _is_part(clusters: tuple[Cluster, ...], cluster: Cluster) -> bool:

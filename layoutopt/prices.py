@@ -10,6 +10,7 @@ from layoutopt.analytic import FREE, estimate_form
 from layoutopt.candidate import Candidate, PhysicalForm, physical_form
 from layoutopt.cluster import Cluster
 from layoutopt.conversion import conversion_form, lower_packs
+from layoutopt.estimate.least import LAUNCH_NS
 from layoutopt.estimate.work import Estimate
 from layoutopt.graph import Graph
 from layoutopt.pricing import candidate_benchmark, conversion_benchmark
@@ -21,10 +22,6 @@ from layoutopt.runtime.kernels import Facts, Kernels
 from layoutopt.runtime.measure import Measurement, fingerprint_of, known_measurements
 from layoutopt.runtime.progress import Progress
 from layoutopt.selection import Conversion, is_free
-
-_LAUNCH_NS = 1_000
-"""What a dispatch costs at least: one more in a local-sync call takes 1.3 us, measured. Below that,
-a sample is the noise of the empty call that was taken off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +136,7 @@ class Measured:
 
 def _price(measurement: Measurement) -> Price:
     if measurement.ok:
-        cost_ns = max(_LAUNCH_NS, measurement.fastest_ns)
+        cost_ns = max(LAUNCH_NS, measurement.fastest_ns)
         return Price(cost_ns, uncertainty=measurement.fastest_spread)
     return Price(None, f"{measurement.outcome.value}: {measurement.reason}")
 

@@ -24,10 +24,10 @@ from layoutopt.runtime.progress import Progress
 from layoutopt.selection import Choice, Conversion, build_selection
 from layoutopt.solver import Status, solve
 from layoutopt.steps import Clock, Steps
+from layoutopt.weight_budget import weight_bytes
 
 _SURE = 0.05
 """A relative error at which a price counts as known: that to which measurements repeat."""
-from layoutopt.weight_budget import weight_bytes
 
 Step = Candidate | Conversion
 

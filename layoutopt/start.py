@@ -6,7 +6,8 @@
 For b a constant or a broadcast (a bias): as an init it is captured read-write, copied, and read
 back by every tile of the reduction (iree-org/iree issue 12233); as an input it is read once and a
 broadcast is never spread out. Sound where one commutative op folds into the accumulator: add, mul,
-max, min, and, or, xor; up to the order of additions. Splats are fills already when they are lifted.
+max, min, and, or, xor; up to the order of additions. A start that holds one value everywhere is a
+fill: a scalar that the dispatch spreads out itself.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from layoutopt.graph import (
     Uninitialized,
 )
 from layoutopt.neutral import neutral
+from layoutopt.rules.rewrites.stuffing import splat_of, typed
 from layoutopt.scalar import Body, ScalarOp, is_reassociable
 from layoutopt.types import TensorType
 
@@ -38,10 +40,20 @@ def start_from_neutral(graph: Graph) -> Graph:
         name = graph.name_of(index)
         started = [op]
         if isinstance(op, Structured):
-            started = _reading(graph, op) if op.is_elementwise else _combined(graph, op, types)
+            filled = replace(op, inits=tuple(_filled(graph, init) for init in op.inits))
+            elementwise = op.is_elementwise
+            started = _reading(graph, filled) if elementwise else _combined(graph, filled, types)
         ops += started
         names += [name, *(f"{name}.start" for _ in started[1:])]
     return Graph(tuple(types), tuple(ops), graph.inputs, graph.outputs, tuple(names))
+
+
+def _filled(graph: Graph, init: Init) -> Init:
+    """A tensor of one value as a fill."""
+    if not isinstance(init, FromTensor):
+        return init
+    value = splat_of(graph, init.tensor)
+    return init if value is None else Fill(typed(value, graph.types[init.tensor].element))
 
 
 def _constant_start(graph: Graph, init: Init) -> int | None:

@@ -1,11 +1,10 @@
 """MLIR text to graphs and back, for tests."""
 
-from collections.abc import Sequence
-
 import iree.compiler.ir as ir
 
 from layoutopt.graph import Graph
 from layoutopt.mlir.emit import function_text
+from layoutopt.mlir.globals import constant_globals
 from layoutopt.mlir.lift import lift
 
 CONTEXT = ir.Context()  # one for all: making it takes longer than most tests
@@ -19,11 +18,11 @@ def verified(graph: Graph) -> str:
     return text
 
 
-def lifted(text: str, immutable: Sequence[str] = ()) -> Graph:
+def lifted(text: str) -> Graph:
     """The graph of the last function of a module."""
     with CONTEXT:
         module = ir.Module.parse(text)
-        found = lift(list(module.body.operations)[-1], frozenset(immutable))
+        found = lift(list(module.body.operations)[-1], constant_globals(module.operation))
         assert found is not None
         return found.graph
 

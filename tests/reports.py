@@ -20,7 +20,7 @@ REPORT = Report(
     winner="layoutopt",
     before=Side(0, 0, 1, 58, 120.0, 100.0),
     after=Side(0, 0, 2, 70, 19.0, 20.0),
-    solver=SolverReport("OPTIMAL", 19_000_000, 19_000_000, 0.0, 0.1, 700, 90, "proved"),
+    solver=SolverReport("OPTIMAL", 19_000_000, 19_000_000, 0.0, 0.1, 700, 90, "proved", 640),
     choices=(
         ChoiceReport(
             "main",

@@ -1,4 +1,4 @@
-"""The linalg that torch-mlir emits for ``aten.convolution_backward``, as text.
+"""Gradients of convolutions in named ops of linalg, as text.
 
 Input gradient: the filter is flipped by index and transposed, the output gradient is inserted with
 a stride into a filled tensor, then convolved with stride 1. Weight gradient: the input, channels

@@ -11,6 +11,7 @@ from rich.table import Table
 from layoutopt.errors import InputError
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.store_diff import Comparison, Pair, compare, quantile
+from layoutopt.report.console import console
 
 _PATH = click.Path(path_type=Path)
 _BANDS = ((10_000.0, "< 10 us"), (100_000.0, "10-100 us"), (1e6, "0.1-1 ms"), (1e18, "> 1 ms"))

@@ -24,7 +24,8 @@ def dispatch_work(form: PhysicalForm, target: Target) -> DispatchWork:
     root = _root(graph)
     if root is None:
         share = _copy_share(graph, target)
-        runs = sum(_runs(op, graph) for op in graph.ops)
+        fused = any(isinstance(op, Structured) for op in graph.ops)
+        runs = 0 if fused else sum(_runs(op, graph) for op in graph.ops)
         return DispatchWork(reads, writes, runs=runs, engine=runs > 0, share=share)
     name = form_name(root)
     efficiency = target.rates.efficiency

@@ -6,6 +6,7 @@ a constant is a tensor without a value.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,10 +51,11 @@ class Lifted:
     """Ops that the plan writes anew, in order."""
 
 
-def lift(function: Any, immutable_globals: frozenset[str], packs: bool = False) -> Lifted | None:
+def lift(function: Any, constants: Mapping[str, Any], packs: bool = False) -> Lifted | None:
     """The graph of a function with one block, None for a declaration or several blocks.
 
-    ``packs``: see through ``linalg.pack``, which the planner takes for a barrier.
+    ``constants``: the immutable globals, see `constant_globals`. ``packs``: see through
+    ``linalg.pack``, which the planner takes for a barrier.
     """
     regions = list(function.operation.regions)
     if len(regions) != 1 or len(list(regions[0].blocks)) != 1:
@@ -66,7 +68,7 @@ def lift(function: Any, immutable_globals: frozenset[str], packs: bool = False) 
             given(state, argument, kind)
     operations = list(block.operations)
     for op in operations[:-1]:
-        _lift_op(state, op, immutable_globals)
+        _lift_op(state, op, constants)
     state.kept.append(operations[-1])
     _demand(state, operations[-1])
     attributes = function.operation.attributes
@@ -77,10 +79,10 @@ def lift(function: Any, immutable_globals: frozenset[str], packs: bool = False) 
     return Lifted(name, graph, state.values, block, state.stages, tuple(state.kept), planned)
 
 
-def _lift_op(state: State, op: Any, immutable_globals: frozenset[str]) -> None:
+def _lift_op(state: State, op: Any, constants: Mapping[str, Any]) -> None:
     name = op.operation.name
     if name in _CONSTANTS or name in _GLOBAL_LOADS:
-        if _constant(state, op, name, immutable_globals):
+        if _constant(state, op, name, constants):
             return
     elif name == "tensor.empty" and tensor_type(op.result.type) is not None:
         state.empties[op.result] = len(state.kept)
@@ -94,7 +96,7 @@ def _lift_op(state: State, op: Any, immutable_globals: frozenset[str]) -> None:
         state.planned.append(op)
 
 
-def _constant(state: State, op: Any, name: str, immutable_globals: frozenset[str]) -> bool:
+def _constant(state: State, op: Any, name: str, constants: Mapping[str, Any]) -> bool:
     value = op.operation.results[0]
     kind = tensor_type(value.type)
     attributes = op.operation.attributes
@@ -108,9 +110,9 @@ def _constant(state: State, op: Any, name: str, immutable_globals: frozenset[str
         splat = _splat(attributes["value"])
     else:
         symbol = ir.FlatSymbolRefAttr(attributes["global"]).value
-        if kind is None or symbol not in immutable_globals:
+        if kind is None or symbol not in constants:
             return False
-        splat = None
+        splat = _splat(constants[symbol])
     state.kept.append(op)
     tensor = new_tensor(state, value, kind)
     state.stages[tensor] = len(state.kept)

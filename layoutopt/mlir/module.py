@@ -15,6 +15,7 @@ from layoutopt.graph import Constant, Graph, Opaque
 from layoutopt.hoist import hoist_weights
 from layoutopt.input import read_input
 from layoutopt.lowering import Lowered
+from layoutopt.mlir.globals import constant_globals
 from layoutopt.mlir.initializers import external_tensors
 from layoutopt.mlir.lift import Lifted, lift
 from layoutopt.mlir.parameters import Parameter, module_parameters
@@ -119,8 +120,8 @@ def parse_module(path: Path) -> Module:
             "none",
             "give the module that holds the model's functions",
         )
-    immutable = frozenset(_immutable_globals(bodies))
-    lifted = (lift(function, immutable) for function in functions)
+    constants = constant_globals(operation)
+    lifted = (lift(function, constants) for function in functions)
     blocks = {_symbol_name(f): sum(len(list(r.blocks)) for r in f.regions) for f in functions}
     return Module(
         operation,
@@ -203,17 +204,6 @@ def _signature(lifted: Lifted) -> Signature | None:
             return None
         kinds.append(kind)
     return Signature(exported_name(lifted.name), tuple(kinds))
-
-
-def _immutable_globals(ops: Sequence[Any]) -> list[str]:
-    found = []
-    for op in ops:
-        attributes = op.operation.attributes
-        if op.operation.name in ("util.global", "ml_program.global") and (
-            "is_mutable" not in attributes
-        ):
-            found.append(_symbol_name(op))
-    return found
 
 
 def _symbol_name(op: Any) -> str:

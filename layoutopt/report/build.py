@@ -194,9 +194,10 @@ def _solver(plans: Sequence[GraphPlan]) -> SolverReport:
         bound_ns=bound,
         gap=(objective - bound) / objective if objective else 0.0,
         seconds=round(sum(s.seconds for s in solutions), 3),
-        candidates=sum(len(p.costs) for p in plans),
+        candidates=sum(len(p.costs) + p.unpriced for p in plans),
         classes=sum(len({t for c in p.clusters for t in c.outputs}) for p in plans),
         stop_reason="; ".join(dict.fromkeys(str(s.stop_reason) for s in solutions)),
+        priced=sum(len(p.costs) for p in plans),
     )
 
 

@@ -19,7 +19,7 @@ from layoutopt.runtime.compile import compile_to
 
 _CONSTANT = re.compile(
     r"^\s*(%[\w$.]+) = "
-    r"(?:util\.global\.load|flow\.tensor\.(?:constant|splat)|arith\.constant dense)"
+    r"(?:util\.global\.load immutable|flow\.tensor\.(?:constant|splat)|arith\.constant dense)"
 )
 _DISPATCH = re.compile(r"= flow\.dispatch @")
 _INDEX = re.compile(r"^\s*(%[\w$.]+) = arith\.constant (\d+) : index")

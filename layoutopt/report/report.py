@@ -40,6 +40,8 @@ class SolverReport:
     candidates: int
     classes: int
     stop_reason: str
+    priced: int
+    """Candidates with a price; the others could not have been in a cheaper plan."""
 
 
 @dataclass(frozen=True, slots=True)

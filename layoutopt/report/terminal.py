@@ -273,6 +273,7 @@ def _closing(report: Report, console: Console) -> None:
     goal = timed if report.objective == "latency" else "fewest conversions"
     console.print(
         f"Solver: {s.status}, {goal}, gap {100 * s.gap:.4f} %, {s.candidates} candidates, "
+        f"{s.priced} of them priced, "
         f"{s.seconds:.2f} s ({s.stop_reason})",
         highlight=False,
     )

@@ -9,7 +9,9 @@ from layoutopt.rules.rewrites.commute_scatter_with_contraction import CommuteSca
 from layoutopt.rules.rewrites.convolution_to_im2col import ConvolutionToIm2col
 from layoutopt.rules.rewrites.convolution_to_winograd_f2 import ConvolutionToWinogradF2
 from layoutopt.rules.rewrites.convolution_to_winograd_f4 import ConvolutionToWinogradF4
+from layoutopt.rules.rewrites.fold_slice_of_scatter import FoldSliceOfScatter
 from layoutopt.rules.rewrites.insert_to_scatter import InsertToScatter
+from layoutopt.rules.rewrites.pad_to_index_arithmetic import PadToIndexArithmetic
 from layoutopt.rules.rewrites.patch_convolution_to_contraction import (
     PatchConvolutionToContraction,
 )
@@ -38,5 +40,7 @@ REWRITES: tuple[RewriteRule[Any], ...] = (
     PushScatterThroughElementwise(),
     PushScatterThroughReshape(),
     BubbleUpSlice(),
+    FoldSliceOfScatter(),
     ScatterToIndexArithmetic(),
+    PadToIndexArithmetic(),
 )

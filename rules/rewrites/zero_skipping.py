@@ -18,6 +18,7 @@ from enum import Enum
 from layoutopt.affine import Affine, affine
 from layoutopt.graph import Fill, FromTensor, Graph, Insert, Scatter, Structured
 from layoutopt.rules.rewrites.loops import Progression, Rewriting, restricted
+from layoutopt.rules.rewrites.shared_pad import Read, padded_once
 from layoutopt.rules.rewrites.stuffing import Stuffing, is_zero, stuffing, typed
 from layoutopt.rules.rule import Expression, Refusal
 
@@ -143,16 +144,23 @@ def by_phases(graph: Graph, match: StuffedContraction) -> Expression:
     pieces: list[int] = []
     offsets: list[tuple[int, ...]] = []
     strides: tuple[int, ...] = (1,) * len(shape)
-    for phases in chosen:
-        loops = {d: loop for phase in phases for d, loop in phase.loops.items()}
-        forms = tuple(phase.form for phase in phases)
+    over = [{d: loop for p in phases for d, loop in p.loops.items()} for phases in chosen]
+    reads = [
+        Read(
+            match.stuffing.source,
+            tuple(phase.form for phase in phases),
+            tuple(loops[d].size if d in loops else n for d, n in enumerate(op.domain)),
+        )
+        for phases, loops in zip(chosen, over, strict=True)
+    ]
+    for loops, read in zip(over, padded_once(reads, rewriting, zero), strict=True):
         pieces.append(
             restricted(
                 op,
                 loops,
                 rewriting,
                 result if whole else None,
-                {match.position: (match.stuffing.source, forms)},
+                {match.position: (read.tensor, read.forms)},
                 {match.position: zero},
             )
         )

@@ -67,6 +67,7 @@ def test_the_json_report_has_the_promised_fields(plan: layoutopt.Plan) -> None:
         "candidates",
         "classes",
         "stop_reason",
+        "priced",
     }
     assert table["verification"].keys() == {
         "max_abs_error",

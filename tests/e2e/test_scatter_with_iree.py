@@ -9,6 +9,8 @@ from iree import compiler, runtime
 from layoutopt.graph import Graph, GraphBuilder, Scatter
 from layoutopt.mlir.emit import function_text
 from layoutopt.oracle import evaluate
+from layoutopt.rules.rewrites.fold_slice_of_scatter import FoldSliceOfScatter
+from layoutopt.rules.rule import Expression, apply
 from layoutopt.types import Array
 from tests.parsing import lifted
 from tests.property.layouts import small_integers
@@ -51,3 +53,15 @@ def test_an_interleave(computed: bool) -> None:
 
 def test_an_input_gradient_with_its_flip() -> None:
     assert_runs_as_it_means(lifted(input_gradient([3, 4], 3, 2, 1)))
+
+
+@pytest.mark.parametrize("number", [1, 2], ids=["background", "several phases"])
+def test_a_slice_of_a_scatter(number: int) -> None:
+    example = FoldSliceOfScatter.examples[number]
+    graph = example.graph
+    found = apply(FoldSliceOfScatter(), graph, example.op)
+    assert isinstance(found, Expression)
+    folded = Graph((*graph.types, *found.types), found.ops, graph.inputs, graph.outputs)
+    values = {t: small_integers(graph.types[t], t) for t in graph.inputs}
+    wanted = evaluate(graph, values)[graph.outputs[0]]
+    assert np.array_equal(run(folded, values), wanted)

@@ -127,3 +127,18 @@ def test_each_alternative_gets_what_follows_it() -> None:
     assert clusters[0].inputs == (0, 1)
     assert clusters[0].outputs == (2,)
     assert clusters[2].outputs == (2,)
+
+
+def test_a_slice_is_read_in_place_by_a_contraction_or_copy_behind_it() -> None:
+    """IREE puts it into the dispatch that reads it; alone it is a copy."""
+    egraph = saturate(convolution_example(filter_size=1, stride=2))
+    kinds = [
+        [kind_name(egraph.graph.ops[i]) for i in cluster.ops] for cluster in form_clusters(egraph)
+    ]
+    assert ["slice"] in kinds
+    assert ["contraction"] in kinds
+    (fused,) = (c for c in form_clusters(egraph) if [kind_name(egraph.graph.ops[i]) for i in c.ops]
+                == ["slice", "contraction"])  # fmt: skip
+    assert fused.root == fused.ops[1]
+    assert fused.inputs[0] == egraph.graph.inputs[0]
+    assert fused.outputs == egraph.graph.outputs

@@ -1,7 +1,5 @@
 """From a graph to a lowered plan, with made-up prices: no compiler, no clock."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -9,37 +7,17 @@ from layoutopt.candidate import Candidate, identity_candidate
 from layoutopt.cluster import is_windowed
 from layoutopt.graph import Fence, Graph, Slice, Structured
 from layoutopt.layout import Layout, row_major
-from layoutopt.lowering import Lowered, lower
+from layoutopt.lowering import Lowered
 from layoutopt.oracle import evaluate
 from layoutopt.planner import Space, explore
 from layoutopt.profiles.target import load_target
-from layoutopt.selection import build_selection, is_free, needed_conversions
-from layoutopt.solver import Status, check, solve
+from layoutopt.selection import needed_conversions
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
+from tests.planning import Price, planned
 
 HOST = load_target("host")
 NHWC = Layout((0, 2, 3, 1))
-Price = Callable[[Space, Candidate], int]
-
-
-def planned(graph: Graph, price: Price, conversion_ns: int, budget: int | None = None) -> Lowered:
-    """The cheapest plan under made-up prices."""
-    space = explore(graph, HOST)
-    costs = {c: price(space, c) for c in space.candidates}
-    conversions = needed_conversions(space.egraph.graph, space.clusters, tuple(costs))
-    changes = {c: 0 if is_free(space.egraph.graph, c) else conversion_ns for c in conversions}
-    selection = build_selection(
-        space.egraph.graph, space.clusters, costs, changes, weight_budget_bytes=budget
-    )
-    solution = solve(selection.problem)
-    assert solution.status is Status.OPTIMAL
-    assert check(selection.problem, solution) == []
-    return lower(
-        space.egraph.graph,
-        space.clusters,
-        selection.choice(solution.candidates, solution.conversions),
-    )
 
 
 def identity_only(space: Space, candidate: Candidate) -> int:
@@ -52,13 +30,6 @@ def likes_nhwc(space: Space, candidate: Candidate) -> int:
     """Images in NHWC are cheap, everything else is dear."""
     images = [x for _, x in candidate.layouts if x.rank == 4]
     return 10 if NHWC in images else 10_000
-
-
-def _is_plain_alternative(space: Space, candidate: Candidate) -> bool:
-    root = space.clusters[candidate.cluster].root
-    op = space.egraph.graph.ops[root]
-    windowed = isinstance(op, Structured) and is_windowed(op)
-    return bool(space.egraph.rule[root]) and not windowed
 
 
 def _free_for(favourite: Candidate) -> Price:
@@ -121,11 +92,13 @@ def test_every_candidate_alone_means_the_same(graph: Graph) -> None:
 
 
 def test_alternatives_of_a_strided_convolution(graph: Graph) -> None:
-    lowered = planned(
-        graph,
-        lambda space, c: 1 if _is_plain_alternative(space, c) else 1000,
-        conversion_ns=1,
-    )
+    def likes_matmuls(space: Space, candidate: Candidate) -> int:
+        root = space.clusters[candidate.cluster].root
+        op = space.egraph.graph.ops[root]
+        windowed = isinstance(op, Structured) and op.is_contraction and is_windowed(op)
+        return 1000 if windowed or not space.egraph.rule[root] else 1
+
+    lowered = planned(graph, likes_matmuls, conversion_ns=1)
     assert any(isinstance(op, Slice) for op in lowered.graph.ops)
     contractions = [
         op for op in lowered.graph.ops if isinstance(op, Structured) and op.is_contraction

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from layoutopt.graph import Constant, FromTensor, Graph, Structured
+from layoutopt.graph import Constant, Fill, FromTensor, Graph, Structured
 from layoutopt.neutral import neutral
 from layoutopt.oracle import evaluate
 from layoutopt.oracle.scalar import BINARY, constant
@@ -33,7 +33,7 @@ def reduction(element: str, combiner: str, where: str = "inline") -> Graph:
     held = {
         "inline": "",
         "util": 'util.global private @w = #stream.parameter.named<"s"::"w"> : tensor<3xELEMENT>',
-        "ml_program": "ml_program.global private @w(dense<1.0> : tensor<3xELEMENT>) "
+        "ml_program": "ml_program.global private @w(dense<[1.0, 2.0, 3.0]> : tensor<3xELEMENT>) "
         ": tensor<3xELEMENT>",
     }[where]
     text = f"""{held}
@@ -46,7 +46,7 @@ def reduction(element: str, combiner: str, where: str = "inline") -> Graph:
         }}
       return %r : tensor<3xELEMENT>
     }}"""
-    return lifted(text.replace("ELEMENT", element), ["w"])
+    return lifted(text.replace("ELEMENT", element))
 
 
 def assert_same_without_constant_starts(graph: Graph) -> None:
@@ -115,3 +115,28 @@ def test_a_bias_is_added_behind_a_contraction() -> None:
       return %r : tensor<4x5xf32>
     }"""
     assert_same_without_constant_starts(lifted(text))
+
+
+@pytest.mark.parametrize("body", ["arith.addf %a, %b", "arith.subf %b, %a"])
+def test_a_splat_behind_a_reshape_is_a_fill(body: str) -> None:
+    graph = lifted(f"""func.func @f(%x: tensor<4x6xf32>) -> tensor<6xf32> {{
+      %c = arith.constant dense<2.0> : tensor<2x3xf32>
+      %s = tensor.collapse_shape %c [[0, 1]] : tensor<2x3xf32> into tensor<6xf32>
+      %r = linalg.reduce ins(%x : tensor<4x6xf32>) outs(%s : tensor<6xf32>) dimensions = [0]
+        (%a: f32, %b: f32) {{
+          %q = {body} : f32
+          linalg.yield %q : f32
+        }}
+      return %r : tensor<6xf32>
+    }}""")
+    (op,) = (op for op in start_from_neutral(graph).ops if isinstance(op, Structured))
+    assert op.inits == (Fill("2.000000e+00 : f32"),)
+
+    values = {t: small_integers(graph.types[t], t) for t in graph.inputs}
+    values |= {
+        op.result: np.full(graph.types[op.result].shape, 2, np.float32)
+        for op in graph.ops
+        if isinstance(op, Constant)
+    }
+    here, there = evaluate(graph, values), evaluate(start_from_neutral(graph), values)
+    assert np.array_equal(here[graph.outputs[0]], there[graph.outputs[0]])

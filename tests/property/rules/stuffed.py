@@ -206,6 +206,14 @@ def _phased(draw: st.DrawFn, builder: GraphBuilder) -> tuple[list[int], int, lis
 
 
 @st.composite
+def scatters(draw: st.DrawFn) -> Graph:
+    """One source in a background, or all phases."""
+    builder = GraphBuilder()
+    sources, wide, _ = _phased(draw, builder)
+    return builder.build(sources, (wide,))
+
+
+@st.composite
 def scatter_consumers(
     draw: st.DrawFn,
     kinds: tuple[str, ...] = ("own", "twice", "bias", "residual", "reshape", "math"),

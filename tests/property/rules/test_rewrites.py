@@ -23,6 +23,7 @@ from tests.property.rules.ops import STRUCTURED, convolutions, elementwise, matm
 from tests.property.rules.stuffed import (
     backward_convolutions,
     scatter_consumers,
+    scatters,
     sliced,
     weight_gradients,
 )
@@ -108,6 +109,7 @@ def test_a_rule_is_sound_wherever_it_fires(rule: Rule) -> None:
             scatter_consumers(),
             scatter_consumers(kinds=("reshape",)),
             sliced(st.one_of(convolutions(), matmuls(), elementwise())),
+            sliced(scatters()),
             MOVES["scatter"](),
         )
     )

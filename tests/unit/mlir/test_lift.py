@@ -296,7 +296,51 @@ def test_weights_of_every_kind_are_constants() -> None:
       util.return %a, %b, %c, %d : {kind}, {kind}, {kind}, {kind}
     }}
     {{-# dialect_resources: {{ builtin: {{ w: "0x040000000000803F00000040" }} }} #-}}"""
-    graph = lifted(text, immutable=["parameter"])
+    graph = lifted(text)
     assert graph.ops[:3] == (Constant(0), Constant(1), Constant(2))
     assert isinstance(graph.ops[3], Opaque)
     assert graph.types == (TensorType((2,), "f32"),) * 4
+
+
+@pytest.mark.parametrize("load", ["util.global.load", "ml_program.global_load"])
+def test_a_splat_in_a_global_is_a_fill(load: str) -> None:
+    graph = lifted(_starting_from_a_global("private", load))
+    (op,) = (op for op in graph.ops if isinstance(op, Structured))
+    assert op.inits == (Fill("2.000000e+00 : f32"),)
+
+
+def test_a_mutable_global_is_never_looked_through() -> None:
+    graph = lifted(_starting_from_a_global("private mutable", "util.global.load"))
+    assert isinstance(graph.ops[0], Opaque)
+    (op,) = (op for op in graph.ops if isinstance(op, Structured))
+    assert op.inits == (FromTensor(graph.ops[0].results[0]),)
+
+
+def test_a_global_that_an_initializer_stores_holds_what_it_stores() -> None:
+    store = """util.initializer {
+      %c = arith.constant dense<[1.0, 3.0]> : tensor<2xf32>
+      util.global.store %c, @w : tensor<2xf32>
+      util.return
+    }"""
+    graph = lifted(store + _starting_from_a_global("private", "util.global.load"))
+    (op,) = (op for op in graph.ops if isinstance(op, Structured))
+    assert op.inits == (FromTensor(1),)
+    assert graph.ops[0] == Constant(1)
+
+
+def _starting_from_a_global(visibility: str, load: str) -> str:
+    held = {
+        "util.global.load": f"util.global {visibility} @w = dense<2.0> : tensor<2xf32>",
+        "ml_program.global_load": f"ml_program.global {visibility} @w(dense<2.0> : tensor<2xf32>) "
+        ": tensor<2xf32>",
+    }[load]
+    return f"""{held}
+    func.func @f(%x: tensor<3x2xf32>) -> tensor<2xf32> {{
+      %c = {load} @w : tensor<2xf32>
+      %r = linalg.reduce ins(%x : tensor<3x2xf32>) outs(%c : tensor<2xf32>) dimensions = [0]
+        (%a: f32, %b: f32) {{
+          %q = arith.addf %a, %b : f32
+          linalg.yield %q : f32
+        }}
+      return %r : tensor<2xf32>
+    }}"""

@@ -12,6 +12,8 @@ FLOW = """
     %3 = flow.tensor.splat %v : tensor<4xf32>
     %4:2 = flow.dispatch @a::@d(%3, %cst) : (tensor<4xf32>, tensor<2xf32>) -> (%3, %cst)
     %5 = flow.dispatch @a::@e(%1) : (tensor<128xf32>) -> %1
+    %state = util.global.load @state : tensor<128xf32>
+    %6 = flow.dispatch @a::@e(%state) : (tensor<128xf32>) -> %state
 """
 STREAM = """
     %c512 = arith.constant 512 : index

@@ -5,73 +5,22 @@ from __future__ import annotations
 import pytest
 
 from layoutopt.fold import fold_broadcasts
-from layoutopt.graph import Scatter, Structured
+from layoutopt.graph import Pad, Scatter, Slice, Structured
 from layoutopt.start import start_from_neutral
 from tests.parsing import lifted
+from tests.stuffed_text import (
+    BROADCAST,
+    FILL,
+    ONES,
+    PAD,
+    SPLAT,
+    add_one,
+    around,
+    mapped,
+    second_user,
+)
 from tests.torch_graphs import input_gradient, weight_gradient
 from tests.unit.rules.ways import assert_all_ways_agree, rules_that_fired
-
-S, B, W, Y = "tensor<2x3x3x4xf32>", "tensor<2x6x6x4xf32>", "tensor<4x5xf32>", "tensor<2x6x6x5xf32>"
-D = "(n, h, w, f, c)"
-
-
-def around(background: str, behind: str, result: str = Y, out_map: str = "(n, h, w, f)") -> str:
-    """A 1x1 backward convolution with a background of its own and consumers of its own."""
-    made = Y if out_map == "(n, h, w, f)" else "tensor<5x2x6x6xf32>"
-    return f"""func.func @f(%x: {S}, %w: {W}, %b: tensor<5xf32>) -> {result} {{
-      %zero = arith.constant 0.0 : f32
-      %one = arith.constant 1.0 : f32
-      {background}
-      %s = tensor.insert_slice %x into %bg[0, 0, 1, 0] [2, 3, 3, 4] [1, 2, 2, 1] : {S} into {B}
-      %e = tensor.empty() : {made}
-      %init = linalg.fill ins(%zero : f32) outs(%e : {made}) -> {made}
-      %y = linalg.generic {{indexing_maps = [affine_map<{D} -> (n, h, w, c)>,
-          affine_map<{D} -> (c, f)>, affine_map<{D} -> {out_map}>], iterator_types =
-          ["parallel", "parallel", "parallel", "parallel", "reduction"]}}
-          ins(%s, %w : {B}, {W}) outs(%init : {made}) {{
-      ^bb0(%a: f32, %c: f32, %d: f32):
-        %m = arith.mulf %a, %c : f32
-        %t = arith.addf %d, %m : f32
-        linalg.yield %t : f32
-      }} -> {made}
-      {behind}
-      return %r : {result}
-    }}"""
-
-
-SPLAT = f"%bg = arith.constant dense<0.0> : {B}"
-FILL = f"%be = tensor.empty() : {B}\n%bg = linalg.fill ins(%zero : f32) outs(%be : {B}) -> {B}"
-ONES = f"%bg = arith.constant dense<1.0> : {B}"
-BROADCAST = (
-    f"%v = arith.constant dense<0.0> : tensor<4xf32>\n%be = tensor.empty() : {B}\n"
-    "%bg = linalg.broadcast ins(%v : tensor<4xf32>) "
-    f"outs(%be : {B}) dimensions = [0, 1, 2]"
-)
-PAD = (
-    "%v = arith.constant dense<0.0> : tensor<1x6x6x4xf32>\n"
-    "%bg = tensor.pad %v low[1, 0, 0, 0] high[0, 0, 0, 0] {\n"
-    "^bb0(%i: index, %j: index, %k: index, %l: index):\n"
-    f"tensor.yield %zero : f32 }} : tensor<1x6x6x4xf32> to {B}"
-)
-NOTHING = f"%r = tensor.collapse_shape %y [[0], [1], [2], [3]] : {Y} into {Y}"
-
-
-def mapped(scalar: str) -> str:
-    return (
-        f"%oe = tensor.empty() : {Y}\n%r = linalg.map {{ {scalar} }} ins(%y : {Y}) outs(%oe : {Y})"
-    )
-
-
-def add_one(kind: str = Y) -> str:
-    dims = "(a, b, c, d)"
-    return f"""%oe = tensor.empty() : {kind}
-      %r = linalg.generic {{indexing_maps = [affine_map<{dims} -> {dims}>, affine_map<{dims} ->
-          {dims}>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}}
-          ins(%y : {kind}) outs(%oe : {kind}) {{
-      ^bb0(%a: f32, %d: f32):
-        %t = arith.addf %a, %one : f32
-        linalg.yield %t : f32
-      }} -> {kind}"""
 
 
 @pytest.mark.parametrize("background", [SPLAT, FILL, BROADCAST, PAD])
@@ -113,18 +62,7 @@ def test_a_permuted_result() -> None:
 
 
 def test_several_users_of_the_scattered_tensor() -> None:
-    behind = (
-        f"%oe = tensor.empty() : {B}\n"
-        f"%q = linalg.map {{ math.cos }} ins(%s : {B}) outs(%oe : {B})\n"
-        f"%ye = tensor.empty() : {Y}\n%z = linalg.fill ins(%zero : f32) outs(%ye : {Y}) -> {Y}\n"
-        f"%r = linalg.generic {{indexing_maps = [affine_map<{D} -> (n, h, w, c)>, "
-        f"affine_map<{D} -> (c, f)>, affine_map<{D} -> (n, h, w, f)>], iterator_types = "
-        '["parallel", "parallel", "parallel", "parallel", "reduction"]} '
-        f"ins(%q, %w : {B}, {W}) outs(%y : {Y}) {{\n"
-        "^bb0(%a: f32, %c: f32, %d: f32):\n%m = arith.mulf %a, %c : f32\n"
-        f"%t = arith.addf %d, %m : f32\nlinalg.yield %t : f32 }} -> {Y}"
-    )
-    egraph = assert_all_ways_agree(lifted(around(SPLAT, behind)))
+    egraph = assert_all_ways_agree(lifted(around(SPLAT, second_user())))
     assert "commute-scatter-with-contraction" in rules_that_fired(egraph)
 
 
@@ -172,3 +110,37 @@ def test_a_phase_does_not_multiply_zeros() -> None:
                 points *= n
             work[rules] = work.get(rules, 0) + points
     assert work[()] == 4 * work["split-convolution-into-phases",]
+
+
+@pytest.mark.parametrize(
+    ("place", "kinds"),
+    [("1, 0", [Slice]), ("0, 0", [Structured]), ("1, 1", [Structured])],
+    ids=["same phase", "other row", "other column"],
+)
+def test_a_slice_of_a_scatter_at_one_phase(place: str, kinds: list[type]) -> None:
+    graph = lifted(f"""func.func @f(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {{
+      %bg = arith.constant dense<2.0> : tensor<7x8xf32>
+      %s = tensor.insert_slice %x into %bg[1, 0] [3, 4] [2, 2] : tensor<3x4xf32> into tensor<7x8xf32>
+      %r = tensor.extract_slice %s[{place}] [3, 4] [2, 2] : tensor<7x8xf32> to tensor<3x4xf32>
+      return %r : tensor<3x4xf32>
+    }}""")  # noqa: E501
+    egraph = assert_all_ways_agree(graph)
+    made = [
+        type(op)
+        for op, rules in zip(egraph.graph.ops, egraph.rule, strict=True)
+        if "fold-slice-of-scatter" in rules
+    ]
+    assert made == kinds
+
+
+def test_phases_share_one_pad() -> None:
+    egraph = assert_all_ways_agree(lifted(input_gradient([4, 4], 3, 2, 1, output_padding=1)))
+    made = [
+        op
+        for op, rules in zip(egraph.graph.ops, egraph.rule, strict=True)
+        if rules == ("split-convolution-into-phases",)
+    ]
+    (pad,) = (op for op in made if isinstance(op, Pad))
+    assert (pad.low, pad.high) == ((0, 0, 0, 0), (0, 0, 1, 1))
+    read = [op.source for op in made if isinstance(op, Slice)]
+    assert read.count(pad.result) == 2, "one tap along a dim reads what lies inside"

@@ -33,7 +33,8 @@ def assert_all_ways_agree(graph: Graph) -> EGraph:
         verified(Graph(way.types, way.ops, tuple(leaves), way.outputs))
         found = evaluate(way, values)
         for tensor in graph.outputs:
-            assert np.allclose(found[tensor], wanted[tensor], rtol=1e-6, atol=1e-6)
+            # small integers: exact but for Winograd's transforms, which round
+            assert np.allclose(found[tensor], wanted[tensor], rtol=1e-6, atol=1e-4)
     return egraph
 
 

@@ -1,0 +1,209 @@
+"""Price what the plan may need, and no more.
+
+    solve with a lower bound wherever a price is missing
+    price what the answer uses, with its rivals; again, until it uses nothing without a price
+
+As far as no price is below its bound, what was not priced would not have made a cheaper plan: the
+last answer is the one that all prices together would give. (Lazy evaluation of edges, as in
+Dellin and Srinivasa, "A unifying formalism for shortest path problems with expensive edge
+evaluations via lazy best-first search", ICAPS 2016.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from layoutopt.candidate import Candidate
+from layoutopt.cluster import Cluster
+from layoutopt.estimate.form import dispatch_work
+from layoutopt.estimate.least import roofs_of
+from layoutopt.estimate.work import DispatchWork
+from layoutopt.graph import Graph
+from layoutopt.options import Options
+from layoutopt.prices import Pricer, Work
+from layoutopt.profiles.target import Target
+from layoutopt.runtime.progress import Progress
+from layoutopt.selection import Conversion, Selection, build_selection
+from layoutopt.solver import Solution, solve
+from layoutopt.solver.solution import StopReason, answer
+
+ROUNDS = 40
+"""Rounds at most; then the best plan among the prices there are, with its gap."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """All that a plan could be made of."""
+
+    graph: Graph
+    clusters: tuple[Cluster, ...]
+    candidates: dict[Candidate, Work]
+    conversions: dict[Conversion, tuple[Work, ...]]
+    """Those that move something, each in the forms that it may take."""
+    unmoved: tuple[Conversion, ...]
+    """Those that are free."""
+    free: tuple[int, ...]
+    """Inputs and outputs in any layout."""
+    first: tuple[Candidate, ...]
+    """Candidates whose price is wanted in any case: the model as it came."""
+    weight_budget_bytes: int | None = None
+
+
+@dataclass
+class Priced:
+    """Prices in nanoseconds, why others were refused, and the answer where one is known already."""
+
+    costs: dict[Candidate, int] = field(default_factory=dict)
+    conversion_costs: dict[Conversion, int] = field(default_factory=dict)
+    transposed: set[Conversion] = field(default_factory=set)
+    """Conversions that cost less as reshapes and a transpose than as packs."""
+    refused: dict[Candidate | Conversion, str] = field(default_factory=dict)
+    answer: tuple[Selection, Solution] | None = None
+
+
+def price_all(question: Question, pricer: Pricer, progress: Progress) -> Priced:
+    """A price for everything."""
+    priced = Priced(conversion_costs=dict.fromkeys(question.unmoved, 0))
+    _price(question, priced, pricer, progress, tuple(question.candidates))
+    _price(question, priced, pricer, progress, tuple(question.conversions))
+    return priced
+
+
+def price_by_need(
+    question: Question, pricer: Pricer, progress: Progress, target: Target, options: Options
+) -> Priced:
+    """Prices until the cheapest plan is known, or for `ROUNDS` rounds."""
+    bounds = _Bounds(question, target)
+    priced = Priced(conversion_costs=dict.fromkeys(question.unmoved, 0))
+    wanted: tuple[Candidate | Conversion, ...] = question.first
+    bound_ns = 0
+    for _ in range(ROUNDS):
+        _price(question, priced, pricer, progress, wanted)
+        selection = _selection(question, *bounds.filled(priced), options)
+        solution = solve(selection.problem, options.search, options.time_limit_s)
+        wanted = _wanted(question, priced, selection, solution)
+        if not wanted:
+            priced.answer = selection, solution
+            return priced
+        bound_ns = solution.bound_ns
+    selection = _selection(question, priced.costs, priced.conversion_costs, options)
+    solution = solve(selection.problem, options.search, options.time_limit_s)
+    if solution.objective_ns is not None:
+        solution = answer(solution.candidates, solution.conversions, solution.objective_ns,
+                          bound_ns, solution.seconds, StopReason.EXHAUSTED)  # fmt: skip
+    priced.answer = selection, solution
+    return priced
+
+
+class _Bounds:
+    """Lower bounds of prices, under roofs that follow what was measured."""
+
+    def __init__(self, question: Question, target: Target) -> None:
+        self._target = target
+        self._candidates = {c: _moving(work, target) for c, work in question.candidates.items()}
+        self._conversions = {
+            c: _moving(forms[0], target) for c, forms in question.conversions.items()
+        }
+
+    def filled(self, priced: Priced) -> tuple[dict[Candidate, int], dict[Conversion, int]]:
+        """Costs of all that was not refused, by its price or else its bound."""
+        roofs = roofs_of(self._target.rates, self._measured(priced))
+        candidates = {
+            c: priced.costs.get(c, 0 if work is None else roofs.least_ns(work))
+            for c, work in self._candidates.items()
+            if c not in priced.refused
+        }
+        conversions = {
+            c: priced.conversion_costs.get(c, 0 if work is None else roofs.least_ns(work))
+            for c, work in self._conversions.items()
+            if c not in priced.refused
+        }
+        return candidates, priced.conversion_costs | conversions
+
+    def _measured(self, priced: Priced) -> Iterator[tuple[DispatchWork, int]]:
+        for candidate, cost_ns in priced.costs.items():
+            work = self._candidates[candidate]
+            if work is not None:
+                yield work, cost_ns
+        for conversion, cost_ns in priced.conversion_costs.items():
+            work = self._conversions.get(conversion)
+            if work is not None:
+                yield work, cost_ns
+
+
+def _moving(work: Work, target: Target) -> DispatchWork | None:
+    return None if work.form.is_free else dispatch_work(work.form, target)
+
+
+def _price(
+    question: Question,
+    priced: Priced,
+    pricer: Pricer,
+    progress: Progress,
+    wanted: Sequence[Candidate | Conversion],
+) -> None:
+    work = [(key, piece) for key in wanted for piece in _pieces(question, key)]
+    prices = pricer.price([piece for _, piece in work], progress)
+    reasons: dict[Candidate | Conversion, str] = {}
+    for (key, piece), price in zip(work, prices, strict=True):
+        if price.cost_ns is None:
+            reasons[key] = price.reason
+        elif isinstance(key, Candidate):
+            priced.costs[key] = price.cost_ns
+        elif price.cost_ns < priced.conversion_costs.get(key, price.cost_ns + 1):
+            priced.conversion_costs[key] = price.cost_ns
+            (priced.transposed.add if piece.lowered else priced.transposed.discard)(key)
+    for key, reason in reasons.items():
+        if key not in priced.costs and key not in priced.conversion_costs:
+            priced.refused[key] = reason
+
+
+def _pieces(question: Question, key: Candidate | Conversion) -> tuple[Work, ...]:
+    if isinstance(key, Candidate):
+        return (question.candidates[key],)
+    return question.conversions[key]
+
+
+def _selection(
+    question: Question,
+    costs: dict[Candidate, int],
+    conversion_costs: dict[Conversion, int],
+    options: Options,
+) -> Selection:
+    return build_selection(
+        question.graph,
+        question.clusters,
+        costs,
+        conversion_costs,
+        question.free,
+        question.weight_budget_bytes,
+    )
+
+
+def _wanted(
+    question: Question, priced: Priced, selection: Selection, solution: Solution
+) -> tuple[Candidate | Conversion, ...]:
+    """What the answer uses without a price, and what would stand in for it.
+
+    For a candidate that is its whole cluster; for a conversion all from the same layout of the
+    tensor or to the same one.
+    """
+    choice = selection.choice(solution.candidates, solution.conversions)
+    clusters = {c.cluster for c in choice.candidates if c not in priced.costs}
+    found: list[Candidate | Conversion] = [
+        c
+        for c in question.candidates
+        if c.cluster in clusters and c not in priced.costs and c not in priced.refused
+    ]
+    open_ends = [c for c in choice.conversions if c not in priced.conversion_costs]
+    sources = {(tensor, source) for tensor, source, _ in open_ends}
+    goals = {(tensor, goal) for tensor, _, goal in open_ends}
+    found += [
+        c
+        for c in question.conversions
+        if ((c[0], c[1]) in sources or (c[0], c[2]) in goals)
+        and c not in priced.conversion_costs
+        and c not in priced.refused
+    ]
+    return tuple(found)
