@@ -259,7 +259,7 @@ def _time(
             v.flags,
             total[v.name],
             spread[v.name],
-            dispatches[v.name] if timed else None,
+            dispatches[v.name] if profiled else None,
             calls=tuple(calls) if v.name == OPTIMIZED else (),
             moves=moves[v.name],
         )
