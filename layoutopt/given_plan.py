@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from layoutopt.errors import InputError
+from layoutopt.explore import explore
 from layoutopt.free_io import chosen_io
 from layoutopt.graph import Graph
 from layoutopt.options import Options
 from layoutopt.plan_file import fingerprint, read_plan
-from layoutopt.planner import GraphPlan, explore
+from layoutopt.planner import GraphPlan
 from layoutopt.profiles.target import Target
 
 

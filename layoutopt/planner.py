@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from layoutopt.answer import check_answer
 from layoutopt.by_need import Priced, Question, price_all, price_by_need
-from layoutopt.candidate import Candidate, enumerate_candidates, identity_candidate
-from layoutopt.cluster import Cluster, form_clusters
-from layoutopt.composite import composite_candidates
-from layoutopt.egraph import EGraph, saturate
-from layoutopt.errors import InputError, SolverError
-from layoutopt.fold import fold_broadcasts
+from layoutopt.candidate import Candidate, identity_candidate
+from layoutopt.cluster import Cluster
+from layoutopt.egraph import EGraph
+from layoutopt.explore import RefusedForm, Space, explore
 from layoutopt.free_io import (
     chosen_io,
     free_inputs,
@@ -22,9 +21,8 @@ from layoutopt.free_io import (
 from layoutopt.graph import Graph
 from layoutopt.layout import Layout
 from layoutopt.lowering import Lowered, lower, packs_lowered
-from layoutopt.objective import conversion_objective, packed_only
-from layoutopt.options import Objective, Options
-from layoutopt.packing import Menu, load_rule
+from layoutopt.objective import conversion_objective
+from layoutopt.options import Options
 from layoutopt.prices import Analytic, Pricer, Work, candidate_work, conversion_work
 from layoutopt.profiles.target import Target
 from layoutopt.selection import (
@@ -35,26 +33,9 @@ from layoutopt.selection import (
     is_free,
     needed_conversions,
 )
-from layoutopt.solver import Problem, Solution, Status, check, solve
-from layoutopt.space import layout_sets
-from layoutopt.start import start_from_neutral
+from layoutopt.solver import Solution, solve
 from layoutopt.steps import Clock
-from layoutopt.unread import without_unread
 from layoutopt.weight_budget import WeightBudget, weight_bytes
-
-_MOST = 6
-"""Layouts of one tensor at most: each is measured."""
-_MOST_FEWEST = 12
-"""The same where nothing is measured."""
-
-
-@dataclass(frozen=True, slots=True)
-class RefusedForm:
-    """A candidate, rewrite or layout that was not taken into account, and why."""
-
-    op: str
-    rule: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -91,38 +72,6 @@ class GraphPlan:
             choice, io = with_boundary(graph, choice, io), {}
         found = lower(graph, self.clusters, choice, io)
         return packs_lowered(found) if self.lower_packs else found
-
-
-@dataclass(frozen=True)
-class Space:
-    """All candidates of one function, before they have prices."""
-
-    egraph: EGraph
-    clusters: tuple[Cluster, ...]
-    candidates: tuple[Candidate, ...]
-    refusals: tuple[RefusedForm, ...]
-
-
-def explore(graph: Graph, target: Target, objective: Objective = "latency") -> Space:
-    """Enumerate the candidates of a function."""
-    egraph = saturate(fold_broadcasts(start_from_neutral(without_unread(graph))))
-    clusters = form_clusters(egraph)
-    fewest = objective == "conversions"
-    rule = load_rule(target.custom_packing) if target.custom_packing else None
-    menu = Menu(target.blocks if fewest else target.tiles, rule, target.op_packings)
-    sets = layout_sets(egraph, menu, _MOST_FEWEST if fewest else _MOST)
-    hints = bool(target.data_tiling_flag) and not fewest
-    candidates, forms = enumerate_candidates(egraph, clusters, sets, hints, menu)
-    if fewest:
-        candidates = packed_only(egraph.graph, clusters, candidates)
-    else:
-        composites, refused = composite_candidates(egraph, clusters, sets, hints)
-        candidates, forms = (*candidates, *composites), (*forms, *refused)
-    name = egraph.graph.name_of
-    refusals = [RefusedForm(name(r.op), r.rule, r.reason) for r in egraph.refusals]
-    refusals += [RefusedForm(name(op), "layout", reason) for op, reason in sets.refusals]
-    refusals += [RefusedForm(name(op), "form", reason) for op, reason in forms]
-    return Space(egraph, clusters, candidates, tuple(dict.fromkeys(refusals)))
 
 
 def plan_graphs(
@@ -173,7 +122,7 @@ def plan_graph(
     costs, conversion_costs = priced.costs, priced.conversion_costs
     with clock.stage("select"):
         selection, solution = priced.answer or _selected(question, priced, options)
-        _check(selection.problem, solution, options, refusals)
+        check_answer(selection.problem, solution, options, refusals)
     choice = selection.choice(solution.candidates, solution.conversions)
     choice = replace(choice, lowered=frozenset(priced.transposed.intersection(choice.conversions)))
     io: dict[int, Layout] = {}
@@ -193,23 +142,6 @@ def plan_graph(
         options.lower_packs,
         sum(c not in costs and c not in priced.refused for c in question.candidates),
     )
-
-
-def _check(
-    problem: Problem, solution: Solution, options: Options, refusals: list[RefusedForm]
-) -> None:
-    """Raises SolverError for what is no answer, InputError where the budget is why."""
-    if solution.status in (Status.INFEASIBLE, Status.UNKNOWN):
-        if problem.weight_budget_bytes is not None:
-            _check_budget(problem, options)
-        raise SolverError(
-            "selection", "a consistent plan", solution.status.value, _advice(solution, refusals)
-        )
-    faults = check(problem, solution)
-    if faults:
-        raise SolverError(
-            "selection", "an answer that checks", faults[0], "report this as a bug of layoutopt"
-        )
 
 
 def _settled_by_prices(options: Options) -> bool:
@@ -270,33 +202,6 @@ def _selected(question: Question, priced: Priced, options: Options) -> tuple[Sel
         question.weight_budget_bytes,
     )
     return selection, solve(selection.problem, options.search, options.time_limit_s)
-
-
-def _advice(solution: Solution, refusals: list[RefusedForm]) -> str:
-    if solution.status is Status.UNKNOWN:
-        return "give the solver more time with --time-limit"
-    if refusals:
-        return f"see the refusals; the last one: {refusals[-1].op}: {refusals[-1].reason}"
-    return "report this as a bug of layoutopt"
-
-
-def _check_budget(problem: Problem, options: Options) -> None:
-    """Raises InputError where the budget is why there is no plan, with the least that would do."""
-    budget = problem.weight_budget_bytes
-    by_size = replace(
-        problem,
-        candidates=tuple(replace(c, cost_ns=0) for c in problem.candidates),
-        conversions=tuple(replace(c, cost_ns=c.size_bytes) for c in problem.conversions),
-        weight_budget_bytes=None,
-    )
-    least = solve(by_size, "ilp", options.time_limit_s)
-    if budget is not None and least.status is Status.OPTIMAL and least.bound_ns > budget:
-        raise InputError(
-            "--weight-budget",
-            f"at least {least.bound_ns} bytes for --objective={options.objective}",
-            f"{budget}",
-            "raise it",
-        )
 
 
 def _refused(

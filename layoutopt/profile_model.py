@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from layoutopt.explore import explore
 from layoutopt.graph import Graph
 from layoutopt.options import Options
-from layoutopt.planner import explore
 from layoutopt.prices import Pricer, Work, candidate_work, conversion_work
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.progress import Progress

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from layoutopt.candidate import Candidate
+from layoutopt.explore import Space, explore
 from layoutopt.graph import Graph
 from layoutopt.lowering import Lowered, lower
-from layoutopt.planner import Space, explore
 from layoutopt.profiles.target import load_target
 from layoutopt.selection import build_selection, is_free, needed_conversions
 from layoutopt.solver import Status, check, solve

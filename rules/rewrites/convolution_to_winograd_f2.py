@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from layoutopt.graph import Graph
 from layoutopt.rules.rewrites.examples import convolution_example, depthwise_example
-from layoutopt.rules.rewrites.winograd import Tiling, in_tiles, refusal_of, tiling
+from layoutopt.rules.rewrites.short_convolution import Tiling, refusal_of, tiling
+from layoutopt.rules.rewrites.winograd import in_tiles
 from layoutopt.rules.rule import Example, Expression, Refusal
 
 

@@ -9,8 +9,8 @@ import pytest
 from layoutopt.errors import InputError
 from layoutopt.evaluated import OPTIMIZED, Variant
 from layoutopt.evaluation import evaluate_variants
+from layoutopt.explore import explore
 from layoutopt.mlir.module import Signature
-from layoutopt.planner import explore
 from layoutopt.prices import candidate_work
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import load_target

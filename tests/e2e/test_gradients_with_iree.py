@@ -14,9 +14,9 @@ import numpy as np
 from iree import compiler, runtime
 
 from layoutopt.candidate import Candidate
+from layoutopt.explore import Space
 from layoutopt.graph import Graph, Structured
 from layoutopt.mlir.module import exported_name, has_work, parse_module
-from layoutopt.planner import Space
 from layoutopt.types import Array
 from tests.planning import planned
 from tests.stuffed_text import (

@@ -5,11 +5,11 @@ import pytest
 
 from layoutopt.candidate import Candidate, identity_candidate
 from layoutopt.cluster import is_windowed
+from layoutopt.explore import Space, explore
 from layoutopt.graph import Fence, Graph, Slice, Structured
 from layoutopt.layout import Layout, row_major
 from layoutopt.lowering import Lowered
 from layoutopt.oracle import evaluate
-from layoutopt.planner import Space, explore
 from layoutopt.profiles.target import load_target
 from layoutopt.selection import needed_conversions
 from tests.models import CONVOLUTIONS

@@ -9,8 +9,9 @@ import pytest
 
 from layoutopt.candidate import identity_candidate
 from layoutopt.errors import SolverError
+from layoutopt.explore import explore
 from layoutopt.options import Options
-from layoutopt.planner import explore, plan_graph
+from layoutopt.planner import plan_graph
 from layoutopt.prices import Measured, candidate_work
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.benchmark import Benchmark

@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from layoutopt.cli import cli
+from layoutopt.explore import explore
 from layoutopt.farm.chunk import setting
 from layoutopt.farm.measurer import FarmMeasurer
 from layoutopt.graph import Graph
 from layoutopt.mlir.module import parse_module
-from layoutopt.planner import explore
 from layoutopt.prices import candidate_work
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import load_target

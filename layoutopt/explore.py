@@ -1,0 +1,65 @@
+"""Enumerate all that a plan of one function could be made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from layoutopt.candidate import Candidate, enumerate_candidates
+from layoutopt.cluster import Cluster, form_clusters
+from layoutopt.composite import composite_candidates
+from layoutopt.egraph import EGraph, saturate
+from layoutopt.fold import fold_broadcasts
+from layoutopt.graph import Graph
+from layoutopt.objective import packed_only
+from layoutopt.options import Objective
+from layoutopt.packing import Menu, load_rule
+from layoutopt.profiles.target import Target
+from layoutopt.space import layout_sets
+from layoutopt.start import start_from_neutral
+from layoutopt.unread import without_unread
+
+_MOST = 6
+"""Layouts of one tensor at most: each is measured."""
+_MOST_FEWEST = 12
+"""The same where nothing is measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedForm:
+    """A candidate, rewrite or layout that was not taken into account, and why."""
+
+    op: str
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Space:
+    """All candidates of one function, before they have prices."""
+
+    egraph: EGraph
+    clusters: tuple[Cluster, ...]
+    candidates: tuple[Candidate, ...]
+    refusals: tuple[RefusedForm, ...]
+
+
+def explore(graph: Graph, target: Target, objective: Objective = "latency") -> Space:
+    """Enumerate the candidates of a function."""
+    egraph = saturate(fold_broadcasts(start_from_neutral(without_unread(graph))))
+    clusters = form_clusters(egraph)
+    fewest = objective == "conversions"
+    rule = load_rule(target.custom_packing) if target.custom_packing else None
+    menu = Menu(target.blocks if fewest else target.tiles, rule, target.op_packings)
+    sets = layout_sets(egraph, menu, _MOST_FEWEST if fewest else _MOST)
+    hints = bool(target.data_tiling_flag) and not fewest
+    candidates, forms = enumerate_candidates(egraph, clusters, sets, hints, menu)
+    if fewest:
+        candidates = packed_only(egraph.graph, clusters, candidates)
+    else:
+        composites, refused = composite_candidates(egraph, clusters, sets, hints)
+        candidates, forms = (*candidates, *composites), (*forms, *refused)
+    name = egraph.graph.name_of
+    refusals = [RefusedForm(name(r.op), r.rule, r.reason) for r in egraph.refusals]
+    refusals += [RefusedForm(name(op), "layout", reason) for op, reason in sets.refusals]
+    refusals += [RefusedForm(name(op), "form", reason) for op, reason in forms]
+    return Space(egraph, clusters, candidates, tuple(dict.fromkeys(refusals)))
