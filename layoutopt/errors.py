@@ -31,6 +31,19 @@ class LoweringError(LayoutoptError):
     """A plan could not be written as MLIR, or IREE refuses the module that was written."""
 
 
+class RefusedModuleError(LoweringError):
+    """IREE does not compile the module that was written; `dispatches` are those that it names."""
+
+    def __init__(self, got: str, dispatches: tuple[str, ...]) -> None:
+        super().__init__(
+            "the optimized module",
+            "one that iree-compile takes",
+            got,
+            "report this as a bug of layoutopt",
+        )
+        self.dispatches = dispatches
+
+
 def why(error: Exception) -> str:
     """What went wrong, without the path that a message names already."""
     if isinstance(error, OSError) and error.strerror:

@@ -51,6 +51,8 @@ class Verification:
     tolerance: float
     passed: bool
     functions: tuple[str, ...]
+    unresponsive: tuple[str, ...] = ()
+    """Functions that gave the same results for all inputs tried: that they agree says little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,11 @@ def recall(path: Path) -> Evaluation | None:
     return Evaluation(
         tuple(map(_variant_result, table["variants"])),
         Verification(
-            **{**table["verification"], "functions": tuple(table["verification"]["functions"])}
+            **{
+                **table["verification"],
+                "functions": tuple(table["verification"]["functions"]),
+                "unresponsive": tuple(table["verification"]["unresponsive"]),
+            }
         ),
         table["date_utc"],
         remembered=True,

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from layoutopt.blame import blamed
+from layoutopt.candidate import Candidate
 from layoutopt.converted import ConvertedModels, converted_folder
-from layoutopt.errors import InputError
+from layoutopt.errors import InputError, RefusedModuleError
 from layoutopt.evaluated import OPTIMIZED
 from layoutopt.given_plan import given_plans
 from layoutopt.graph import Graph
@@ -30,6 +32,9 @@ from layoutopt.source import Source, open_source
 from layoutopt.steps import Clock, SilentSteps, Steps
 from layoutopt.weight_budget import weight_bytes
 from layoutopt.whole_model import Modules, hold_against_original
+
+_ATTEMPTS = 5
+"""Plans that are tried at most, each without what IREE refused inside the ones before."""
 
 
 @dataclass(frozen=True)
@@ -100,22 +105,23 @@ class _Job:
         graphs = tuple(module.graphs[i] for i in places)
         names = tuple(exported_name(module.names[i]) for i in places)
         signatures = [s for s in map(module.signature, places) if s is not None]
-        plans = self._plans(names, graphs)
-        with self.clock.stage("lower"):
-            lowered = tuple(p.lowered() for p in plans)
-            self._check_copies(graphs, lowered)
-            for place, low in zip(places, lowered, strict=True):
-                module.replace(place, low)
-            flags = self._flags(source, plans)
-            optimized = self.folder / "optimized.mlirbc"
-            module.write(optimized, flags)
-            if any(p.io for p in plans):  # what runs must take and give what the original does
-                checked = parse_module(source.path)
-                for place, plan in zip(places, plans, strict=True):
-                    checked.replace(place, plan.lowered(row_major_io=True))
-                checked.write(optimized, flags)
-        modules = Modules(self.model, source, optimized, flags, signatures, self.folder, archives)
-        held = hold_against_original(modules, self.target, self.options, self.clock)
+        avoided: list[frozenset[Candidate]] = [frozenset()] * len(graphs)
+        for attempt in range(_ATTEMPTS):
+            plans = self._plans(names, graphs, avoided)
+            lowered, flags, optimized = self._lower(source, module, places, graphs, plans)
+            modules = Modules(
+                self.model, source, optimized, flags, signatures, self.folder, archives
+            )
+            try:
+                held = hold_against_original(modules, self.target, self.options, self.clock)
+                break
+            except RefusedModuleError as error:
+                culprits = [blamed(plan, error.dispatches) for plan in plans]
+                last = attempt == _ATTEMPTS - 1 or self.plan is not None
+                if last or not any(culprits):
+                    raise
+                avoided = [a | b for a, b in zip(avoided, culprits, strict=True)]
+                module = parse_module(source.path)
         winner = OPTIMIZED if self.options.objective == "conversions" else held.winner
         captured = None
         if any(map(starts_from_constant, graphs)):
@@ -153,6 +159,30 @@ class _Job:
         )
         return Plan(functions, module, flags, report)
 
+    def _lower(
+        self,
+        source: Source,
+        module: Module,
+        places: Sequence[int],
+        graphs: tuple[Graph, ...],
+        plans: tuple[GraphPlan, ...],
+    ) -> tuple[tuple[Lowered, ...], tuple[str, ...], Path]:
+        """Write the plans into the module; hand back its flags and the file to compile."""
+        with self.clock.stage("lower"):
+            lowered = tuple(p.lowered() for p in plans)
+            self._check_copies(graphs, lowered)
+            for place, low in zip(places, lowered, strict=True):
+                module.replace(place, low)
+            flags = self._flags(source, plans)
+            optimized = self.folder / "optimized.mlirbc"
+            module.write(optimized, flags)
+            if any(p.io for p in plans):  # what runs must take and give what the original does
+                checked = parse_module(source.path)
+                for place, plan in zip(places, plans, strict=True):
+                    checked.replace(place, plan.lowered(row_major_io=True))
+                checked.write(optimized, flags)
+        return lowered, flags, optimized
+
     def _check_copies(self, graphs: tuple[Graph, ...], lowered: tuple[Lowered, ...]) -> None:
         """A plan that was given may hold more copies of weights than the budget allows."""
         budget = self.options.weight_budget
@@ -168,7 +198,12 @@ class _Job:
                 "make the plan again with this budget",
             )
 
-    def _plans(self, names: tuple[str, ...], graphs: tuple[Graph, ...]) -> tuple[GraphPlan, ...]:
+    def _plans(
+        self,
+        names: tuple[str, ...],
+        graphs: tuple[Graph, ...],
+        avoided: Sequence[frozenset[Candidate]],
+    ) -> tuple[GraphPlan, ...]:
         if self.plan is not None:
             functions = list(zip(names, graphs, strict=True))
             return tuple(given_plans(self.plan, self.model, functions, self.target, self.options))
@@ -176,7 +211,7 @@ class _Job:
             Store(store_path(self.options.cache)) as store,
             open_pricer(store, self.target, self.options) as pricer,
         ):
-            return plan_graphs(graphs, self.target, pricer, self.options, self.clock)
+            return plan_graphs(graphs, self.target, pricer, self.options, self.clock, avoided)
 
     def _flags(self, source: Source, plans: Sequence[GraphPlan]) -> tuple[str, ...]:
         hinted = any(p.hinted for p in plans)

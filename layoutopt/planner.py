@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from layoutopt.answer import check_answer
@@ -75,15 +75,23 @@ class GraphPlan:
 
 
 def plan_graphs(
-    graphs: Sequence[Graph], target: Target, pricer: Pricer, options: Options, clock: Clock
+    graphs: Sequence[Graph],
+    target: Target,
+    pricer: Pricer,
+    options: Options,
+    clock: Clock,
+    avoided: Sequence[Collection[Candidate]] = (),
 ) -> tuple[GraphPlan, ...]:
-    """Plans of a module's functions; each leaves the next ones what it did not spend."""
+    """Plans of a module's functions; each leaves the next ones what it did not spend.
+
+    ``avoided``: for each function, candidates that do not compile inside the model.
+    """
     plans: list[GraphPlan] = []
     left = options.weight_budget
     if left is not None:
         left = WeightBudget(left.size_bytes(sum(map(weight_bytes, graphs))))
-    for graph in graphs:
-        plan = plan_graph(graph, target, pricer, replace(options, weight_budget=left), clock)
+    for graph, out in zip(graphs, avoided or [()] * len(graphs), strict=True):
+        plan = plan_graph(graph, target, pricer, replace(options, weight_budget=left), clock, out)
         plans.append(plan)
         if left is not None:
             spent = sum(kind.size_bytes for kind in plan.lowered().copied_weights)
@@ -92,9 +100,17 @@ def plan_graphs(
 
 
 def plan_graph(
-    graph: Graph, target: Target, pricer: Pricer, options: Options, clock: Clock
+    graph: Graph,
+    target: Target,
+    pricer: Pricer,
+    options: Options,
+    clock: Clock,
+    avoided: Collection[Candidate] = (),
 ) -> GraphPlan:
-    """The cheapest consistent plan of one function. Raises SolverError where there is none."""
+    """The cheapest consistent plan of one function. Raises SolverError where there is none.
+
+    ``avoided``: candidates that do not compile inside the model.
+    """
     with clock.stage("enumerate"):
         space = explore(graph, target, options.objective)
     fewest = options.objective == "conversions"
@@ -106,7 +122,12 @@ def plan_graph(
         free = (*free_inputs(egraph.graph), *free_outputs(egraph.graph))
     refusals = list(space.refusals)
     with clock.stage("price") as progress:
-        work, formless = candidate_work(egraph.graph, clusters, space.candidates, target, 0)
+        kept = [c for c in space.candidates if c not in avoided]
+        reason = "it compiles alone, but not inside the model"
+        refusals += [
+            _refused(egraph, clusters, c, reason) for c in space.candidates if c in avoided
+        ]
+        work, formless = candidate_work(egraph.graph, clusters, kept, target, 0)
         refusals += [_refused(egraph, clusters, c, reason) for c, reason in formless]
         question = _question(space, dict(work), target, free, options)
         if pricer.source == "measured" and _settled_by_prices(options):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from layoutopt.errors import LoweringError
+from layoutopt.errors import LoweringError, RefusedModuleError
 from layoutopt.evaluated import OPTIMIZED, Evaluation
 from layoutopt.evaluation import evaluate_variants, variants_of
 from layoutopt.mlir.module import Signature
@@ -112,12 +112,7 @@ def _compile_only(
         modules.optimized, modules.folder / "optimized.vmfb", modules.flags, limit_s
     )
     if not outcome.ok:
-        raise LoweringError(
-            "the optimized module",
-            "one that iree-compile takes",
-            outcome.reason,
-            "report this as a bug of layoutopt",
-        )
+        raise RefusedModuleError(outcome.reason, outcome.dispatches)
     plain = (*modules.source.phase_flags, *target.flags)
     return (
         _dispatches(modules.source.path, plain, modules.folder, limit_s),

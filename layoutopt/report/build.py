@@ -264,4 +264,6 @@ def _verification(
         return None
     v = evaluation.verification
     unverified = tuple(n for n in planned if n not in v.functions)
-    return VerificationReport(v.max_abs_error, v.max_rel_error, v.tolerance, v.passed, unverified)
+    return VerificationReport(
+        v.max_abs_error, v.max_rel_error, v.tolerance, v.passed, unverified, v.unresponsive
+    )

@@ -140,6 +140,8 @@ class VerificationReport:
     passed: bool
     unverified: tuple[str, ...]
     """Planned functions that could not be run: an argument is no tensor of static shape."""
+    unresponsive: tuple[str, ...] = ()
+    """Functions that gave the same results for all inputs tried: that they agree says little."""
 
 
 @dataclass(frozen=True, slots=True)

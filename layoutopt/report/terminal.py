@@ -286,6 +286,13 @@ def _closing(report: Report, console: Console) -> None:
             f"(allowed {v.tolerance:g})",
             highlight=False,
         )
+        if v.unresponsive:
+            names = escape(", ".join(v.unresponsive))
+            console.print(
+                f"[yellow]That says little of {names}: its results were the same for all inputs "
+                "tried (a saturated softmax?).[/yellow]",
+                highlight=False,
+            )
         if v.unverified:
             names = escape(", ".join(v.unverified))
             console.print(

@@ -71,7 +71,7 @@ def validate(
     parts = [(index, loops) for index, row in enumerate(expected) for loops in row.loops]
     left = dict(enumerate(calls))
     found: dict[int, int] = {}
-    for same in (_same_loops, _same_points, _same_kind):
+    for same in (same_loops, _same_points, _same_kind):
         for part, (index, loops) in enumerate(parts):
             if part in found:
                 continue
@@ -107,7 +107,8 @@ def loops_of(dispatch: str) -> tuple[int, ...]:
     return tuple(int(size) for size in found[-1].split("x")) if found else ()
 
 
-def _same_loops(loops: tuple[int, ...], kind: str, dispatch: str) -> bool:
+def same_loops(loops: tuple[int, ...], kind: str, dispatch: str) -> bool:
+    """Whether a dispatch runs these loops, unit ones and their order aside; any ``kind`` does."""
     others = loops_of(dispatch)
     return bool(others) and _plain(loops) == _plain(others)
 
@@ -135,7 +136,7 @@ def _expected(plan: GraphPlan) -> list[_Expected]:
             continue
         form = physical_form(graph, cluster, candidate)
         assert not isinstance(form, Refusal), form
-        loops = tuple(map(_loops, dispatches(form)))
+        loops = tuple(map(named_loops, dispatches(form)))
         rows.append(_Expected(graph.name_of(cluster.root), cost, loops))
     for conversion in plan.choice.conversions:
         if is_free(graph, conversion):
@@ -148,7 +149,7 @@ def _expected(plan: GraphPlan) -> list[_Expected]:
     return rows
 
 
-def _loops(form: PhysicalForm) -> tuple[int, ...]:
+def named_loops(form: PhysicalForm) -> tuple[int, ...]:
     """The loops that IREE names the dispatch of a form by."""
     structured = [op for op in form.graph.ops if isinstance(op, Structured)]
     root = next((op for op in structured if op.is_contraction), None)

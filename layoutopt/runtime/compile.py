@@ -9,7 +9,7 @@ from typing import Literal
 
 from layoutopt.runtime.outcome import Outcome
 from layoutopt.runtime.process import Ended, find_tool, run_tool
-from layoutopt.runtime.reason import error_lines, failure_reason
+from layoutopt.runtime.reason import error_lines, failure_reason, refused_dispatches
 
 __all__ = ["CompileOutcome", "compile_file", "compile_to", "find_tool", "run_tool"]
 
@@ -30,6 +30,8 @@ class CompileOutcome:
     reason: str
     seconds: float
     lines: tuple[int, ...] = ()
+    dispatches: tuple[str, ...] = ()
+    """The dispatches that its errors name."""
 
 
 def compile_file(
@@ -65,4 +67,5 @@ def _compile(source: Path, output: Path, flags: Sequence[str], timeout_s: float)
         reason=failure_reason("iree-compile", run, timeout_s),
         seconds=run.seconds,
         lines=error_lines(run.stderr),
+        dispatches=refused_dispatches(run.stderr),
     )

@@ -12,6 +12,7 @@ REASON_LENGTH = 300
 _ROOM_BYTES = 1 << 16
 """Less than this free, and a tool cannot even write its error message."""
 _LOCATION = re.compile(r"^(?:.*?:)?(\d+):\d+: error: ")
+_DISPATCH = re.compile(r'sym_name = "([^"]*_dispatch_\d+[^"]*)"')
 _SOURCE = re.compile(r"\S+\.(?:c|cc|cpp|h):\d+: ")
 
 
@@ -29,6 +30,11 @@ def failure_reason(tool: str, run: ToolRun, timeout_s: float) -> str:
     if shutil.disk_usage(folder).free < _ROOM_BYTES:
         return f"no room left in {folder}, where {tool} works"
     return f"{tool} failed without an error message"
+
+
+def refused_dispatches(text: str) -> tuple[str, ...]:
+    """The names of the dispatches that an error message shows, each once."""
+    return tuple(dict.fromkeys(_DISPATCH.findall(text)))
 
 
 def first_error(text: str) -> str:

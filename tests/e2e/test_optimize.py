@@ -14,8 +14,10 @@ import pytest
 
 import layoutopt
 from layoutopt.cli import main
+from layoutopt.errors import RefusedModuleError
 from layoutopt.runtime import compile as compiling
 from layoutopt.runtime import measurement_run
+from layoutopt.whole_model import Modules
 from tests.models import CONVOLUTIONS
 
 
@@ -75,6 +77,7 @@ def test_the_json_report_has_the_promised_fields(plan: layoutopt.Plan) -> None:
         "tolerance",
         "passed",
         "unverified",
+        "unresponsive",
     }
     assert {"choices", "refusals", "compile_flags", "seconds", "model", "profile"} <= table.keys()
 
@@ -92,6 +95,35 @@ def test_a_second_run_measures_and_compiles_nothing(
     )
     assert again.functions[0].choice == plan.functions[0].choice
     assert again.report.after.measured_ms == plan.report.after.measured_ms
+
+
+def test_what_iree_refuses_inside_the_model_is_planned_without(
+    folder: Path, plan: layoutopt.Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dispatch that compiles alone and not in the model costs its form, not the run."""
+    job = sys.modules["layoutopt.optimize"]
+    held = job.hold_against_original
+    assert plan.report.validation is not None
+    refused = max(plan.report.validation.dispatches, key=lambda d: d.measured_ns or 0)
+    tried: list[Path] = []
+
+    def refuse_once(modules: Modules, *arguments: object) -> object:
+        tried.append(modules.optimized)
+        if len(tried) == 1:
+            raise RefusedModuleError("a stack that is too large", (refused.dispatch,))
+        return held(modules, *arguments)
+
+    monkeypatch.setattr(job, "hold_against_original", refuse_once)
+    other = layoutopt.optimize(
+        folder / "model.mlir", options=layoutopt.Options(cache=folder / "cache")
+    )
+    assert len(tried) == 2
+    before, after = plan.functions[0].choice, other.functions[0].choice
+    assert set(before.candidates) - set(after.candidates)
+    reasons = {r.reason for r in other.report.refusals}
+    assert "it compiles alone, but not inside the model" in reasons
+    assert other.report.verification is not None
+    assert other.report.verification.passed
 
 
 def test_the_written_module_compiles_with_its_recorded_flags(

@@ -141,3 +141,9 @@ def test_the_whole_explanation_says_each_reason_once() -> None:
     assert list(explanation(replace(REPORT, refusals=many, barriers=()), None))[-1] == (
         "op.0, op.1, op.2, op.3, op.4, op.5, op.6, op.7 and 12 more: refused rule: reason"
     )
+
+
+def test_results_that_no_input_changes_are_said_to_prove_little() -> None:
+    verification = VerificationReport(0.0, 0.0, 1e-3, True, (), ("classify",))
+    line = "That says little of classify: its results were the same for all inputs"
+    assert line in printed(replace(REPORT, verification=verification))

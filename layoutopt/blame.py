@@ -1,0 +1,31 @@
+"""Which choices of a plan a refused dispatch stands for.
+
+A candidate that compiles alone may not compile inside the model, where IREE fuses it with its
+neighbours. IREE names a dispatch by its loops, and so are the choices found that have such ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from layoutopt.candidate import Candidate, identity_candidate, physical_form
+from layoutopt.estimate.form import dispatches
+from layoutopt.planner import GraphPlan
+from layoutopt.report.validation import named_loops, same_loops
+from layoutopt.rules.rule import Refusal
+
+
+def blamed(plan: GraphPlan, refused: Sequence[str]) -> frozenset[Candidate]:
+    """The chosen candidates, the model's own forms aside, that have loops of a refused dispatch."""
+    found = set()
+    for candidate in plan.choice.candidates:
+        cluster = plan.clusters[candidate.cluster]
+        if candidate == identity_candidate(plan.egraph.graph, candidate.cluster, cluster):
+            continue
+        form = physical_form(plan.egraph.graph, cluster, candidate)
+        if isinstance(form, Refusal) or form.is_free:
+            continue
+        loops = [named_loops(part) for part in dispatches(form)]
+        if any(same_loops(mine, "", name) for mine in loops for name in refused):
+            found.add(candidate)
+    return frozenset(found)
