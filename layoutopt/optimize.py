@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from layoutopt.avoided import Avoided
 from layoutopt.blame import blamed
-from layoutopt.candidate import Candidate
 from layoutopt.converted import ConvertedModels, converted_folder
 from layoutopt.errors import InputError, RefusedModuleError
 from layoutopt.evaluated import OPTIMIZED
@@ -22,12 +22,13 @@ from layoutopt.parameters.files import resolve
 from layoutopt.plan_file import FunctionPlan, fingerprint, write_plan
 from layoutopt.planner import GraphPlan, plan_graphs
 from layoutopt.pricers import at_device, open_pricer
-from layoutopt.profiles.store import Store, store_path
+from layoutopt.profiles.store import Store, cache_folder, store_path
 from layoutopt.profiles.target import Target, load_target
 from layoutopt.report.barriers import barriers
 from layoutopt.report.build import Outcome, build_report, described
 from layoutopt.report.captured import compare_captured, starts_from_constant
 from layoutopt.report.report import Report
+from layoutopt.runtime.measure import iree_version
 from layoutopt.source import Source, open_source
 from layoutopt.steps import Clock, SilentSteps, Steps
 from layoutopt.weight_budget import weight_bytes
@@ -105,7 +106,7 @@ class _Job:
         graphs = tuple(module.graphs[i] for i in places)
         names = tuple(exported_name(module.names[i]) for i in places)
         signatures = [s for s in map(module.signature, places) if s is not None]
-        avoided: list[frozenset[Candidate]] = [frozenset()] * len(graphs)
+        avoided = self._avoided(graphs)
         for attempt in range(_ATTEMPTS):
             plans = self._plans(names, graphs, avoided)
             lowered, flags, optimized = self._lower(source, module, places, graphs, plans)
@@ -114,13 +115,12 @@ class _Job:
             )
             try:
                 held = hold_against_original(modules, self.target, self.options, self.clock)
+                avoided.remember()
                 break
             except RefusedModuleError as error:
-                culprits = [blamed(plan, error.dispatches) for plan in plans]
                 last = attempt == _ATTEMPTS - 1 or self.plan is not None
-                if last or not any(culprits):
+                if last or not avoided.add([blamed(p, error.dispatches) for p in plans]):
                     raise
-                avoided = [a | b for a, b in zip(avoided, culprits, strict=True)]
                 module = parse_module(source.path)
         winner = OPTIMIZED if self.options.objective == "conversions" else held.winner
         captured = None
@@ -183,6 +183,13 @@ class _Job:
                 checked.write(optimized, flags)
         return lowered, flags, optimized
 
+    def _avoided(self, graphs: tuple[Graph, ...]) -> Avoided:
+        """What an earlier run of this model learned that IREE refuses inside it."""
+        target, options = self.target, self.options
+        folder = cache_folder(options.cache) / "models" if options.remember else None
+        common = (target.fingerprint, target.device, iree_version(), target.flags)
+        return Avoided(folder, [repr((fingerprint(graph), *common)) for graph in graphs])
+
     def _check_copies(self, graphs: tuple[Graph, ...], lowered: tuple[Lowered, ...]) -> None:
         """A plan that was given may hold more copies of weights than the budget allows."""
         budget = self.options.weight_budget
@@ -202,7 +209,7 @@ class _Job:
         self,
         names: tuple[str, ...],
         graphs: tuple[Graph, ...],
-        avoided: Sequence[frozenset[Candidate]],
+        avoided: Avoided,
     ) -> tuple[GraphPlan, ...]:
         if self.plan is not None:
             functions = list(zip(names, graphs, strict=True))
@@ -211,7 +218,9 @@ class _Job:
             Store(store_path(self.options.cache)) as store,
             open_pricer(store, self.target, self.options) as pricer,
         ):
-            return plan_graphs(graphs, self.target, pricer, self.options, self.clock, avoided)
+            return plan_graphs(
+                graphs, self.target, pricer, self.options, self.clock, avoided.digests
+            )
 
     def _flags(self, source: Source, plans: Sequence[GraphPlan]) -> tuple[str, ...]:
         hinted = any(p.hinted for p in plans)

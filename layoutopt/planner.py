@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from layoutopt.answer import check_answer
+from layoutopt.avoided import digest
 from layoutopt.by_need import Priced, Question, price_all, price_by_need
 from layoutopt.candidate import Candidate, identity_candidate
 from layoutopt.cluster import Cluster
@@ -80,11 +81,11 @@ def plan_graphs(
     pricer: Pricer,
     options: Options,
     clock: Clock,
-    avoided: Sequence[Collection[Candidate]] = (),
+    avoided: Sequence[Collection[str]] = (),
 ) -> tuple[GraphPlan, ...]:
     """Plans of a module's functions; each leaves the next ones what it did not spend.
 
-    ``avoided``: for each function, candidates that do not compile inside the model.
+    ``avoided``: for each function, digests of candidates that do not compile inside the model.
     """
     plans: list[GraphPlan] = []
     left = options.weight_budget
@@ -105,11 +106,11 @@ def plan_graph(
     pricer: Pricer,
     options: Options,
     clock: Clock,
-    avoided: Collection[Candidate] = (),
+    avoided: Collection[str] = (),
 ) -> GraphPlan:
     """The cheapest consistent plan of one function. Raises SolverError where there is none.
 
-    ``avoided``: candidates that do not compile inside the model.
+    ``avoided``: digests of candidates that do not compile inside the model.
     """
     with clock.stage("enumerate"):
         space = explore(graph, target, options.objective)
@@ -122,10 +123,11 @@ def plan_graph(
         free = (*free_inputs(egraph.graph), *free_outputs(egraph.graph))
     refusals = list(space.refusals)
     with clock.stage("price") as progress:
-        kept = [c for c in space.candidates if c not in avoided]
+        dropped = {c for c in space.candidates if avoided and digest(c) in avoided}
         reason = "it compiles alone, but not inside the model"
+        kept = [c for c in space.candidates if c not in dropped]
         refusals += [
-            _refused(egraph, clusters, c, reason) for c in space.candidates if c in avoided
+            _refused(egraph, clusters, c, reason) for c in space.candidates if c in dropped
         ]
         work, formless = candidate_work(egraph.graph, clusters, kept, target, 0)
         refusals += [_refused(egraph, clusters, c, reason) for c, reason in formless]

@@ -117,13 +117,20 @@ def test_what_iree_refuses_inside_the_model_is_planned_without(
     other = layoutopt.optimize(
         folder / "model.mlir", options=layoutopt.Options(cache=folder / "cache")
     )
-    assert len(tried) == 2
+    assert len(tried) == 2, "planned, refused, and planned again"
     before, after = plan.functions[0].choice, other.functions[0].choice
     assert set(before.candidates) - set(after.candidates)
     reasons = {r.reason for r in other.report.refusals}
     assert "it compiles alone, but not inside the model" in reasons
     assert other.report.verification is not None
     assert other.report.verification.passed
+    monkeypatch.setattr(job, "hold_against_original", held)
+    later = layoutopt.optimize(
+        folder / "model.mlir", options=layoutopt.Options(cache=folder / "cache")
+    )
+    assert later.functions[0].choice == other.functions[0].choice, "the next run knows"
+    for path in (folder / "cache" / "models").glob("avoided-*.json"):
+        path.unlink()
 
 
 def test_the_written_module_compiles_with_its_recorded_flags(
