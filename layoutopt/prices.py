@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from layoutopt.alike import Alike
 from layoutopt.analytic import FREE, estimate_form
 from layoutopt.candidate import Candidate, PhysicalForm, physical_form
 from layoutopt.cluster import Cluster
@@ -151,15 +152,26 @@ def candidate_work(
     """The work of pricing each candidate, and those that have no form, with the reason."""
     found: list[tuple[Candidate, Work]] = []
     refused: list[tuple[Candidate, str]] = []
+    alike = Alike(graph)
+    known: dict[Hashable, Work | Refusal] = {}
     for candidate in candidates:
         cluster = clusters[candidate.cluster]
-        form = physical_form(graph, cluster, candidate)
-        if isinstance(form, Refusal):
-            refused.append((candidate, form.reason))
-            continue
-        benchmark = candidate_benchmark(graph, cluster, candidate, form, target)
-        found.append((candidate, Work(form, benchmark, first_group + candidate.cluster)))
+        key = alike.key(cluster, candidate)
+        if key not in known:
+            known[key] = _work(graph, cluster, candidate, target)
+        work = known[key]
+        if isinstance(work, Refusal):
+            refused.append((candidate, work.reason))
+        else:
+            found.append((candidate, replace(work, group=first_group + candidate.cluster)))
     return found, refused
+
+
+def _work(graph: Graph, cluster: Cluster, candidate: Candidate, target: Target) -> Work | Refusal:
+    form = physical_form(graph, cluster, candidate)
+    if isinstance(form, Refusal):
+        return form
+    return Work(form, candidate_benchmark(graph, cluster, candidate, form, target), 0)
 
 
 def conversion_work(

@@ -1,0 +1,52 @@
+"""Clusters that are the same but for the numbers of their tensors: they are worked out once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from layoutopt.candidate import Candidate
+from layoutopt.cluster import Cluster
+from layoutopt.graph import Graph
+from layoutopt.lowering import renumbered
+
+
+class Alike:
+    """Keys of candidates: equal where forms and benchmarks are equal."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._clusters: dict[Cluster, tuple[int, tuple[int, ...]]] = {}
+        self._kinds: dict[Hashable, int] = {}
+
+    def key(self, cluster: Cluster, candidate: Candidate) -> Hashable:
+        """Of one candidate of a cluster."""
+        if cluster not in self._clusters:
+            self._clusters[cluster] = self._kind(cluster)
+        kind, tensors = self._clusters[cluster]
+        layouts = dict(candidate.layouts)
+        return (
+            kind,
+            tuple(layouts[t] for t in tensors),
+            candidate.collapsed,
+            candidate.hint,
+            candidate.packed,
+            candidate.unnamed,
+        )
+
+    def _kind(self, cluster: Cluster) -> tuple[int, tuple[int, ...]]:
+        """The number of the cluster's kind, and its tensors in an order of their own."""
+        graph = self._graph
+        number: dict[int, int] = {}
+        for index in cluster.ops:
+            op = graph.ops[index]
+            for tensor in (*op.inputs, *op.outputs):
+                number.setdefault(tensor, len(number))
+        key = (
+            tuple(renumbered(graph.ops[index], number) for index in cluster.ops),
+            tuple((graph.types[t], graph.splats.get(t), t in graph.constants) for t in number),
+            tuple(
+                tuple(number[t] for t in group)
+                for group in (cluster.inputs, cluster.weights, cluster.outputs)
+            ),
+        )
+        return self._kinds.setdefault(key, len(self._kinds)), tuple(number)
