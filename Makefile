@@ -11,6 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PY := $(BIN)/python
 READY := $(VENV)/ready
+PYTEST_FLAGS ?= -n 2
 PIP_FLAGS := --quiet --quiet --disable-pip-version-check --no-input --retries 5 --timeout 60
 
 EXAMPLES := resnet50 squeezenet mobilenetv2 bert mlp
