@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any  # what click gives: any value, of any type
 
@@ -13,7 +14,7 @@ from layoutopt.errors import InputError
 PATH = click.Path(path_type=Path, readable=False)  # who opens it says what is wrong
 
 
-class _Checked(click.ParamType[Any]):
+class _Checked(click.ParamType[Any], ABC):
     """A value that is refused in the words of every other error."""
 
     expected: str
@@ -29,9 +30,9 @@ class _Checked(click.ParamType[Any]):
             raise InputError(where, self.expected, f"'{value}'", f"see `{command} --help`")
         return found
 
+    @abstractmethod
     def read(self, text: str) -> object | None:
         """The value that a text stands for; None where it stands for none."""
-        raise NotImplementedError
 
 
 class WholeNumber(_Checked):

@@ -24,19 +24,15 @@ from layoutopt.graph import (
     Structured,
     Uninitialized,
 )
+from layoutopt.rules.rewrites.examples import convolution_example, depthwise_example
 from layoutopt.rules.rewrites.separable import Index, elements_read, selection_body, separable
-from layoutopt.rules.rewrites.short_convolution import Tiling
+from layoutopt.rules.rewrites.short_convolution import Tiling, refusal_of, tiling
 from layoutopt.rules.rewrites.stuffing import is_zero
 from layoutopt.rules.rewrites.toom_cook import Matrix
-from layoutopt.rules.rule import Expression
+from layoutopt.rules.rule import Example, Expression, Refusal
 
 _BINDINGS = 30
 """Tensors that one op reads and writes at most; IREE binds 32 buffers to a dispatch at most."""
-
-
-def in_tiles(graph: Graph, match: Tiling) -> Expression:
-    """Transform, contract, transform back, and put the tiles side by side."""
-    return _Rewriting(graph, match).run()
 
 
 Source = Callable[[Index], tuple[int, IndexMap]]
@@ -240,3 +236,39 @@ class _Rewriting:
         whole = self.builder.tensor(shape, self.element)
         self.builder.add(Reshape(tiled, whole))
         self.builder.add(Slice(whole, result, (0,) * len(shape), (1,) * len(shape)))
+
+
+class Winograd:
+    """What the rules of all tile sizes share; each names itself and its tile."""
+
+    tile: int
+    """Outputs of a tile along each window."""
+    proof = "interpolation of a polynomial product at distinct points is exact"
+    normal_form = False
+    examples = (
+        Example(convolution_example(filter_size=3, stride=1), 0),
+        Example(convolution_example(filter_size=2, stride=1, image=5, margin=1), 0),
+        Example(
+            convolution_example(filter_size=3, stride=2),
+            0,
+            refusal="expected windows one element apart, but got stride 2 and dilation 1",
+        ),
+        Example(
+            depthwise_example(),
+            0,
+            refusal="expected channels to be summed over, so that products are shared, but "
+            "every channel has its own filter",
+        ),
+    )
+
+    def match(self, graph: Graph, op: int) -> Tiling | None:
+        """Any convolution whose filter is small enough."""
+        return tiling(graph, op, self.tile)
+
+    def guard(self, match: Tiling) -> Refusal | None:
+        """Dense windows over channels, in wide enough numbers."""
+        return refusal_of(match)
+
+    def rewrite(self, graph: Graph, match: Tiling) -> Expression:
+        """Transform, contract, transform back, and put the tiles side by side."""
+        return _Rewriting(graph, match).run()
