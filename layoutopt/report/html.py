@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from layoutopt.output import write_text
 from layoutopt.report.drawing import Edge, drawings, layout_counts
 from layoutopt.report.explanation import runner_up
+from layoutopt.report.facts import facts
 from layoutopt.report.plot import plot_validation
 from layoutopt.report.report import Report
 from layoutopt.report.units import milliseconds
@@ -42,6 +43,7 @@ def html_page(report: Report) -> str:
         layouts=layouts,
         colours={layout: shade for (layout, _), shade in zip(layouts, shades, strict=False)},
         drawings=tuple(drawings(report)),
+        facts=facts(report),
         plot=plot_validation(report.validation),
         slowest=max(times, default=1.0),
     )

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from layoutopt.report.facts import facts
 from layoutopt.report.report import Report, Side
 from layoutopt.report.units import milliseconds
 
@@ -255,18 +256,6 @@ def _more(count: int, console: Console) -> None:
         console.print(f"  and {count - _MOST} more in the JSON report", highlight=False)
 
 
-def _weights(report: Report, console: Console) -> None:
-    w = report.weights
-    if w is None or (not w.copies and w.budget_bytes is None):
-        return
-    bound = "" if w.budget_bytes is None else f", of {w.budget_bytes / 2**20:.1f} MiB allowed"
-    console.print(
-        f"Weights: {w.size_bytes / 2**20:.1f} MiB; {w.copies} copies in other layouts take "
-        f"{w.copied_bytes / 2**20:.1f} MiB{bound}",
-        highlight=False,
-    )
-
-
 def _closing(report: Report, console: Console) -> None:
     s = report.solver
     timed = f"objective {s.objective_ns / 1e6:.3f} ms, bound {s.bound_ns / 1e6:.3f} ms"
@@ -277,29 +266,10 @@ def _closing(report: Report, console: Console) -> None:
         f"{s.seconds:.2f} s ({s.stop_reason})",
         highlight=False,
     )
-    _weights(report, console)
-    v = report.verification
-    if v is not None:
-        verdict = "passed" if v.passed else "failed"
+    for fact in facts(report):
         console.print(
-            f"Verification {verdict}: largest relative error {v.max_rel_error:.2g} "
-            f"(allowed {v.tolerance:g})",
-            highlight=False,
+            fact.text, style="yellow" if fact.warns else None, markup=False, highlight=False
         )
-        if v.unresponsive:
-            names = escape(", ".join(v.unresponsive))
-            console.print(
-                f"[yellow]That says little of {names}: its results were the same for all inputs "
-                "tried (a saturated softmax?).[/yellow]",
-                highlight=False,
-            )
-        if v.unverified:
-            names = escape(", ".join(v.unverified))
-            console.print(
-                f"[yellow]Not run, so not verified: {names}; an argument is no tensor of static "
-                "shape.[/yellow]",
-                highlight=False,
-            )
     console.print(
         "Compile flags: " + " ".join(report.compile_flags), highlight=False, soft_wrap=True
     )

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from layoutopt.report.explanation import explanation
 from layoutopt.report.report import (
+    CapturedReport,
     ContractionsReport,
     MoveReport,
     RefusalReport,
@@ -85,6 +86,15 @@ def test_copies_of_weights_and_their_budget() -> None:
     bounded = replace(copies, budget_bytes=4 << 20)
     assert f"{line}, of 4.0 MiB allowed\n" in printed(replace(REPORT, weights=bounded))
     assert "Weights" not in printed(replace(REPORT, weights=WeightsReport(8 << 20, 0, 0, None)))
+
+
+def test_captured_constants_are_counted_with_their_copies() -> None:
+    captured = CapturedReport(3, 0, 3, 0, 100 << 20, 0)
+    assert (
+        "Constants captured read-write: 3 before, 0 after; copies of constants in one run: "
+        "3 (100.0 MiB) before, 0 (0.0 MiB) after\n"
+    ) in printed(replace(REPORT, captured=captured))
+    assert "captured" not in printed(REPORT)
 
 
 def test_functions_that_could_not_be_run_are_named() -> None:

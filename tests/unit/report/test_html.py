@@ -9,7 +9,14 @@ from html.parser import HTMLParser
 import pytest
 
 from layoutopt.report.html import html_page
-from layoutopt.report.report import ChoiceReport, ConversionReport, RefusalReport, Report
+from layoutopt.report.report import (
+    CapturedReport,
+    ChoiceReport,
+    ConversionReport,
+    RefusalReport,
+    Report,
+    VerificationReport,
+)
 from layoutopt.report.validation import DispatchValidation, Validation
 from tests.reports import REPORT
 
@@ -76,6 +83,14 @@ def test_the_page_tells_what_the_report_holds() -> None:
     ):
         assert text in page
     assert page.count("<circle") == 1, "one dispatch has both times"
+
+
+def test_the_page_warns_of_what_was_not_run_and_counts_captured_constants() -> None:
+    verification = VerificationReport(1e-5, 1e-6, 1e-3, True, ("decode<f32>",))
+    captured = CapturedReport(2, 1, 2, 1, 100 << 20, 50 << 20)
+    page = html_page(replace(REPORT, verification=verification, captured=captured))
+    assert '<p class="warn">Not run, so not verified: decode&lt;f32&gt;;' in page
+    assert "<p>Constants captured read-write: 2 before, 1 after;" in page
 
 
 def test_what_models_are_named_is_escaped() -> None:
