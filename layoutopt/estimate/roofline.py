@@ -2,9 +2,11 @@
 
     time = launch + max(memory, compute)
 
-after Williams, Waterman, Patterson, "Roofline" (CACM 2009). Compute is counted in whole tiles and
-whole waves of workgroups; each step of a workgroup's reduction loop costs a latency and the longer
-of taking its operands and multiplying them. What the compiled kernel says overrides the guess.
+after Williams, Waterman, Patterson, "Roofline" (CACM 2009). Compute is counted in whole tiles;
+each step of a workgroup's reduction loop costs a latency and the longer of taking its operands and
+multiplying them. Compute units multiply in whole waves of workgroups; operands come from a cache
+that they share, so a last wave that leaves units idle feeds the others faster. What the compiled
+kernel says overrides the guess.
 """
 
 from __future__ import annotations
@@ -101,17 +103,18 @@ def _tiled_ns(
     latency_factor: float,
     spills_ns: float,
 ) -> float:
-    """Whole tiles, in whole waves of one workgroup for each compute unit."""
+    """Whole tiles; a wave is one workgroup for each compute unit."""
     units = machine.compute_units
     workgroups = contraction.batch * -(-contraction.m // tile.m) * -(-contraction.n // tile.n)
     steps = -(-contraction.k // tile.k)
+    wait_ns = machine.step_ns * latency_factor + spills_ns
     multiply_ns = 2 * tile.m * tile.n * tile.k / (peak_gflops / units)
-    feed_ns = 0.0
-    if machine.feed_gb_s:
-        taken = (tile.m + tile.n) * tile.k * element_bytes(contraction.element)
-        feed_ns = taken / machine.feed_gb_s
-    step_ns = machine.step_ns * latency_factor + spills_ns + max(multiply_ns, feed_ns)
-    return math.ceil(workgroups / units) * steps * step_ns
+    compute_ns = math.ceil(workgroups / units) * (wait_ns + multiply_ns)
+    if not machine.feed_gb_s:
+        return steps * compute_ns
+    taken = (tile.m + tile.n) * tile.k * element_bytes(contraction.element)
+    feed_ns = max(1.0, workgroups / units) * (wait_ns + taken / machine.feed_gb_s)
+    return steps * max(compute_ns, feed_ns)
 
 
 def _rate(rates: dict[str, float], contraction: Contraction) -> float:

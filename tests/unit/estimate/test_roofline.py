@@ -58,12 +58,33 @@ def test_what_fits_a_cache_is_read_faster(target: Target) -> None:
     assert estimate(large, target).ns == estimate(large, without).ns
 
 
-def test_a_row_more_than_a_tile_costs_a_tile(target: Target) -> None:
-    full = estimate(matmul(64 * 256, 128, 4096), target, KERNEL)
+def slowdown_by_one_row(target: Target) -> float:
+    """What one row more costs a matmul that has a tile for each compute unit."""
+    rows = 64 * target.machine.compute_units
+    full, more = (estimate(matmul(m, 128, 4096), target, KERNEL) for m in (rows, rows + 1))
     assert full.bound == "compute"
-    one_more = estimate(matmul(64 * 256 + 1, 128, 4096), target, KERNEL)
-    launch = target.rates.launch_ns
-    assert (one_more.ns - launch) / (full.ns - launch) == pytest.approx(2)
+    return (more.ns - target.rates.launch_ns) / (full.ns - target.rates.launch_ns)
+
+
+def test_a_tile_more_than_units_costs_units_that_multiply_a_wave(target: Target) -> None:
+    fed = replace(
+        target,
+        machine=replace(target.machine, feed_gb_s=1e9),
+        rates=replace(target.rates, bandwidth_gb_s=1e9),
+    )
+    assert slowdown_by_one_row(fed) == pytest.approx(2)
+
+
+def test_a_tile_more_costs_a_shared_cache_its_share(target: Target) -> None:
+    assert slowdown_by_one_row(target) == pytest.approx(1 + 1 / target.machine.compute_units)
+
+
+def test_a_tile_alone_is_not_fed_faster_than_one_of_a_wave(target: Target) -> None:
+    one, all_of_them = (
+        estimate(matmul(64 * tiles, 128, 65536), target, KERNEL).ns
+        for tiles in (1, target.machine.compute_units)
+    )
+    assert one == pytest.approx(all_of_them)
 
 
 def test_no_matrix_instruction_is_a_cliff(target: Target) -> None:
