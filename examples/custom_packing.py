@@ -5,7 +5,8 @@
 
 It is asked about every contraction of the model, with the types of all tensors, and answers with
 layouts of the two inputs and the result: ``outer_dims_perm``, ``inner_dims_pos`` (the order of
-the inner dims) and ``inner_tiles`` (the packed sizes), as in ``linalg.pack``. With ``mmt4d`` the
+the inner dims) and ``inner_tiles`` (the packed sizes), as in ``linalg.pack``; a tile that does not
+divide is padded. With ``mmt4d`` the
 op is written as linalg.mmt4d and left out where its maps do not match; without, as a generic. The
 planner picks it where it pays; what computes wrong numbers or does not compile is refused.
 """
@@ -15,16 +16,16 @@ from collections.abc import Iterator
 from layoutopt.affine import plain_map
 from layoutopt.graph import Structured
 from layoutopt.layout import Layout
-from layoutopt.packing import Packing
+from layoutopt.tiling import Packing
 from layoutopt.types import TensorType
 
 MATMUL = (plain_map([0, 2]), plain_map([2, 1]), plain_map([0, 1]))
 
 
 def packings(op: Structured, types: tuple[TensorType, ...]) -> Iterator[Packing]:
-    """Tiles of 4 x 16 for plain f32 matmuls whose sizes they divide, as a generic."""
+    """Tiles of 4 x 16 for plain f32 matmuls of at least that size, as a generic."""
     m, n, *_ = op.domain
-    if op.maps != MATMUL or types[op.sources[0]].element != "f32" or m % 4 or n % 16:
+    if op.maps != MATMUL or types[op.sources[0]].element != "f32" or m < 4 or n < 16:
         return
     yield Packing(
         lhs=Layout((0, 1), (0,), (4,)),

@@ -12,7 +12,8 @@ from layoutopt.fold import fold_broadcasts
 from layoutopt.graph import Graph
 from layoutopt.objective import packed_only
 from layoutopt.options import Objective
-from layoutopt.packing import Menu, load_rule
+from layoutopt.own_packing import load_rule
+from layoutopt.packing import Menu
 from layoutopt.profiles.target import Target
 from layoutopt.space import layout_sets
 from layoutopt.start import start_from_neutral

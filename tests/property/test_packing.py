@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +24,7 @@ from layoutopt.profiles.op_pattern import ROLES, OpPattern
 from layoutopt.profiles.target import Tile
 from layoutopt.rules.rule import Refusal
 from layoutopt.space import layout_sets
+from layoutopt.tiling import Packing, PackingRule, alone, tiled_layout
 from layoutopt.types import TensorType
 from layoutopt.unread import without_unread
 from tests.property.layouts import layouts, shapes, small_integers
@@ -78,6 +80,24 @@ def patterns(draw: st.DrawFn) -> OpPattern:
     return OpPattern(tile, inner, tuple(outer), draw(st.booleans()), only=draw(st.booleans()))
 
 
+@st.composite
+def customs(draw: st.DrawFn) -> PackingRule:
+    """A callable that tiles loops that stand alone by any sizes."""
+    sizes = draw(st.lists(st.integers(1, 4), min_size=8, max_size=8))
+    mmt4d = draw(st.booleans())
+
+    def rule(op: Structured, types: tuple[TensorType, ...]) -> Iterator[Packing]:
+        loops = alone(op, tuple(range(len(op.domain))))
+        tiles = tuple((loop, size) for loop, size in zip(loops, sizes, strict=False) if size > 1)
+        lhs, rhs, result = (
+            tiled_layout(index_map, types[tensor], tuple(range(len(index_map))), tiles)
+            for index_map, tensor in zip(op.maps, (*op.sources, *op.results), strict=True)
+        )
+        yield Packing(lhs, rhs, result, mmt4d)
+
+    return rule
+
+
 TILES = st.builds(Tile, st.integers(1, 4), st.integers(1, 4), st.integers(1, 4), st.booleans())
 
 
@@ -88,7 +108,8 @@ def test_packed_contractions_are_right(kind: str, data: st.DataObject) -> None:
     graph = data.draw(matmuls() if kind == "matmul" else convolutions())
     tiles = tuple(data.draw(st.lists(TILES, min_size=1, max_size=2)))
     own = tuple(data.draw(st.lists(patterns(), max_size=2)))
-    menu = Menu(dict.fromkeys(ELEMENTS, tiles), None, own)
+    rule = data.draw(st.none() | customs())
+    menu = Menu(dict.fromkeys(ELEMENTS, tiles), rule, own)
     egraph = saturate(graph)
     clusters = form_clusters(egraph)
     sets = layout_sets(egraph, menu, 12)

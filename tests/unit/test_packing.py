@@ -15,11 +15,13 @@ from layoutopt.errors import InputError
 from layoutopt.graph import Fill, Graph, GraphBuilder, IteratorType, Structured
 from layoutopt.layout import Layout
 from layoutopt.mlir.emit import body_text
-from layoutopt.packing import Menu, Packing, fitting, load_rule, packings
+from layoutopt.own_packing import load_rule
+from layoutopt.packing import Menu, packings
 from layoutopt.profiles.target import Tile, load_target
 from layoutopt.rules.rule import Refusal
 from layoutopt.scalar import contraction_body
 from layoutopt.space import layout_sets
+from layoutopt.tiling import Packing, fitting
 
 
 def matmul(m: int, n: int, k: int) -> Graph:
@@ -88,13 +90,27 @@ def test_a_custom_packing_that_does_not_fit_says_so() -> None:
     graph = matmul(8, 32, 8)
     (op,) = graph.ops
     assert isinstance(op, Structured)
-    bad = Packing(Layout((0, 1), (0,), (3,)), Layout((1, 0)), Layout((0, 1)))
+    bad = Packing(Layout((0, 1), (0,), (3,)), Layout((1, 0)), Layout((0, 1), (1,), (4,)))
     with pytest.raises(InputError) as caught:
         packings(op, graph.types, Menu(custom=lambda *_: [bad]), constant_rhs=False)
     assert str(caught.value) == (
-        "custom packing: expected a layout of a tensor of shape [8, 8] with tiles that divide, "
-        "but got perm[0,1] tiles[0:3]; return no packing for contractions that it does not suit"
+        "custom packing: expected a layout of a tensor of shape [8, 32] with tiles that make dim 0 "
+        "9, but got perm[0,1] tiles[1:4]; return no packing for contractions that it does not suit"
     )
+
+
+def test_a_custom_packing_is_padded_with_zeros_where_it_is_summed() -> None:
+    graph = matmul(8, 32, 8)
+    (op,) = graph.ops
+    assert isinstance(op, Structured)
+    lhs, rhs, result = Layout((0, 1), (1,), (3,)), Layout((0, 1), (0,), (3,)), Layout((0, 1))
+    menu = Menu(custom=lambda *_: [Packing(lhs, rhs, result, mmt4d=False)])
+    assert packings(op, graph.types, menu, constant_rhs=False) == (
+        Packing(lhs, rhs, result, mmt4d=False),
+    )
+    texts = written(graph, menu)
+    assert texts
+    assert all("tensor<8x3x3xf32>" in text for text in texts)
 
 
 def test_a_custom_packing_that_is_not_there_says_so() -> None:

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from layoutopt.errors import InputError
 from layoutopt.graph import Structured
 from layoutopt.layout import Layout
-from layoutopt.packing import Menu, Packing, meets, packings
+from layoutopt.own_packing import meets
+from layoutopt.packing import Menu, packings
 from layoutopt.profiles.op_pattern import ROLES, OpPattern, op_patterns
 from layoutopt.profiles.target import Tile, load_target, target_text
+from layoutopt.tiling import Packing
 from tests.unit.test_packing import matmul, written
 
 GRAPH = matmul(16, 32, 8)
@@ -59,9 +61,12 @@ def test_a_table_tiles_the_loops_that_it_names() -> None:
     assert (packing.lhs, packing.rhs.inner_tiles) == (Layout((0, 1)), (16,))
 
 
-def test_a_tile_that_does_not_divide_gives_way_and_one_that_fits_nothing_is_none() -> None:
-    (packing,) = found(pattern(only=True, tile=[5, 31, 3]))
-    assert (packing.lhs.inner_tiles, packing.rhs.inner_tiles) == ((4, 2), (16, 2))
+def test_a_tile_that_does_not_divide_gives_way_or_is_padded() -> None:
+    smaller, padded = found(pattern(only=True, tile=[5, 31, 3]))
+    assert (smaller.lhs.inner_tiles, smaller.rhs.inner_tiles) == ((4, 2), (16, 2))
+    assert (padded.lhs.inner_tiles, padded.rhs.inner_tiles) == ((5, 3), (31, 3))
+    (kept,) = found(pattern(only=True, tile=[5, 31, 3], emit="mmt4d"))
+    assert kept.rhs.inner_tiles == (31, 3)
     assert found(pattern(only=True, tile=[1, 1, 1])) == ()
 
 
