@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from layoutopt.candidate import Candidate
 from layoutopt.cluster import Cluster
 from layoutopt.graph import Graph
-from layoutopt.lowering import renumbered
+from layoutopt.renaming import renumbered
 
 
 class Alike:

@@ -51,6 +51,8 @@ class PhysicalForm:
     inputs: tuple[int, ...]
     weights: tuple[int, ...]
     outputs: tuple[int, ...]
+    region: bool = False
+    """Written as one ``flow.dispatch.region``."""
 
     @property
     def is_free(self) -> bool:
@@ -120,7 +122,7 @@ def physical_form(graph: Graph, cluster: Cluster, candidate: Candidate) -> Physi
         built = replace(built, ops=tuple(_marked(op, unnamed=True) for op in built.ops))
     if candidate.hint:
         built = replace(built, ops=tuple(_marked(op, hint=True) for op in built.ops))
-    return PhysicalForm(simplified(built), inputs, weights, outputs)
+    return PhysicalForm(simplified(built), inputs, weights, outputs, cluster.region)
 
 
 def _marked(op: Op, hint: bool = False, unnamed: bool = False) -> Op:

@@ -32,6 +32,8 @@ class Cluster:
     """Tensors that others read."""
     composite: bool = False
     """Several dispatches that are worth a price only as a whole."""
+    region: bool = False
+    """One dispatch that IREE would not form by itself."""
 
     @property
     def beside_root(self) -> tuple[int, ...]:
@@ -43,13 +45,13 @@ def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
     """Clusters of the model's own ops, then one for each alternative root with what follows it."""
     graph = egraph.graph
     partition = _partition(graph, egraph.original_ops)
-    clusters = [_cluster(graph, ops) for ops in partition]
+    clusters = [cluster_of(graph, ops) for ops in partition]
     of_result = {t: ops for ops in partition for t in graph.ops[ops[0]].outputs}
     split: set[tuple[int, ...]] = set()
     chained: set[int] = set()
     for ops in egraph.together:
         behind = of_result.get(graph.ops[ops[-1]].outputs[0], ())[1:]
-        clusters.append(replace(_cluster(graph, (*ops, *behind)), composite=True))
+        clusters.append(replace(cluster_of(graph, (*ops, *behind)), composite=True))
         chained.update(ops)
     for index in range(egraph.original_ops, len(graph.ops)):
         op = graph.ops[index]
@@ -58,23 +60,23 @@ def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
             continue
         ahead = _slice_ahead(graph, index)
         if isinstance(op, Structured) and _is_elementwise(op) and not op.is_copy and behind:
-            clusters.append(_cluster(graph, (index, *behind)))
+            clusters.append(cluster_of(graph, (index, *behind)))
             continue
         if isinstance(op, Structured) and op.is_contraction:
-            clusters.append(_cluster(graph, (index, *behind)))
+            clusters.append(cluster_of(graph, (index, *behind)))
             clusters += _behind(graph, ahead, clusters[-1])
             chain = () if behind else _chain(egraph, index)
             if chain:
                 chained.update(chain)
                 last = graph.ops[chain[-1]].outputs
-                clusters.append(replace(_cluster(graph, (index, *chain)), outputs=last))
+                clusters.append(replace(cluster_of(graph, (index, *chain)), outputs=last))
                 clusters += _behind(graph, ahead, clusters[-1])
             continue
-        clusters.append(_cluster(graph, (index,)))
+        clusters.append(cluster_of(graph, (index,)))
         clusters += _behind(graph, ahead, clusters[-1])
         if behind and behind not in split:
             split.add(behind)
-            clusters.append(_cluster(graph, behind))
+            clusters.append(cluster_of(graph, behind))
     return tuple(clusters)
 
 
@@ -97,7 +99,7 @@ def _behind(graph: Graph, ahead: int | None, cluster: Cluster) -> list[Cluster]:
     """The cluster with the slice ahead of it inside."""
     if ahead is None:
         return []
-    whole = _cluster(graph, (ahead, *cluster.ops))
+    whole = cluster_of(graph, (ahead, *cluster.ops))
     return [replace(whole, root=cluster.root, outputs=cluster.outputs)]
 
 
@@ -222,7 +224,8 @@ def _reaches(
     return False
 
 
-def _cluster(graph: Graph, ops: tuple[int, ...]) -> Cluster:
+def cluster_of(graph: Graph, ops: tuple[int, ...]) -> Cluster:
+    """Ops, in order, with what they read and what others read of them; the first is the root."""
     made = {t for i in ops for t in graph.ops[i].outputs}
     read = list(dict.fromkeys(t for i in ops for t in graph.ops[i].inputs if t not in made))
     inside = set(ops)

@@ -15,6 +15,7 @@ from layoutopt.options import Objective
 from layoutopt.own_packing import load_rule
 from layoutopt.packing import Menu
 from layoutopt.profiles.target import Target
+from layoutopt.regions import padded_regions
 from layoutopt.space import layout_sets
 from layoutopt.start import start_from_neutral
 from layoutopt.unread import without_unread
@@ -48,6 +49,8 @@ def explore(graph: Graph, target: Target, objective: Objective = "latency") -> S
     """Enumerate the candidates of a function."""
     egraph = saturate(fold_broadcasts(start_from_neutral(without_unread(graph))))
     clusters = form_clusters(egraph)
+    if target.fuses_pads and objective == "latency":
+        clusters = (*clusters, *padded_regions(egraph.graph, clusters))
     fewest = objective == "conversions"
     rule = load_rule(target.custom_packing) if target.custom_packing else None
     menu = Menu(target.blocks if fewest else target.tiles, rule, target.op_packings)

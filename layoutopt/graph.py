@@ -15,6 +15,7 @@ from layoutopt.gather import Gather
 from layoutopt.ops import (
     Concat,
     Constant,
+    DispatchRegion,
     Fence,
     Fill,
     FromTensor,
@@ -37,6 +38,7 @@ from layoutopt.types import TensorType
 __all__ = [
     "Concat",
     "Constant",
+    "DispatchRegion",
     "Fence",
     "Fill",
     "FromTensor",

@@ -10,28 +10,21 @@ from layoutopt.cluster import Cluster
 from layoutopt.conversion import conversion_form, lower_packs
 from layoutopt.errors import LoweringError
 from layoutopt.graph import (
-    Concat,
     Constant,
+    DispatchRegion,
     Fence,
-    Gather,
     Graph,
     GraphBuilder,
-    Insert,
     Op,
     Opaque,
-    Pack,
-    Pad,
     Reshape,
-    Scatter,
-    Slice,
-    Structured,
-    Unpack,
 )
 from layoutopt.layout import Layout, row_major, same_memory
 from layoutopt.order import Pair, in_order
+from layoutopt.regions import emitted
+from layoutopt.renaming import renumbered
 from layoutopt.rules.rule import Refusal
 from layoutopt.selection import Choice, Conversion, is_free
-from layoutopt.simplify import renamed
 from layoutopt.types import TensorType
 
 
@@ -251,36 +244,14 @@ class _Lowering:
         """Add the form's ops; ``number`` gives the tensors that are already known."""
         for local, pair in zip((*form.inputs, *form.weights), inputs, strict=True):
             number[local] = self._converted(pair)
-        for op in form.graph.ops:
-            for tensor in op.outputs:
+        graph = emitted(form)
+        for op in graph.ops:
+            inside = op.inside if isinstance(op, DispatchRegion) else ()
+            for tensor in (*inside, *op.outputs):
                 if tensor not in number:
-                    kind = form.graph.types[tensor]
+                    kind = graph.types[tensor]
                     number[tensor] = self.builder.tensor(kind.shape, kind.element)
             self.builder.add(renumbered(op, number))
-
-
-def renumbered(op: Op, number: Mapping[int, int]) -> Op:
-    """The op over other tensors."""
-    moved = renamed(op, number.__getitem__)
-    match moved:
-        case Structured():
-            return replace(moved, results=tuple(number[t] for t in moved.results))
-        case (
-            Pad()
-            | Slice()
-            | Insert()
-            | Scatter()
-            | Gather()
-            | Concat()
-            | Reshape()
-            | Fence()
-            | Pack()
-            | Unpack()
-            | Constant()
-        ):
-            return replace(moved, result=number[moved.result])
-        case Opaque():
-            raise AssertionError("an opaque op is never written")
 
 
 def _live(lowered: Lowered) -> Lowered:

@@ -164,6 +164,34 @@ class Fence(Unary):
 
 
 @dataclass(frozen=True, slots=True)
+class DispatchRegion:
+    """Ops that IREE is to run as one dispatch (``flow.dispatch.region``).
+
+    ``yields`` are tensors that its ops make; outside they are known as ``results``.
+    """
+
+    ops: tuple[Op, ...]
+    yields: tuple[int, ...]
+    results: tuple[int, ...]
+
+    @property
+    def inside(self) -> tuple[int, ...]:
+        """Tensors that its ops make."""
+        return tuple(t for op in self.ops for t in op.outputs)
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Tensors read from outside, in order of first use."""
+        made = set(self.inside)
+        return tuple(dict.fromkeys(t for op in self.ops for t in op.inputs if t not in made))
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Tensors made."""
+        return self.results
+
+
+@dataclass(frozen=True, slots=True)
 class Constant:
     """A weight or other constant; its value stays an MLIR attribute that is never read here.
 
@@ -216,6 +244,7 @@ Op = (
     | Fence
     | Pack
     | Unpack
+    | DispatchRegion
     | Constant
     | Opaque
 )

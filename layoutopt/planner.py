@@ -12,6 +12,7 @@ from layoutopt.candidate import Candidate, identity_candidate
 from layoutopt.cluster import Cluster
 from layoutopt.egraph import EGraph
 from layoutopt.explore import RefusedForm, Space, explore
+from layoutopt.form_name import form_name
 from layoutopt.free_io import (
     chosen_io,
     free_inputs,
@@ -230,10 +231,9 @@ def _selected(question: Question, priced: Priced, options: Options) -> tuple[Sel
 def _refused(
     egraph: EGraph, clusters: tuple[Cluster, ...], candidate: Candidate, reason: str
 ) -> RefusedForm:
-    root = clusters[candidate.cluster].root
-    rules = " + ".join(egraph.rule[root]) or "as it came"
-    hint = ", data-tiled" if candidate.hint else ", packed" if candidate.packed else ""
-    return RefusedForm(egraph.graph.name_of(root), f"{rules}{hint}", reason)
+    cluster = clusters[candidate.cluster]
+    form = form_name(egraph, cluster, candidate)
+    return RefusedForm(egraph.graph.name_of(cluster.root), form, reason)
 
 
 def _identity_ns(
@@ -252,10 +252,11 @@ def _identity_ns(
 
 def _is_own(egraph: EGraph, clusters: tuple[Cluster, ...], cluster: Cluster) -> bool:
     """Whether a cluster is one of the model as it came."""
-    own = cluster.root < egraph.original_ops and bool(cluster.ops)
+    own = cluster.root < egraph.original_ops and bool(cluster.ops) and not cluster.region
     return own and not _is_part(clusters, cluster)
 
 
 def _is_part(clusters: tuple[Cluster, ...], cluster: Cluster) -> bool:
     """Whether a cluster is what follows another one's root, standing alone for alternatives."""
-    return any(other is not cluster and set(cluster.ops) < set(other.ops) for other in clusters)
+    others = (o for o in clusters if o is not cluster and not o.region)
+    return any(set(cluster.ops) < set(other.ops) for other in others)

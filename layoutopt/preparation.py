@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from layoutopt.graph import Graph, Op, Structured
-from layoutopt.lowering import Prepared, renumbered
+from layoutopt.lowering import Prepared
+from layoutopt.renaming import renumbered
 from layoutopt.types import TensorType
 
 

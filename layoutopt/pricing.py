@@ -16,6 +16,7 @@ from layoutopt.neutral import Padding
 from layoutopt.oracle import OracleError, evaluate
 from layoutopt.oracle.scalar import constant
 from layoutopt.profiles.target import Target
+from layoutopt.regions import emitted
 from layoutopt.runtime.benchmark import Benchmark, Case, Operand, Result
 from layoutopt.types import Array, TensorType, is_float, numpy_dtype
 
@@ -109,7 +110,7 @@ def _benchmark(
     return Benchmark(
         tuple(map(operand, dict.fromkeys(form.inputs))),
         tuple(operand(t) for t in form.weights if t not in inline),
-        "\n".join([*lines, body_text(graph)]),
+        "\n".join([*lines, body_text(emitted(form))]),
         tuple(Result(f"%t{t}", str(graph.types[t])) for t in form.outputs),
         flags,
         case,

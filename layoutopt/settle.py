@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from layoutopt.candidate import Candidate
 from layoutopt.errors import SolverError
+from layoutopt.form_name import form_name
 from layoutopt.free_io import free_inputs, free_outputs
 from layoutopt.graph import Graph
 from layoutopt.options import Options
@@ -170,11 +171,9 @@ class _Question:
             tensor, source, goal = step
             return f"tensor {tensor}: {graph.types[tensor]}", f"{source} to {goal}"
         cluster = self._plan.clusters[step.cluster]
-        words = [*self._plan.egraph.rule[cluster.root]] or ["as it came"]
-        words += ["as a matmul"] * step.collapsed + ["packed"] * step.packed
-        words += ["data-tiled"] * step.hint
+        form = form_name(self._plan.egraph, cluster, step) + " + as a matmul" * step.collapsed
         layouts = [str(step.layout_of(t)) for t in (*cluster.inputs[:1], *cluster.outputs[:1])]
-        return graph.name_of(cluster.root), f"{' + '.join(words)}, {' to '.join(layouts)}"
+        return graph.name_of(cluster.root), f"{form}, {' to '.join(layouts)}"
 
 
 def _text(work: Work) -> str:

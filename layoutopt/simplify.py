@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from layoutopt.affine import plain_dims
 from layoutopt.graph import (
-    Concat,
-    Fence,
-    FromTensor,
-    Gather,
     Graph,
-    Insert,
     Op,
-    Pack,
-    Pad,
     Reshape,
-    Scatter,
-    Slice,
     Structured,
-    Unpack,
 )
+from layoutopt.renaming import renamed
 from layoutopt.types import TensorType
 
 
@@ -56,23 +46,3 @@ def _as_reshape(op: Op, types: tuple[TensorType, ...]) -> Op:
         return op
     moving = [[d for d in dims if op.domain[d] != 1] for dims in (source, result)]
     return Reshape(op.sources[0], op.results[0]) if moving[0] == moving[1] else op
-
-
-def renamed(op: Op, new: Callable[[int], int]) -> Op:
-    """The op with other tensors in place of those it reads."""
-    match op:
-        case Structured():
-            inits = tuple(
-                FromTensor(new(i.tensor)) if isinstance(i, FromTensor) else i for i in op.inits
-            )
-            return replace(op, sources=tuple(map(new, op.sources)), inits=inits)
-        case Pad() | Slice() | Reshape() | Fence() | Pack() | Unpack():
-            return replace(op, source=new(op.source))
-        case Insert():
-            return replace(op, source=new(op.source), destination=new(op.destination))
-        case Gather():
-            return replace(op, table=new(op.table), indices=new(op.indices))
-        case Concat() | Scatter():
-            return replace(op, sources=tuple(map(new, op.sources)))
-        case _:
-            return op

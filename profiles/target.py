@@ -67,6 +67,8 @@ class Target:
     """Whether prices are measured on this machine; else they are estimates."""
     rates: Rates
     fingerprint: str
+    fuses_pads: bool = False
+    """Whether a pad may share one dispatch with what reads it through windows."""
     machine: Machine = field(default_factory=Machine)
     tiles: dict[str, tuple[Tile, ...]] = field(default_factory=dict)
     """The tiles that packed contractions may take, by element type of their inputs."""
@@ -153,6 +155,7 @@ def _target(table: dict[str, object], where: str) -> Target:
             {k: float(str(v)) for k, v in _optional(rates, "vector_gflops").items()},
         ),
         fingerprint=f"{name}:{machine_fingerprint() if measurable else 'estimate'}",
+        fuses_pads=_flag(compiling.get("fuses_pads", False), "fuses_pads"),
         machine=machine_from(table),
         tiles=_menu(table, "tiles"),
         blocks=_menu(table, "blocks"),

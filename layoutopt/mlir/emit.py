@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from layoutopt.affine import map_text, plain_dims
 from layoutopt.graph import (
     Concat,
+    DispatchRegion,
     Fence,
     Fill,
     FromTensor,
@@ -83,6 +84,8 @@ class _Emitter:
                 self._fence(op)
             case Pack() | Unpack():
                 self._pack(op)
+            case DispatchRegion():
+                self._dispatch_region(op)
             case Opaque():
                 raise AssertionError(f"an opaque op is never emitted: {op.name}")
         return self.lines
@@ -221,6 +224,14 @@ class _Emitter:
             f"  %t{op.result} = iree_tensor_ext.compute_barrier.start %t{op.source} : "
             f"{kind} -> {kind}"
         )
+
+    def _dispatch_region(self, op: DispatchRegion) -> None:
+        results = ", ".join(f"%t{t}" for t in op.results)
+        types = ", ".join(str(self._type(t)) for t in op.results)
+        self.lines.append(f"  {results} = flow.dispatch.region -> ({types}) {{")
+        for inner in op.ops:
+            self.lines += [f"  {line}" for line in _Emitter(self.graph).op(inner)]
+        self.lines += [f"    flow.return {self._operands(op.yields)}", "  }"]
 
     def _pack(self, op: Pack | Unpack) -> None:
         layout, into = op.layout, self._empty(op.result)

@@ -11,6 +11,7 @@ import numpy as np
 from layoutopt.affine import IndexMap
 from layoutopt.graph import (
     Concat,
+    DispatchRegion,
     Fence,
     Fill,
     FromTensor,
@@ -71,14 +72,17 @@ def evaluate_op(
         return (_gather(op, types, values),)
     if isinstance(op, Concat):
         return (np.concatenate([values[t] for t in op.sources], axis=op.axis),)
-    if isinstance(op, Fence):
-        return (values[op.source],)
+    if isinstance(op, DispatchRegion):
+        made = dict(values)
+        for inner in op.ops:
+            made |= zip(inner.outputs, evaluate_op(inner, types, made), strict=True)
+        return tuple(made[t] for t in op.yields)
     if isinstance(op, Pack):
         filler = 0 if op.padding is None else _scalar(op.padding, types[op.result].element)
         return (op.layout.apply(values[op.source], filler),)
     if isinstance(op, Unpack):
         return (op.layout.undo(values[op.source], types[op.result].shape),)
-    if isinstance(op, Reshape):
+    if isinstance(op, Reshape | Fence):
         return (values[op.source].reshape(types[op.result].shape),)
     name = op.name if isinstance(op, Opaque) else "constant"
     raise OracleError(f"oracle: expected a known op, but got {name}; give its value")

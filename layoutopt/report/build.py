@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from layoutopt.candidate import Candidate
 from layoutopt.evaluated import OPTIMIZED, Evaluation
+from layoutopt.form_name import form_name
 from layoutopt.graph import Graph
 from layoutopt.lowering import Lowered
 from layoutopt.options import Objective
@@ -215,7 +216,7 @@ def _choices(function: str, plan: GraphPlan) -> list[ChoiceReport]:
             ChoiceReport(
                 function,
                 plan.egraph.graph.name_of(cluster.root),
-                form_name(plan, chosen),
+                _form_name(plan, chosen),
                 {
                     f"t{t}": str(layout)
                     for t, layout in chosen.layouts
@@ -223,28 +224,21 @@ def _choices(function: str, plan: GraphPlan) -> list[ChoiceReport]:
                 },
                 plan.costs[chosen],
                 None if second is None else plan.costs[second],
-                None if second is None else form_name(plan, second),
+                None if second is None else _form_name(plan, second),
                 tuple(f"t{t}" for t in cluster.outputs),
             )
         )
     return sorted(found, key=lambda c: -c.cost_ns)
 
 
-def form_name(plan: GraphPlan, candidate: Candidate) -> str:
-    """The rules that made a candidate's form, and how it is written."""
-    rules = plan.egraph.rule[plan.clusters[candidate.cluster].root]
-    parts = list(rules) or ["as it came"]
-    if candidate.hint:
-        parts.append("data-tiled")
-    if candidate.packed:
-        parts.append("packed")
-    return " + ".join(parts)
+def _form_name(plan: GraphPlan, candidate: Candidate) -> str:
+    return form_name(plan.egraph, plan.clusters[candidate.cluster], candidate)
 
 
 def described(plan: GraphPlan) -> dict[Candidate, tuple[str, str]]:
     """The op and the form of each chosen candidate, as the report names them."""
     return {
-        c: (plan.egraph.graph.name_of(plan.clusters[c.cluster].root), form_name(plan, c))
+        c: (plan.egraph.graph.name_of(plan.clusters[c.cluster].root), _form_name(plan, c))
         for c in plan.choice.candidates
     }
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from layoutopt.cluster import is_transpose
-from layoutopt.graph import Graph, Opaque, Pack, Structured, Unpack
+from layoutopt.graph import DispatchRegion, Graph, Opaque, Pack, Structured, Unpack
 from layoutopt.objective import is_identity
 
 
@@ -26,7 +26,12 @@ class Census:
 
 def count(graph: Graph) -> Census:
     """Conversions among the ops of a graph that run each time."""
-    live = [op for op in graph.ops if not all(t in graph.constants for t in op.outputs)]
+    live = [
+        inner
+        for op in graph.ops
+        if not all(t in graph.constants for t in op.outputs)
+        for inner in (op.ops if isinstance(op, DispatchRegion) else (op,))
+    ]
     names = [op.name for op in live if isinstance(op, Opaque)]
     transposes = sum(
         isinstance(op, Structured) and is_transpose(op) and not is_identity(op) for op in live

@@ -9,10 +9,10 @@ from layoutopt.cluster import form_clusters
 from layoutopt.composite import composite_candidates
 from layoutopt.egraph import saturate
 from layoutopt.graph import Graph
-from layoutopt.oracle import evaluate
 from layoutopt.rules.rule import Refusal
 from layoutopt.space import layout_sets
-from tests.property.layouts import assert_close, small_integers
+from tests.property.forms import delivered, random_values
+from tests.property.layouts import assert_close
 from tests.property.rules.windowed import dense_convolutions
 
 fired = 0
@@ -25,21 +25,13 @@ def check(graph: Graph) -> None:
     egraph = saturate(graph)
     clusters = form_clusters(egraph)
     found, _ = composite_candidates(egraph, clusters, layout_sets(egraph, None, 12), hints=True)
-    values = evaluate(egraph.graph, {t: small_integers(graph.types[t], t) for t in graph.inputs})
+    values = random_values(egraph.graph)
     for candidate in found:
         cluster = clusters[candidate.cluster]
         form = physical_form(egraph.graph, cluster, candidate)
         assert not isinstance(form, Refusal)
-        given_ = {
-            p: candidate.layout_of(t).apply(values[t])
-            for t, p in zip(
-                (*cluster.inputs, *cluster.weights), (*form.inputs, *form.weights), strict=True
-            )
-        }
-        memory = evaluate(form.graph, given_)
-        for t, p in zip(cluster.outputs, form.outputs, strict=True):
-            back = candidate.layout_of(t).undo(memory[p], egraph.graph.types[t].shape)
-            assert_close(back, values[t])
+        for tensor, layout, memory in delivered(cluster, candidate, form, values):
+            assert_close(layout.undo(memory, egraph.graph.types[tensor].shape), values[tensor])
             fired += any(not candidate.layout_of(t).is_row_major for t in cluster.inputs)
 
 

@@ -27,6 +27,7 @@ from layoutopt.space import layout_sets
 from layoutopt.tiling import Packing, PackingRule, alone, tiled_layout
 from layoutopt.types import TensorType
 from layoutopt.unread import without_unread
+from tests.property.forms import delivered, random_values
 from tests.property.layouts import layouts, shapes, small_integers
 from tests.property.rules.ops import argmaxes, convolutions, matmuls
 
@@ -114,25 +115,17 @@ def test_packed_contractions_are_right(kind: str, data: st.DataObject) -> None:
     clusters = form_clusters(egraph)
     sets = layout_sets(egraph, menu, 12)
     found, _ = enumerate_candidates(egraph, clusters, sets, False, menu)
-    values = evaluate(egraph.graph, {t: small_integers(graph.types[t], t) for t in graph.inputs})
+    values = random_values(egraph.graph)
     for candidate in found:
         cluster = clusters[candidate.cluster]
         form = physical_form(egraph.graph, cluster, candidate)
         if isinstance(form, Refusal):
             continue
-        given_ = {
-            p: candidate.layout_of(t).apply(values[t])
-            for t, p in zip(
-                (*cluster.inputs, *cluster.weights), (*form.inputs, *form.weights), strict=True
-            )
-        }
-        memory = evaluate(form.graph, given_)
-        for t, p in zip(cluster.outputs, form.outputs, strict=True):
-            layout = candidate.layout_of(t)
-            back = layout.undo(memory[p], egraph.graph.types[t].shape)
-            assert np.array_equal(back, values[t])
+        for tensor, layout, memory in delivered(cluster, candidate, form, values):
+            back = layout.undo(memory, egraph.graph.types[tensor].shape)
+            assert np.array_equal(back, values[tensor])
             if layout.padding is not Padding.ANY:
-                assert np.array_equal(memory[p], layout.apply(values[t]))
+                assert np.array_equal(memory, layout.apply(values[tensor]))
 
 
 ELEMENTS = ("f64", "f32", "f16", "bf16", "i8", "i16", "i32", "i64")

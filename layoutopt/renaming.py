@@ -1,0 +1,75 @@
+"""The same op over other tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from layoutopt.graph import (
+    Concat,
+    Constant,
+    DispatchRegion,
+    Fence,
+    FromTensor,
+    Gather,
+    Insert,
+    Op,
+    Pack,
+    Pad,
+    Reshape,
+    Scatter,
+    Slice,
+    Structured,
+    Unpack,
+)
+
+
+def renamed(op: Op, new: Callable[[int], int]) -> Op:
+    """The op with other tensors in place of those it reads."""
+    match op:
+        case Structured():
+            inits = tuple(
+                FromTensor(new(i.tensor)) if isinstance(i, FromTensor) else i for i in op.inits
+            )
+            return replace(op, sources=tuple(map(new, op.sources)), inits=inits)
+        case Pad() | Slice() | Reshape() | Fence() | Pack() | Unpack():
+            return replace(op, source=new(op.source))
+        case Insert():
+            return replace(op, source=new(op.source), destination=new(op.destination))
+        case Gather():
+            return replace(op, table=new(op.table), indices=new(op.indices))
+        case Concat() | Scatter():
+            return replace(op, sources=tuple(map(new, op.sources)))
+        case DispatchRegion():
+            return replace(op, ops=tuple(renamed(inner, new) for inner in op.ops))
+        case _:
+            return op
+
+
+def renumbered(op: Op, number: Mapping[int, int]) -> Op:
+    """The op over other tensors: those it reads, makes, and has inside."""
+    if isinstance(op, DispatchRegion):
+        return DispatchRegion(
+            tuple(renumbered(inner, number) for inner in op.ops),
+            tuple(number[t] for t in op.yields),
+            tuple(number[t] for t in op.results),
+        )
+    moved = renamed(op, number.__getitem__)
+    match moved:
+        case Structured():
+            return replace(moved, results=tuple(number[t] for t in moved.results))
+        case (
+            Pad()
+            | Slice()
+            | Insert()
+            | Scatter()
+            | Gather()
+            | Concat()
+            | Reshape()
+            | Fence()
+            | Pack()
+            | Unpack()
+            | Constant()
+        ):
+            return replace(moved, result=number[moved.result])
+    raise AssertionError(f"an op that is never written: {op}")

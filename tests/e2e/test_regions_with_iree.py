@@ -1,0 +1,66 @@
+"""Pads inside the dispatches that read them, as IREE compiles and runs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from layoutopt.evaluation import random_inputs
+from layoutopt.mlir.module import parse_module
+from layoutopt.options import Options
+from layoutopt.planner import plan_graph
+from layoutopt.prices import Analytic
+from layoutopt.profiles.target import load_target
+from layoutopt.runtime.compile import compile_file, compile_to
+from layoutopt.runtime.model import run_model
+from layoutopt.steps import Clock, SilentSteps
+from tests.parameters import FLAGS
+
+MODEL = """
+func.func @main(%x: tensor<1x13x13x8xf32>, %w: tensor<3x3x8xf32>) -> tensor<1x4x4x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %px = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {
+  ^bb0(%a: index, %b: index, %c: index, %d: index): tensor.yield %low : f32
+  } : tensor<1x13x13x8xf32> to tensor<1x15x15x8xf32>
+  %window = tensor.empty() : tensor<3x3xf32>
+  %e0 = tensor.empty() : tensor<1x7x7x8xf32>
+  %f0 = linalg.fill ins(%low : f32) outs(%e0 : tensor<1x7x7x8xf32>) -> tensor<1x7x7x8xf32>
+  %pooled = linalg.pooling_nhwc_max {strides = dense<2> : tensor<2xi64>}
+    ins(%px, %window : tensor<1x15x15x8xf32>, tensor<3x3xf32>)
+    outs(%f0 : tensor<1x7x7x8xf32>) -> tensor<1x7x7x8xf32>
+  %py = tensor.pad %pooled low[0, 0, 1, 0] high[0, 2, 1, 0] {
+  ^bb0(%a: index, %b: index, %c: index, %d: index): tensor.yield %zero : f32
+  } : tensor<1x7x7x8xf32> to tensor<1x9x9x8xf32>
+  %e1 = tensor.empty() : tensor<1x4x4x8xf32>
+  %f1 = linalg.fill ins(%zero : f32) outs(%e1 : tensor<1x4x4x8xf32>) -> tensor<1x4x4x8xf32>
+  %y = linalg.depthwise_conv_2d_nhwc_hwc {strides = dense<2> : tensor<2xi64>}
+    ins(%py, %w : tensor<1x9x9x8xf32>, tensor<3x3x8xf32>)
+    outs(%f1 : tensor<1x4x4x8xf32>) -> tensor<1x4x4x8xf32>
+  %r = linalg.map { arith.maximumf } ins(%y, %f1 : tensor<1x4x4x8xf32>, tensor<1x4x4x8xf32>)
+    outs(%e1 : tensor<1x4x4x8xf32>)
+  return %r : tensor<1x4x4x8xf32>
+}
+"""
+
+
+def test_one_dispatch_each_with_the_same_results(tmp_path: Path) -> None:
+    (tmp_path / "model.mlir").write_text(MODEL, encoding="utf-8")
+    module = parse_module(tmp_path / "model.mlir")
+    signature = module.signature(0)
+    assert signature is not None
+    target = load_target("host")
+    plan = plan_graph(module.graphs[0], target, Analytic(target), Options(), Clock(SilentSteps()))
+    module.replace(0, plan.lowered())
+    module.write(tmp_path / "plan.mlir", FLAGS)
+    assert (tmp_path / "plan.mlir").read_text().count("flow.dispatch.region") == 2
+    flow = compile_to(tmp_path / "plan.mlir", "flow", tmp_path / "flow.mlir", FLAGS, 300)
+    assert flow.ok, flow.reason
+    assert (tmp_path / "flow.mlir").read_text().count("= flow.dispatch @") == 2
+    results = []
+    for name in ("model", "plan"):
+        outcome = compile_file(tmp_path / f"{name}.mlir", tmp_path / f"{name}.vmfb", FLAGS, 300)
+        assert outcome.ok, outcome.reason
+        results += run_model(tmp_path / f"{name}.vmfb", "main", random_inputs(signature))
+    assert np.allclose(results[0], results[1], rtol=1e-5, atol=1e-5)

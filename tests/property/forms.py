@@ -1,0 +1,30 @@
+"""What a candidate's form computes, beside what the model's own ops compute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from layoutopt.candidate import Candidate, PhysicalForm
+from layoutopt.cluster import Cluster
+from layoutopt.graph import Graph
+from layoutopt.layout import Layout
+from layoutopt.oracle import evaluate
+from layoutopt.regions import emitted
+from layoutopt.types import Array
+from tests.property.layouts import small_integers
+
+
+def delivered(
+    cluster: Cluster, candidate: Candidate, form: PhysicalForm, values: dict[int, Array]
+) -> Iterator[tuple[int, Layout, Array]]:
+    """(tensor, layout, memory) of each output of a candidate, run on the model's own tensors."""
+    read = zip((*cluster.inputs, *cluster.weights), (*form.inputs, *form.weights), strict=True)
+    given = {p: candidate.layout_of(t).apply(values[t]) for t, p in read}
+    memory = evaluate(emitted(form), given)
+    for tensor, place in zip(cluster.outputs, form.outputs, strict=True):
+        yield tensor, candidate.layout_of(tensor), memory[place]
+
+
+def random_values(graph: Graph) -> dict[int, Array]:
+    """All tensors of a graph, from inputs of small integers."""
+    return evaluate(graph, {t: small_integers(graph.types[t], t) for t in graph.inputs})
