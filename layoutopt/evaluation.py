@@ -123,7 +123,9 @@ _SCALES = (1.0, 2.0**-6, 2.0**-12)
 
 
 def random_inputs(signature: Signature, seed: int = 0, scale: float = 1.0) -> list[Array]:
-    """Random tensors for a function: normal for floats, zeros and ones for integers (indices).
+    """Random tensors for a function: normal for floats, any i8, zeros and ones for wider integers.
+
+    Wide integers are indices, and small ones exist in any table; i8 is what numbers quantize to.
 
     ``scale``: the standard deviation.
     """
@@ -141,7 +143,8 @@ def random_inputs(signature: Signature, seed: int = 0, scale: float = 1.0) -> li
         if is_float(kind.element):
             values = rng.standard_normal(kind.shape, dtype=np.float32) * np.float32(scale)
         else:
-            values = rng.integers(0, 2, kind.shape).astype(np.float32)
+            low, high = (-128, 128) if kind.element == "i8" else (0, 2)
+            values = rng.integers(low, high, kind.shape).astype(np.float32)
         arrays.append(values.astype(dtype))
     return arrays
 

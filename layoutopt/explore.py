@@ -10,6 +10,7 @@ from layoutopt.composite import composite_candidates
 from layoutopt.egraph import EGraph, saturate
 from layoutopt.fold import fold_broadcasts
 from layoutopt.graph import Graph
+from layoutopt.integer_form import with_integer_contractions
 from layoutopt.objective import packed_only
 from layoutopt.options import Objective
 from layoutopt.own_packing import load_rule
@@ -47,7 +48,8 @@ class Space:
 
 def explore(graph: Graph, target: Target, objective: Objective = "latency") -> Space:
     """Enumerate the candidates of a function."""
-    egraph = saturate(fold_broadcasts(start_from_neutral(without_unread(graph))))
+    plain = fold_broadcasts(start_from_neutral(without_unread(graph)))
+    egraph = saturate(with_integer_contractions(plain))
     clusters = form_clusters(egraph)
     if target.fuses_pads and objective == "latency":
         clusters = (*clusters, *padded_regions(egraph.graph, clusters))

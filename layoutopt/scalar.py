@@ -59,6 +59,11 @@ class Body:
         """The op that makes a value, None for a block argument."""
         return None if value < len(self.arguments) else self.ops[value - len(self.arguments)]
 
+    def type_of(self, value: int) -> str:
+        """The element type of a value."""
+        op = self.op_of(value)
+        return self.arguments[value] if op is None else op.type
+
     @property
     def reads_index(self) -> bool:
         """Whether the body looks at its position (``linalg.index``)."""

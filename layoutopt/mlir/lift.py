@@ -12,8 +12,24 @@ from typing import Any
 
 from iree.compiler import ir
 
-from layoutopt.graph import Concat, Constant, Graph, Insert, Opaque, Pack, Pad, Reshape, Slice
+from layoutopt.affine import identity_map
+from layoutopt.graph import (
+    Concat,
+    Constant,
+    Graph,
+    Insert,
+    IteratorType,
+    Opaque,
+    Pack,
+    Pad,
+    Reshape,
+    Slice,
+    Structured,
+    Uninitialized,
+)
 from layoutopt.layout import Layout
+from layoutopt.mlir.affine_quantization import DEQUANTIZE, QUANTIZE, lift_affine_quantization
+from layoutopt.mlir.run_time_scalars import defer, realize, scalar_tensor
 from layoutopt.mlir.state import (
     Blind,
     State,
@@ -24,6 +40,7 @@ from layoutopt.mlir.state import (
     tensor_type,
 )
 from layoutopt.mlir.structured import lift_structured
+from layoutopt.scalar import copy_body
 
 _DYNAMIC = -(2**63)
 _RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
@@ -69,8 +86,8 @@ def lift(function: Any, constants: Mapping[str, Any], packs: bool = False) -> Li
     operations = list(block.operations)
     for op in operations[:-1]:
         _lift_op(state, op, constants)
-    state.kept.append(operations[-1])
-    _demand(state, operations[-1])
+    realize(state, operations[-1])
+    state.keep(operations[-1])
     attributes = function.operation.attributes
     name = ir.StringAttr(attributes["sym_name"]).value if "sym_name" in attributes else ""
     graph = state.builder.build(state.inputs, state.outputs)
@@ -87,6 +104,8 @@ def _lift_op(state: State, op: Any, constants: Mapping[str, Any]) -> None:
     elif name == "tensor.empty" and tensor_type(op.result.type) is not None:
         state.empties[op.result] = len(state.kept)
         state.planned.append(op)
+        return
+    if defer(state, op):
         return
     try:
         _understood(state, op, name)
@@ -137,6 +156,8 @@ def _understood(state: State, op: Any, name: str) -> None:
         raise Blind(f"expected a structured op, but {name} has no region")
     elif name.startswith("linalg."):
         lift_structured(state, op)
+    elif name in (QUANTIZE, DEQUANTIZE):
+        lift_affine_quantization(state, op)
     elif name == "tensor.pad":
         _pad(state, op)
     elif name == "tensor.extract_slice":
@@ -175,12 +196,25 @@ def _keeps_type(op: Any) -> bool:
 
 def _fill(state: State, op: Any) -> None:
     kind = static_type(op.results[0].type)
-    scalar = state.scalars.get(op.operation.operands[0])
-    if scalar is None:
-        raise Blind("expected a fill with a constant, but the value is computed")
-    if scalar[1] != kind.element:
-        raise Blind(f"expected a fill of type {kind.element}, but the value is {scalar[1]}")
-    state.fills[op.results[0]] = scalar[0]
+    value = op.operation.operands[0]
+    if str(value.type) != kind.element:
+        raise Blind(f"expected a fill of type {kind.element}, but the value is {value.type}")
+    if value in state.scalars:
+        state.fills[op.results[0]] = state.scalars[value][0]
+        return
+    source = scalar_tensor(state, value, op)
+    rank = len(kind.shape)
+    state.builder.add(
+        Structured(
+            (source,),
+            (Uninitialized(),),
+            (new_tensor(state, op.results[0], kind),),
+            kind.shape,
+            (IteratorType.PARALLEL,) * rank,
+            ((), identity_map(rank)),
+            copy_body(kind.element),
+        )
+    )
 
 
 def _pad(state: State, op: Any) -> None:
@@ -268,8 +302,8 @@ def _integers(attribute: Any) -> tuple[int, ...]:
 
 
 def _opaque(state: State, op: Any, name: str, reason: str) -> None:
-    state.kept.append(op)
-    read = _demand(state, op)
+    realize(state, op)
+    read = state.keep(op)
     results = []
     for value in op.operation.results:
         kind = tensor_type(value.type)
@@ -279,21 +313,3 @@ def _opaque(state: State, op: Any, name: str, reason: str) -> None:
             state.inputs.append(tensor)
             results.append(tensor)
     state.builder.add(Opaque(name, read, tuple(results), reason))
-
-
-def _demand(state: State, op: Any) -> tuple[int, ...]:
-    """Tensors that an op which stays reads, itself or inside its regions."""
-    found: dict[int, None] = {}
-
-    def visit(operation: Any) -> None:
-        for value in operation.operands:
-            if value in state.tensors or value in state.fills or value in state.empties:
-                found[tensor_of(state, value)] = None
-        for region in operation.regions:
-            for block in region.blocks:
-                for inner in block.operations:
-                    visit(inner.operation)
-
-    visit(op.operation)
-    state.outputs.update(found)
-    return tuple(found)

@@ -29,9 +29,31 @@ class State:
     inputs: list[int] = field(default_factory=list)
     kept: list[Any] = field(default_factory=list)
     planned: list[Any] = field(default_factory=list)
+    deferred: dict[Any, Any] = field(default_factory=dict)
+    """The op of each scalar that is computed: it stays only where an op that stays reads it."""
+    held: dict[Any, int] = field(default_factory=dict)
+    """The tensor without dims that holds a scalar, for those that somebody reads as one."""
     stages: dict[int, int] = field(default_factory=dict)
     packs: bool = False
     """Whether ``linalg.pack`` is understood: what computes weights may hold one, a model not."""
+
+    def keep(self, op: Any) -> tuple[int, ...]:
+        """Leave an op where it is; the tensors that it reads, itself or inside its regions."""
+        self.kept.append(op)
+        found: dict[int, None] = {}
+
+        def visit(operation: Any) -> None:
+            for value in operation.operands:
+                if value in self.tensors or value in self.fills or value in self.empties:
+                    found[tensor_of(self, value)] = None
+            for region in operation.regions:
+                for block in region.blocks:
+                    for inner in block.operations:
+                        visit(inner.operation)
+
+        visit(op.operation)
+        self.outputs.update(found)
+        return tuple(found)
 
 
 class Blind(Exception):  # noqa: N818 -- it is control flow: the op stays as it is

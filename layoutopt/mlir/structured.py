@@ -11,6 +11,7 @@ from layoutopt.affine import Affine, IndexMap, affine
 from layoutopt.graph import Fill, FromTensor, Init, IteratorType, Structured, Uninitialized
 from layoutopt.mlir.gather import check_inside, extracted
 from layoutopt.mlir.gather_rows import lift_gather
+from layoutopt.mlir.run_time_scalars import is_number, scalar_tensor
 from layoutopt.mlir.state import Blind, State, new_tensor, static_type, tensor_of, tensor_type
 from layoutopt.scalar import Body, ScalarOp, pruned
 
@@ -25,25 +26,30 @@ def lift_structured(state: State, op: Any) -> None:
     kinds = [static_type(r.type) for r in results]
     operands = list(op.operation.operands)
     sources, outs = operands[: len(operands) - len(results)], operands[-len(results) :]
-    scalar_sources = [v for v in sources if tensor_type(v.type) is None]
-    if scalar_sources:
-        raise Blind("expected tensor operands, but one input is a scalar or has a dynamic shape")
+    for value in sources:
+        if tensor_type(value.type) is None and not is_number(value.type):
+            raise Blind(f"expected inputs of static shape, but got {value.type}")
     if lift_gather(state, op):
         return
     block = op.operation.regions[0].blocks[0]
     gathered = extracted(block, state.scalars)
     maps = _maps(op)
     rank = _rank(op)
-    shapes = [static_type(v.type).shape for v in sources] + [k.shape for k in kinds]
+    shapes = [_shape(v) for v in sources] + [k.shape for k in kinds]
     domain = _domain(maps, shapes, rank)
-    for value, index_map in gathered.values():
-        check_inside(index_map, value, domain)
-    maps[len(sources) : len(sources)] = [m for _, m in gathered.values()]
-    sources += [value for value, _ in gathered.values()]
-    body = _body(state, block, len(results), list(gathered))
+    for value, read_by in gathered.values():
+        check_inside(read_by, value, domain)
+    inputs = list(zip(block.arguments, sources, maps, strict=False))
+    known = {a: state.scalars[v] for a, v, _ in inputs if v in state.scalars}
+    inputs = [(a, v, m) for a, v, m in inputs if a not in known]
+    inputs += [(a, v, m) for a, (v, m) in gathered.items()]
+    inputs += [(v, v, ()) for v in _captured(state, block)]
+    starts = list(block.arguments)[len(sources) :]
+    body = _body(state, block, [*(a for a, _, _ in inputs), *starts], known, bool(gathered))
+    maps = [*(m for _, _, m in inputs), *maps[len(sources) :]]
     iterators = _iterators(op, maps, len(results), rank)
-    inits = tuple(_init(state, v, body, len(sources) + i) for i, v in enumerate(outs))
-    read = tuple(tensor_of(state, v) for v in sources)
+    inits = tuple(_init(state, v, body, len(inputs) + i) for i, v in enumerate(outs))
+    read = tuple(_read(state, v, op) for _, v, _ in inputs)
     state.builder.add(
         Structured(
             read,
@@ -65,7 +71,12 @@ def _maps(op: Any) -> list[IndexMap]:
     attributes = linalg.get_indexing_maps(op)
     if attributes is None:
         raise Blind("expected indexing maps, but the op has none")
-    return [tuple(_form(e) for e in ir.AffineMapAttr(a).value.results) for a in attributes]
+    return [index_map(ir.AffineMapAttr(a).value) for a in attributes]
+
+
+def index_map(attribute: Any) -> IndexMap:
+    """An affine map of MLIR. Raises Blind where it is not linear."""
+    return tuple(_form(e) for e in attribute.results)
 
 
 def _form(expression: Any) -> Affine:
@@ -106,8 +117,8 @@ def _iterators(op: Any, maps: list[IndexMap], results: int, rank: int) -> tuple[
 
 def _domain(maps: list[IndexMap], shapes: list[tuple[int, ...]], rank: int) -> tuple[int, ...]:
     sizes: dict[int, int] = {}
-    for index_map, shape in zip(maps, shapes, strict=True):
-        for form, n in zip(index_map, shape, strict=True):
+    for read_by, shape in zip(maps, shapes, strict=True):
+        for form, n in zip(read_by, shape, strict=True):
             if form.plain_dim is not None:
                 sizes[form.plain_dim] = n
     if len(sizes) != rank:
@@ -127,22 +138,42 @@ def _init(state: State, value: Any, body: Body, argument: int) -> Init:
     return FromTensor(tensor_of(state, value))
 
 
-def _body(state: State, block: Any, results: int, gathered: list[Any]) -> Body:
-    """The body with one more input for each element that it extracts from a tensor."""
-    given = list(block.arguments)
-    inputs = [*given[: len(given) - results], *gathered, *given[len(given) - results :]]
+def _shape(value: Any) -> tuple[int, ...]:
+    return () if is_number(value.type) else static_type(value.type).shape
+
+
+def _read(state: State, value: Any, op: Any) -> int:
+    """The tensor of an input, which may be a scalar."""
+    return scalar_tensor(state, value, op) if is_number(value.type) else tensor_of(state, value)
+
+
+def _captured(state: State, block: Any) -> list[Any]:
+    """Scalars from outside of a body that it reads and that are computed, in order of first use."""
+    own = {*block.arguments, *(r for op in block.operations for r in op.operation.results)}
+    found: dict[Any, None] = {}
+    for op in block.operations:
+        for value in op.operation.operands:
+            if value not in own and value not in state.scalars and is_number(value.type):
+                found[value] = None
+    return list(found)
+
+
+def _body(
+    state: State, block: Any, inputs: list[Any], known: dict[Any, tuple[str, str]], prune: bool
+) -> Body:
+    """The body as a function of ``inputs``, its results last; ``known`` arguments are constants.
+
+    ``prune``: leave out what nobody reads.
+    """
     arguments = tuple(str(a.type) for a in inputs)
     number = {a: i for i, a in enumerate(inputs)}
     ops: list[ScalarOp] = []
 
     def value_of(value: Any) -> int:
         if value not in number:
-            if value not in state.scalars:
-                raise Blind(
-                    "expected a body of its own values, but it captures a tensor or a "
-                    "computed scalar"
-                )
-            text, kind = state.scalars[value]
+            if value not in known and value not in state.scalars:
+                raise Blind("expected a body of its own values, but it captures a tensor")
+            text, kind = known[value] if value in known else state.scalars[value]
             ops.append(ScalarOp("arith.constant", (), kind, (("value", text),)))
             number[value] = len(arguments) + len(ops) - 1
         return number[value]
@@ -163,11 +194,8 @@ def _body(state: State, block: Any, results: int, gathered: list[Any]) -> Body:
         )
         number[op.operation.results[0]] = len(arguments) + len(ops) - 1
     yields = tuple(value_of(v) for v in operations[-1].operation.operands)
-    return (
-        pruned(Body(arguments, tuple(ops), yields))
-        if gathered
-        else Body(arguments, tuple(ops), yields)
-    )
+    body = Body(arguments, tuple(ops), yields)
+    return pruned(body) if prune else body
 
 
 def _attributes(op: Any) -> list[tuple[str, str]]:

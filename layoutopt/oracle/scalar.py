@@ -31,6 +31,11 @@ def _unsigned(a: Array) -> Array:
     return a if a.dtype == np.bool_ else a.view(np.dtype(f"u{a.dtype.name}"))
 
 
+def _unsigned_bits(a: Array) -> Array:
+    """The bits of an unsigned number, to be cut to the width of a signed one."""
+    return np.trunc(a).astype(np.uint64).view(np.int64)
+
+
 def _signed(a: Array) -> Array:
     """An i1 that is true is -1 where it counts as a number."""
     return -a.astype(np.int8) if a.dtype == np.bool_ else a
@@ -100,6 +105,7 @@ _CASTS: dict[str, Unary] = {
     "arith.sitofp": lambda a: a,
     "arith.index_cast": lambda a: a,
     "arith.fptosi": np.trunc,
+    "arith.fptoui": _unsigned_bits,
     "arith.extui": _unsigned,
     "arith.uitofp": _unsigned,
 }
