@@ -6,7 +6,7 @@ The contraction inside is one like every other: it can be packed, tiled and give
 sums cost one operand's reading, those over weights nothing at run time, and a zero point of zero
 takes its terms away. Whatever is a plain sum over the same loops holds: grouped, depthwise and
 strided convolutions too. What lies around an image has to be its zero point, since that is what
-the difference makes a zero of; see `layoutopt.quantized` for pads.
+the difference makes a zero of; see `layoutopt.recognizer` for pads.
 
 On integers the two sides are equal to the last bit, for arithmetic modulo 2^32 is a ring; where the
 difference is taken in another type, it is guarded that no sum leaves 32 bits. A contraction of
@@ -22,7 +22,8 @@ from dataclasses import replace
 
 from layoutopt.affine import plain_dims
 from layoutopt.graph import Constant, Fill, Graph, Op, Opaque, Structured
-from layoutopt.quantized import Quantized, Recognizer
+from layoutopt.quantized import SHIFT, Quantized
+from layoutopt.recognizer import Recognizer
 from layoutopt.rules.rewrites.loops import Rewriting
 from layoutopt.rules.rewrites.stuffing import is_zero
 from layoutopt.zero_points import SUM, Factor, Product, Sums, write_corrected
@@ -140,4 +141,4 @@ def _is_sound(match: Product, rewriting: Rewriting) -> bool:
 def _bound(quantized: Quantized, rewriting: Rewriting) -> int | None:
     """The largest magnitude of an integer less its zero point."""
     zero = quantized.zero.largest(rewriting.type_of)
-    return None if zero is None else zero + 128
+    return None if zero is None else zero + SHIFT

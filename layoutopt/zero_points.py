@@ -20,6 +20,7 @@ from layoutopt.scalar import Body, ScalarOp, contraction_body, fill_body
 
 SUM = "i32"
 """What integers are summed in."""
+_HALF = 1 << 31
 Sums = dict[tuple[object, ...], int]
 """Sums that are there already: of which tensor, over which loops."""
 
@@ -207,8 +208,9 @@ class _Correction:
 
     def _zero(self, zero: Zero) -> int:
         """A zero point in the type of the sum, modulo its range."""
+        offset = (zero.offset + _HALF) % (2 * _HALF) - _HALF
         if zero.tensor is None:
-            return self._constant(f"{zero.offset} : {SUM}", SUM)
+            return self._constant(f"{offset} : {SUM}", SUM)
         value = self._input(zero.tensor, zero.map)
         element = self.writer.rewriting.type_of(zero.tensor).element
         for cast in zero.casts:
@@ -217,10 +219,9 @@ class _Correction:
         if element != SUM:
             wide = int(element.removeprefix("i")) > int(SUM.removeprefix("i"))
             value = self._step("arith.trunci" if wide else "arith.extsi", (value,), SUM)
-        if zero.offset:
-            value = self._step(
-                "arith.addi", (value, self._constant(f"{zero.offset} : {SUM}", SUM)), SUM
-            )
+        if offset:
+            other = self._constant(f"{offset} : {SUM}", SUM)
+            value = self._step("arith.addi", (value, other), SUM)
         return value
 
     def _times(self, value: int, count: int) -> int:

@@ -17,19 +17,18 @@ from layoutopt.graph import (
     Concat,
     Constant,
     Graph,
-    Insert,
     IteratorType,
     Opaque,
     Pack,
     Pad,
     Reshape,
-    Slice,
     Structured,
     Uninitialized,
 )
 from layoutopt.layout import Layout
 from layoutopt.mlir.affine_quantization import DEQUANTIZE, QUANTIZE, lift_affine_quantization
 from layoutopt.mlir.run_time_scalars import defer, realize, scalar_tensor
+from layoutopt.mlir.slices import integers, lift_insert, lift_slice
 from layoutopt.mlir.state import (
     Blind,
     State,
@@ -161,9 +160,9 @@ def _understood(state: State, op: Any, name: str) -> None:
     elif name == "tensor.pad":
         _pad(state, op)
     elif name == "tensor.extract_slice":
-        _slice(state, op)
+        lift_slice(state, op)
     elif name == "tensor.insert_slice":
-        _insert(state, op)
+        lift_insert(state, op)
     elif name == "tensor.concat":
         kind = static_type(op.result.type)
         axis = ir.IntegerAttr(op.operation.attributes["dim"]).value
@@ -231,8 +230,8 @@ def _pad(state: State, op: Any) -> None:
     if text is None:
         raise Blind("expected a constant padding value, but it is computed")
     attributes = op.operation.attributes
-    low = _integers(attributes["static_low"])
-    high = _integers(attributes["static_high"])
+    low = integers(attributes["static_low"])
+    high = integers(attributes["static_high"])
     if min((*low, *high), default=0) < 0:
         raise Blind(f"expected padding that adds elements, but got low {low} high {high}")
     source = tensor_of(state, op.operation.operands[0])
@@ -243,7 +242,7 @@ def _pack(state: State, op: Any) -> None:
     operands = list(op.operation.operands)
     kind = static_type(op.results[0].type)
     attributes = op.operation.attributes
-    tiles = _integers(attributes["static_inner_tiles"])
+    tiles = integers(attributes["static_inner_tiles"])
     if len(operands) > 3 or _DYNAMIC in tiles:
         raise Blind("expected a static pack, but tiles are computed")
     padding = state.scalars.get(operands[2]) if len(operands) == 3 else None
@@ -251,54 +250,10 @@ def _pack(state: State, op: Any) -> None:
         raise Blind("expected a constant padding value, but it is computed")
     source = tensor_of(state, operands[0])
     rank = len(state.builder.types[source].shape)
-    outer = _integers(attributes["outer_dims_perm"]) if "outer_dims_perm" in attributes else ()
-    layout = Layout(outer or tuple(range(rank)), _integers(attributes["inner_dims_pos"]), tiles)
+    outer = integers(attributes["outer_dims_perm"]) if "outer_dims_perm" in attributes else ()
+    layout = Layout(outer or tuple(range(rank)), integers(attributes["inner_dims_pos"]), tiles)
     result = new_tensor(state, op.results[0], kind)
     state.builder.add(Pack(source, result, layout, None if padding is None else padding[0]))
-
-
-def _slice(state: State, op: Any) -> None:
-    kind = static_type(op.result.type)
-    if len(op.operation.operands) != 1:
-        raise Blind("expected a static slice, but offsets or sizes are computed")
-    offsets, sizes, strides = _ranges(op)
-    source = tensor_of(state, op.operation.operands[0])
-    if sizes == kind.shape:
-        state.builder.add(Slice(source, new_tensor(state, op.result, kind), offsets, strides))
-        return
-    whole = state.builder.tensor(sizes, kind.element)
-    state.builder.add(Slice(source, whole, offsets, strides))
-    state.builder.add(Reshape(whole, new_tensor(state, op.result, kind)))
-
-
-def _insert(state: State, op: Any) -> None:
-    kind = static_type(op.result.type)
-    if len(op.operation.operands) != 2:
-        raise Blind("expected a static insert, but offsets or sizes are computed")
-    offsets, sizes, strides = _ranges(op)
-    source = tensor_of(state, op.operation.operands[0])
-    destination = tensor_of(state, op.operation.operands[1])
-    if state.builder.types[source].shape != sizes:
-        whole = state.builder.tensor(sizes, kind.element)
-        state.builder.add(Reshape(source, whole))
-        source = whole
-    state.builder.add(
-        Insert(source, destination, new_tensor(state, op.result, kind), offsets, strides)
-    )
-
-
-def _ranges(op: Any) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    attributes = op.operation.attributes
-    found = tuple(
-        _integers(attributes[n]) for n in ("static_offsets", "static_sizes", "static_strides")
-    )
-    if any(_DYNAMIC in values for values in found):
-        raise Blind("expected a static slice, but offsets or sizes are computed")
-    return found[0], found[1], found[2]
-
-
-def _integers(attribute: Any) -> tuple[int, ...]:
-    return tuple(int(x) for x in ir.DenseI64ArrayAttr(attribute))
 
 
 def _opaque(state: State, op: Any, name: str, reason: str) -> None:

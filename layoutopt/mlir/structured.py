@@ -172,7 +172,7 @@ def _body(
     def value_of(value: Any) -> int:
         if value not in number:
             if value not in known and value not in state.scalars:
-                raise Blind("expected a body of its own values, but it captures a tensor")
+                raise Blind(f"expected a body of numbers, but it captures a value of {value.type}")
             text, kind = known[value] if value in known else state.scalars[value]
             ops.append(ScalarOp("arith.constant", (), kind, (("value", text),)))
             number[value] = len(arguments) + len(ops) - 1

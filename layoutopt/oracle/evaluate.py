@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -187,7 +187,8 @@ def _view(
         offset.append(slice(form.offset, None))
         for d, c in form.terms:
             strides[d] += c * array.strides[axis]
-    start = array[tuple(offset)]
+    place: tuple[Any, ...] = (..., *offset)  # without the dots, one element would be a copy
+    start = array[place]
     shape = tuple(domain)
     return np.lib.stride_tricks.as_strided(start, shape, strides, writeable=writeable)
 
@@ -244,7 +245,7 @@ def _contract(op: Structured, operands: list[Array], accumulator: Array) -> Arra
             f"{unread} are not; skip the check"
         )
     aligned = product.transpose([place[d] for d in order]).reshape(accumulator.shape)
-    return cast(Array, (accumulator.astype(wide) + aligned).astype(accumulator.dtype))
+    return np.asarray(accumulator.astype(wide) + aligned).astype(accumulator.dtype)
 
 
 def _matrix(

@@ -18,6 +18,9 @@ from tests.parsing import through_text, verified
 from tests.property.layouts import layouts, small_integers
 from tests.property.rules.moves import MOVES, reshapes
 from tests.property.rules.ops import STRUCTURED, copies, matmuls
+from tests.property.rules.quantized import QUANTIZED
+
+ONE_OP = STRUCTURED | MOVES | QUANTIZED
 
 
 def assert_same(one: Graph, other: Graph) -> None:
@@ -34,11 +37,11 @@ def assert_same(one: Graph, other: Graph) -> None:
         assert np.array_equal(found[there], wanted[here])
 
 
-@pytest.mark.parametrize("kind", STRUCTURED | MOVES)
+@pytest.mark.parametrize("kind", ONE_OP)
 @given(data=st.data())
 @settings(max_examples=15)
 def test_text_and_back(kind: str, data: st.DataObject) -> None:
-    graph = data.draw((STRUCTURED | MOVES)[kind]())
+    graph = data.draw(ONE_OP[kind]())
     again = through_text(graph)
     assert_same(graph, again)
     if not any(isinstance(op, Reshape | Scatter) for op in graph.ops):
@@ -46,11 +49,11 @@ def test_text_and_back(kind: str, data: st.DataObject) -> None:
         assert verified(again) == verified(through_text(again))
 
 
-@pytest.mark.parametrize("kind", STRUCTURED | MOVES)
+@pytest.mark.parametrize("kind", ONE_OP)
 @given(data=st.data(), collapsed=st.booleans())
 @settings(max_examples=15)
 def test_ops_over_memory_forms_are_mlir(kind: str, data: st.DataObject, collapsed: bool) -> None:
-    graph = data.draw((STRUCTURED | MOVES)[kind]())
+    graph = data.draw(ONE_OP[kind]())
     (op,) = graph.ops
     tensor = data.draw(st.sampled_from([*op.inputs, *op.outputs]))
     chosen = propagate(op, graph.types, tensor, data.draw(layouts(graph.types[tensor].shape)))

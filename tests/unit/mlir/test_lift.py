@@ -25,7 +25,9 @@ MAP = "affine_map<(i, j) -> (i, j)>"
 PAR = '["parallel", "parallel"]'
 
 
-def graph_of(body: str, result: str = X, arguments: str = f"%x: {X}, %y: {X}, %s: f32") -> Graph:
+def graph_of(
+    body: str, result: str = X, arguments: str = f"%x: {X}, %y: {X}, %s: f32, %k: index"
+) -> Graph:
     return lifted(f"func.func @f({arguments}) -> {result} {{\n{body}\nreturn %r : {result}\n}}")
 
 
@@ -80,20 +82,17 @@ def test_moves(body: str, result: str, expected: list[object]) -> None:
             "expected a structured op, but linalg.softmax has no region",
         ),
         (
-            f"%r = linalg.fill ins(%s : f32) outs(%y : {X}) -> {X}",
-            "expected a fill with a constant, but the value is computed",
+            f"%r = linalg.generic {{indexing_maps = [{MAP}, {MAP}], iterator_types = {PAR}}} "
+            f"ins(%x : {X}) outs(%y : {X}) {{\n^bb0(%a: f32, %b: f32):\n"
+            f"%n = arith.index_cast %k : index to i32\n%v = arith.sitofp %n : i32 to f32\n"
+            f"linalg.yield %v : f32 }} -> {X}",
+            "expected a body of numbers, but it captures a value of index",
         ),
         (
             f"%r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> ()>, {MAP}], "
-            f"iterator_types = {PAR}}} ins(%s : f32) outs(%y : {X}) {{\n^bb0(%a: f32, %b: f32):\n"
-            f"linalg.yield %a : f32 }} -> {X}",
-            "expected tensor operands, but one input is a scalar or has a dynamic shape",
-        ),
-        (
-            f"%r = linalg.generic {{indexing_maps = [{MAP}, {MAP}], iterator_types = {PAR}}} "
-            f"ins(%x : {X}) outs(%y : {X}) {{\n^bb0(%a: f32, %b: f32):\n"
-            f"%v = arith.addf %a, %s : f32\nlinalg.yield %v : f32 }} -> {X}",
-            "expected a body of its own values, but it captures a tensor or a computed scalar",
+            f"iterator_types = {PAR}}} ins(%k : index) outs(%y : {X}) {{\n"
+            f"^bb0(%a: index, %b: f32):\nlinalg.yield %b : f32 }} -> {X}",
+            "expected inputs of static shape, but got index",
         ),
         (
             f"%r = linalg.generic {{indexing_maps = [{MAP}, {MAP}], iterator_types = {PAR}}} "

@@ -4,10 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from layoutopt.affine import identity_map
-from layoutopt.graph import Constant, Graph, IteratorType, Opaque, Structured, Uninitialized
+from layoutopt.graph import IteratorType, Structured, Uninitialized
 from layoutopt.lowering import Lowered
-from layoutopt.mlir.module import Module, parse_module
+from layoutopt.mlir.module import parse_module
 from layoutopt.scalar import fill_body
+from tests.splicing import spliced, unchanged
 
 X = "tensor<1x4x4x2xf32>"
 Y = "tensor<1x2x2x2xf32>"
@@ -34,25 +35,6 @@ func.func @model(%x: tensor<2x2xf32>, %image: {X}) -> (tensor<2x2xf32>, {Y}) {{
 }}
 {{-# dialect_resources: {{ builtin: {{ w: "0x040000000000803F000000400000803F00000040" }} }} #-}}
 """
-
-
-def unchanged(graph: Graph) -> Lowered:
-    """The plan that writes every op as it came."""
-    ops = tuple(op for op in graph.ops if not isinstance(op, Constant | Opaque))
-    leaves = [*graph.inputs, *(op.result for op in graph.ops if isinstance(op, Constant))]
-    given = dict(zip(leaves, leaves, strict=True))
-    made = dict(zip(graph.outputs, graph.outputs, strict=True))
-    return Lowered(Graph(graph.types, ops, tuple(given), tuple(made)), given, made, ())
-
-
-def spliced(folder: Path, text: str) -> Module:
-    path = folder / "model.mlir"
-    path.write_text(text)
-    module = parse_module(path)
-    for function, graph in enumerate(module.graphs):
-        module.replace(function, unchanged(graph))
-    assert module.operation.verify()
-    return module
 
 
 def test_effects_keep_their_order_and_weights_their_attributes(tmp_path: Path) -> None:
