@@ -41,6 +41,9 @@ clean:
 build/%.onnx: examples/make_models.py $(READY)
 	@$(PY) $< build $*
 
+build/%-int8.onnx: build/%.onnx examples/quantize.py
+	@$(PY) examples/quantize.py $< $@
+
 # The marker is written last, so an interrupted set-up starts again; pyproject.toml is all that it depends on.
 $(READY): pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { \

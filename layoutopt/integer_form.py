@@ -10,9 +10,10 @@ the difference makes a zero of; see `layoutopt.recognizer` for pads.
 
 On integers the two sides are equal to the last bit, for arithmetic modulo 2^32 is a ring; where the
 difference is taken in another type, it is guarded that no sum leaves 32 bits. A contraction of
-floats that were dequantized is equal up to rounding: its scales are the same for all terms of a
-sum, and the sum of the integers is exact. IREE 3.13 does both by itself (``quantized-conv-to-conv``
-and ``convert-qdq-to-integer-math``, on by default), too late for a layout to be chosen.
+floats that were dequantized is equal up to rounding: its scales, assumed to be no Inf or NaN, are
+the same for all terms of a sum, and the sum of the integers is exact. IREE 3.13 does both by itself
+(``quantized-conv-to-conv`` and ``convert-qdq-to-integer-math``, on by default), too late for a
+layout to be chosen.
 """
 
 from __future__ import annotations
