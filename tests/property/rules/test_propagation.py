@@ -16,8 +16,10 @@ from layoutopt.rules.rule import Assignment, Physical, Refusal
 from tests.property.layouts import divisors, layouts, small_integers
 from tests.property.rules.moves import MOVES
 from tests.property.rules.ops import STRUCTURED
+from tests.property.rules.quantized import QUANTIZED
 
 EXAMPLES = 40
+COMPUTED = STRUCTURED | QUANTIZED
 
 
 def relaid(graph: Graph, chosen: Assignment) -> Refusal | None:
@@ -80,21 +82,21 @@ def tiled(data: st.DataObject, graph: Graph, chosen: dict[int, Layout]) -> None:
         )
 
 
-@pytest.mark.parametrize("kind", STRUCTURED)
+@pytest.mark.parametrize("kind", COMPUTED)
 @given(data=st.data())
 @settings(max_examples=EXAMPLES)
 def test_structured_ops_take_any_permutations(kind: str, data: st.DataObject) -> None:
-    graph = data.draw(STRUCTURED[kind]())
+    graph = data.draw(COMPUTED[kind]())
     chosen = untiled(data, graph)
     inits_as_results(graph, chosen)
     assert relaid(graph, chosen) is None
 
 
-@pytest.mark.parametrize("kind", STRUCTURED)
+@pytest.mark.parametrize("kind", COMPUTED)
 @given(data=st.data())
 @settings(max_examples=EXAMPLES)
 def test_structured_ops_take_tiles_that_divide(kind: str, data: st.DataObject) -> None:
-    graph = data.draw(STRUCTURED[kind]())
+    graph = data.draw(COMPUTED[kind]())
     chosen = untiled(data, graph)
     tiled(data, graph, chosen)
     inits_as_results(graph, chosen)
@@ -102,12 +104,12 @@ def test_structured_ops_take_tiles_that_divide(kind: str, data: st.DataObject) -
     assert refusal is None
 
 
-@pytest.mark.parametrize("kind", STRUCTURED)
+@pytest.mark.parametrize("kind", COMPUTED)
 @given(data=st.data())
 @settings(max_examples=2 * EXAMPLES)
 def test_structured_ops_take_tiles_that_pad(kind: str, data: st.DataObject) -> None:
     """Every operand tiles what some operand pads; each promises any padding."""
-    graph = data.draw(STRUCTURED[kind]())
+    graph = data.draw(COMPUTED[kind]())
     (op,) = graph.ops
     assert isinstance(op, Structured)
     operands = list(zip((*op.sources, *op.results), op.maps, strict=True))
@@ -139,11 +141,11 @@ def test_structured_ops_take_tiles_that_pad(kind: str, data: st.DataObject) -> N
         assert refusal is None
 
 
-@pytest.mark.parametrize("kind", STRUCTURED | MOVES)
+@pytest.mark.parametrize("kind", COMPUTED | MOVES)
 @given(data=st.data())
 @settings(max_examples=EXAMPLES)
 def test_any_layouts_are_right_or_refused(kind: str, data: st.DataObject) -> None:
-    graph = data.draw((STRUCTURED | MOVES)[kind]())
+    graph = data.draw((COMPUTED | MOVES)[kind]())
     chosen = {t: data.draw(layouts(k.shape, dividing=False)) for t, k in enumerate(graph.types)}
     if data.draw(st.booleans()) and kind in MOVES:
         shared = next(iter(chosen.values()))
@@ -153,13 +155,13 @@ def test_any_layouts_are_right_or_refused(kind: str, data: st.DataObject) -> Non
     event("refused" if relaid(graph, chosen) else "moved")
 
 
-@pytest.mark.parametrize("kind", STRUCTURED | MOVES)
+@pytest.mark.parametrize("kind", COMPUTED | MOVES)
 @given(data=st.data(), dividing=st.booleans())
 @settings(max_examples=EXAMPLES)
 def test_propagated_layouts_are_right_or_refused(
     kind: str, data: st.DataObject, dividing: bool
 ) -> None:
-    graph = data.draw((STRUCTURED | MOVES)[kind]())
+    graph = data.draw((COMPUTED | MOVES)[kind]())
     (op,) = graph.ops
     tensor = data.draw(st.sampled_from([*op.inputs, *op.outputs]))
     layout = data.draw(layouts(graph.types[tensor].shape, dividing))
@@ -172,11 +174,11 @@ def test_propagated_layouts_are_right_or_refused(
     event("refused by relayout" if relaid(graph, chosen) else "moved")
 
 
-@pytest.mark.parametrize("kind", STRUCTURED | MOVES)
+@pytest.mark.parametrize("kind", COMPUTED | MOVES)
 @given(data=st.data())
 @settings(max_examples=20)
 def test_row_major_passes_everywhere(kind: str, data: st.DataObject) -> None:
-    graph = data.draw((STRUCTURED | MOVES)[kind]())
+    graph = data.draw((COMPUTED | MOVES)[kind]())
     chosen = {t: row_major(len(k.shape)) for t, k in enumerate(graph.types)}
     assert relaid(graph, chosen) is None
 
