@@ -17,6 +17,7 @@ from layoutopt.graph import (
     Concat,
     Constant,
     Graph,
+    Insert,
     IteratorType,
     Opaque,
     Pack,
@@ -40,6 +41,7 @@ from layoutopt.mlir.state import (
 )
 from layoutopt.mlir.structured import lift_structured
 from layoutopt.scalar import copy_body
+from layoutopt.types import TensorType
 
 _DYNAMIC = -(2**63)
 _RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
@@ -201,13 +203,17 @@ def _fill(state: State, op: Any) -> None:
     if value in state.scalars:
         state.fills[op.results[0]] = state.scalars[value][0]
         return
-    source = scalar_tensor(state, value, op)
+    _spread(state, scalar_tensor(state, value, op), new_tensor(state, op.results[0], kind), kind)
+
+
+def _spread(state: State, scalar: int, result: int, kind: TensorType) -> None:
+    """Fill a tensor with a number that is known at run time only."""
     rank = len(kind.shape)
     state.builder.add(
         Structured(
-            (source,),
+            (scalar,),
             (Uninitialized(),),
-            (new_tensor(state, op.results[0], kind),),
+            (result,),
             kind.shape,
             (IteratorType.PARALLEL,) * rank,
             ((), identity_map(rank)),
@@ -227,15 +233,22 @@ def _pad(state: State, op: Any) -> None:
         inner = next(iter(block.operations))
         if inner.operation.name == "arith.constant":
             text = (str(inner.operation.attributes["value"]), kind.element)
-    if text is None:
-        raise Blind("expected a constant padding value, but it is computed")
+    inside = [*block.arguments, *(v for o in block.operations for v in o.operation.results)]
+    if text is None and yielded in inside:
+        raise Blind("expected one padding value, but it is computed for each element")
     attributes = op.operation.attributes
     low = integers(attributes["static_low"])
     high = integers(attributes["static_high"])
     if min((*low, *high), default=0) < 0:
         raise Blind(f"expected padding that adds elements, but got low {low} high {high}")
     source = tensor_of(state, op.operation.operands[0])
-    state.builder.add(Pad(source, new_tensor(state, op.result, kind), low, high, text[0]))
+    if text is not None:
+        state.builder.add(Pad(source, new_tensor(state, op.result, kind), low, high, text[0]))
+        return
+    border = state.builder.tensor(kind.shape, kind.element)
+    _spread(state, scalar_tensor(state, yielded, op), border, kind)
+    into = new_tensor(state, op.result, kind)
+    state.builder.add(Insert(source, border, into, low, (1,) * len(low)))
 
 
 def _pack(state: State, op: Any) -> None:

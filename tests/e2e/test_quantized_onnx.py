@@ -21,12 +21,6 @@ from layoutopt.source import open_source
 from layoutopt.start import start_from_neutral
 from layoutopt.types import Array
 
-KINDS = {
-    TensorProto.UINT8: np.uint8,
-    TensorProto.INT8: np.int8,
-    TensorProto.INT32: np.int32,
-    TensorProto.FLOAT: np.float32,
-}
 F32, I8, U8, I32 = TensorProto.FLOAT, TensorProto.INT8, TensorProto.UINT8, TensorProto.INT32
 Value = tuple[str, int, tuple[int, ...]]
 PARAMETERS = {
@@ -61,6 +55,14 @@ CASES: dict[str, tuple[list[onnx.NodeProto], list[Value], Value]] = {
         [("x", F32, (5, 7)), ("b", I8, (7, 4))],
         ("y", I32, (5, 4)),
     ),
+    "a border of the zero point": (
+        [
+            helper.make_node("DynamicQuantizeLinear", ["x"], ["a", "s", "z"]),
+            helper.make_node("ConvInteger", ["a", "b", "z"], ["y"], pads=[1, 1, 1, 1]),
+        ],
+        [("x", F32, (1, 3, 6, 6)), ("b", U8, (4, 3, 3, 3))],
+        ("y", I32, (1, 4, 6, 6)),
+    ),
 }
 
 
@@ -94,7 +96,7 @@ def test_contractions_of_integers(case: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     fed: dict[str, Array] = {}
     for name, element, shape in inputs:
-        dtype = KINDS[element]
+        dtype = helper.tensor_dtype_to_np_dtype(element)
         numbers = rng.standard_normal(shape) if element == F32 else rng.integers(0, 256, shape)
         fed[name] = numbers.astype(dtype)
     expected = ReferenceEvaluator(model).run(None, fed)

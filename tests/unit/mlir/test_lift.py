@@ -110,8 +110,9 @@ def test_moves(body: str, result: str, expected: list[object]) -> None:
         ),
         (
             "%r = tensor.pad %x low[0, 0] high[0, 0] { ^bb0(%i: index, %j: index): "
-            f"tensor.yield %s : f32 }} : {X} to {X}",
-            "expected a constant padding value, but it is computed",
+            "%n = arith.index_cast %i : index to i32\n%v = arith.sitofp %n : i32 to f32\n"
+            f"tensor.yield %v : f32 }} : {X} to {X}",
+            "expected one padding value, but it is computed for each element",
         ),
         (
             "%v = arith.constant 1.0 : f32\n"

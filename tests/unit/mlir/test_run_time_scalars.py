@@ -134,3 +134,21 @@ def test_a_constant_operand_becomes_part_of_the_body() -> None:
     found = evaluate(graph, {x: a, w: b, z: np.asarray(np.int32(-7))})
     wanted = (a.astype(np.int32) + 7) @ (b.astype(np.int32) - 3)
     assert np.array_equal(found[graph.outputs[0]], wanted)
+
+
+def test_a_border_that_is_known_at_run_time() -> None:
+    graph = lifted(
+        f"""func.func @f(%x: {X}, %s: f32) -> tensor<4x5xf32> {{
+          %r = tensor.pad %x low[1, 0] high[1, 2] {{
+          ^bb0(%i: index, %j: index):
+            tensor.yield %s : f32
+          }} : {X} to tensor<4x5xf32>
+          return %r : tensor<4x5xf32>
+        }}"""
+    )
+    assert not any(isinstance(op, Opaque) for op in graph.ops)
+    x, s = graph.inputs
+    image = np.arange(6, dtype=np.float32).reshape(2, 3)
+    found = evaluate(graph, {x: image, s: np.asarray(np.float32(7))})
+    wanted = np.pad(image, ((1, 1), (0, 2)), constant_values=7)
+    assert np.array_equal(found[graph.outputs[0]], wanted)
