@@ -28,7 +28,7 @@ def lift_structured(state: State, op: Any) -> None:
     sources, outs = operands[: len(operands) - len(results)], operands[-len(results) :]
     for value in sources:
         if tensor_type(value.type) is None and not is_number(value.type):
-            raise Blind(f"expected inputs of static shape, but got {value.type}")
+            raise Blind(f"expected numbers and tensors of static shape, but got {value.type}")
     if lift_gather(state, op):
         return
     block = op.operation.regions[0].blocks[0]

@@ -92,7 +92,7 @@ def test_moves(body: str, result: str, expected: list[object]) -> None:
             f"%r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> ()>, {MAP}], "
             f"iterator_types = {PAR}}} ins(%k : index) outs(%y : {X}) {{\n"
             f"^bb0(%a: index, %b: f32):\nlinalg.yield %b : f32 }} -> {X}",
-            "expected inputs of static shape, but got index",
+            "expected numbers and tensors of static shape, but got index",
         ),
         (
             f"%r = linalg.generic {{indexing_maps = [{MAP}, {MAP}], iterator_types = {PAR}}} "
