@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from iree.compiler import ir
@@ -9,10 +10,12 @@ from iree.compiler.dialects import linalg
 
 from layoutopt.affine import Affine, IndexMap, affine
 from layoutopt.graph import Fill, FromTensor, Init, IteratorType, Structured, Uninitialized
-from layoutopt.mlir.gather import check_inside, extracted
+from layoutopt.mlir.computed_index import computed_values
+from layoutopt.mlir.gather import checked, extracted
 from layoutopt.mlir.gather_rows import lift_gather
+from layoutopt.mlir.repeated import add_repeated
 from layoutopt.mlir.state import Blind, State, new_tensor, static_type, tensor_of, tensor_type
-from layoutopt.scalar import Body, ScalarOp, pruned
+from layoutopt.scalar import Body, ScalarOp, pruned, without_argument
 
 
 def lift_structured(state: State, op: Any) -> None:
@@ -31,30 +34,51 @@ def lift_structured(state: State, op: Any) -> None:
     if lift_gather(state, op):
         return
     block = op.operation.regions[0].blocks[0]
-    gathered = extracted(block, state.scalars)
     maps = _maps(op)
     rank = _rank(op)
     shapes = [static_type(v.type).shape for v in sources] + [k.shape for k in kinds]
     domain = _domain(maps, shapes, rank)
-    for value, index_map in gathered.values():
-        check_inside(index_map, value, domain)
-    maps[len(sources) : len(sources)] = [m for _, m in gathered.values()]
-    sources += [value for value, _ in gathered.values()]
-    body = _body(state, block, len(results), list(gathered))
+    splats = {
+        argument: state.splats[value]
+        for argument, value in zip(block.arguments, sources, strict=False)
+        if value in state.splats
+    }
+    computed = computed_values(block, state.scalars, splats, domain)
+    gathered = extracted(block, state.scalars, computed, rank)
+    loops = (*domain, *(domain[d] // n for d, (n, _) in gathered.repeats.items()))
+    reads = [(v, checked(m, v, loops)) for v, m in gathered.reads.values()]
+    maps[len(sources) : len(sources)] = [m for _, m in reads]
+    sources += [value for value, _ in reads]
+    body = _body(state, block, len(results), list(gathered.reads))
     iterators = _iterators(op, maps, len(results), rank)
     inits = tuple(_init(state, v, body, len(sources) + i) for i, v in enumerate(outs))
-    read = tuple(tensor_of(state, v) for v in sources)
-    state.builder.add(
-        Structured(
-            read,
-            inits,
-            tuple(new_tensor(state, r, k) for r, k in zip(results, kinds, strict=True)),
-            domain,
-            iterators,
-            tuple(maps),
-            body,
-        )
+    found = Structured(
+        tuple(tensor_of(state, v) for v in sources),
+        inits,
+        tuple(new_tensor(state, r, k) for r, k in zip(results, kinds, strict=True)),
+        domain,
+        iterators,
+        tuple(maps),
+        body,
     )
+    if reads:
+        found = _without_unread(found)
+    if gathered.repeats:
+        add_repeated(state.builder, found, gathered.repeats)
+    else:
+        state.builder.add(found)
+
+
+def _without_unread(op: Structured) -> Structured:
+    """The op without inputs that only said where to read, as far as others have its loops."""
+    for position in reversed(range(len(op.sources))):
+        maps = (*op.maps[:position], *op.maps[position + 1 :])
+        plain = {form.plain_dim for m in maps for form in m}
+        if op.body.used(position) or not plain.issuperset(range(len(op.domain))):
+            continue
+        sources = (*op.sources[:position], *op.sources[position + 1 :])
+        op = replace(op, sources=sources, maps=maps, body=without_argument(op.body, position))
+    return op
 
 
 def _rank(op: Any) -> int:
