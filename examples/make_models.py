@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """Write real model graphs with random weights as ONNX files.
 
-resnet50, squeezenet: the graphs that the `onnx` package ships. Their weights are placeholders
-there and become random numbers of the same shapes here.
+resnet50, squeezenet, densenet121, inception_v1 and others: the graphs that the `onnx` package
+ships. Their weights are placeholders there and become random numbers of the same shapes here.
 mobilenetv2, bert, attention, mlp: built node by node, in the form that exporters give them.
 
 Weights are drawn so that activations keep their range and class scores stay soft: a wrong layout
-then shows in the outputs. The same name and options give the same bytes.
+then shows in the outputs (less so in shufflenet, whose trained scales make one class certain).
+The same name and options give the same bytes.
 """
 
 import argparse
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +25,7 @@ Array = npt.NDArray[np.float32]
 
 OPSET = 17  # the first with LayerNormalization
 IR_VERSION = 8
+SHIPPED = Path(onnx.__file__).parent / "backend/test/data/light"
 
 
 def normal(rng: np.random.Generator, shape: Sequence[int], std: float) -> Array:
@@ -38,10 +41,14 @@ def near_one(rng: np.random.Generator, shape: Sequence[int]) -> Array:
 # Graphs that the onnx package ships
 
 
+def shipped_names() -> list[str]:
+    """The graphs that the onnx package ships."""
+    return sorted(p.stem.removeprefix("light_") for p in SHIPPED.glob("light_*.onnx"))
+
+
 def shipped(name: str) -> onnx.ModelProto:
     """Load a graph of the onnx package and put random weights where it has placeholders."""
-    source = Path(onnx.__file__).parent / "backend/test/data/light" / f"light_{name}.onnx"
-    model = onnx.load(source)
+    model = onnx.load(SHIPPED / f"light_{name}.onnx")
     graph = model.graph
     stored = {i.name: numpy_helper.to_array(i) for i in graph.initializer}
     nodes: list[onnx.NodeProto] = []
@@ -267,8 +274,7 @@ def gelu(graph: GraphBuilder, x: str) -> str:
 
 
 MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
-    "resnet50": lambda: shipped("resnet50"),
-    "squeezenet": lambda: shipped("squeezenet"),
+    **{name: partial(shipped, name) for name in shipped_names()},
     "mobilenetv2": mobilenetv2,
     "bert": bert,
     "attention": attention_block,

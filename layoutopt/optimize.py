@@ -127,7 +127,10 @@ class _Job:
         if any(map(starts_from_constant, graphs)):
             plain = (*source.phase_flags, *self.target.flags)
             written = (optimized, flags) if winner == OPTIMIZED else (source.path, plain)
-            captured = compare_captured((source.path, plain), written, self.folder, self.options)
+            with self.clock.stage("count constants"):
+                captured = compare_captured(
+                    (source.path, plain), written, self.folder, self.options
+                )
         if winner != OPTIMIZED and held.evaluation is not None:
             flags = held.evaluation.result(winner).flags
             module = parse_module(source.path)

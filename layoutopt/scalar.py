@@ -99,6 +99,19 @@ def pruned(body: Body) -> Body:
     return Body(body.arguments, ops, tuple(map(moved, body.yields)))
 
 
+def without_argument(body: Body, argument: int) -> Body:
+    """The body without an argument that nothing reads."""
+
+    def moved(value: int) -> int:
+        return value if value < argument else value - 1
+
+    return Body(
+        (*body.arguments[:argument], *body.arguments[argument + 1 :]),
+        tuple(replace(op, operands=tuple(map(moved, op.operands))) for op in body.ops),
+        tuple(map(moved, body.yields)),
+    )
+
+
 def copy_body(element: str) -> Body:
     """Yields the one input."""
     return Body((element, element), (), (0,))

@@ -4,35 +4,56 @@
       <->
     generic ins(w) with the indexing map (.., -d2 + 2, ..)
 
-Filter flips are written this way, because linalg takes no maps that run backwards.
+Filter flips are written this way, because linalg takes no maps that run backwards. An index that is
+``d // n`` is a dim of its own: resizing by a whole factor repeats elements.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
 
 from layoutopt.affine import Affine, IndexMap, affine
+from layoutopt.mlir.computed_index import Computed, linear_form, repeat_of
 from layoutopt.mlir.state import Blind, static_type
 
 _SIGNS = {"arith.addi": 1, "arith.subi": -1}
 
 
-def extracted(block: Any, scalars: dict[Any, tuple[str, str]]) -> dict[Any, tuple[Any, IndexMap]]:
-    """For each ``tensor.extract`` of a body, by its result: the tensor and the map it reads by.
+@dataclass(frozen=True, slots=True)
+class Extracts:
+    """What a body extracts: for each element the tensor and the map it reads by.
 
-    Raises Blind where an index is not linear.
+    ``repeats``: for each loop that some map reads as ``d // n``, that n and the dim that the
+    quotient is. Such dims come behind the loops of the op.
+    """
+
+    reads: dict[Any, tuple[Any, IndexMap]]
+    repeats: dict[int, tuple[int, int]]
+
+
+def extracted(
+    block: Any,
+    scalars: Mapping[Any, tuple[str, str]],
+    computed: Mapping[Any, Computed],
+    rank: int,
+) -> Extracts:
+    """Each ``tensor.extract`` of a body, by its result.
+
+    ``computed``: values that depend on one loop at most. Raises Blind where an index is neither
+    linear nor a quotient.
     """
     forms: dict[Any, Affine] = {}
-    found: dict[Any, tuple[Any, IndexMap]] = {}
+    found = Extracts({}, {})
     for op in block.operations:
         name = op.operation.name
         operands = list(op.operation.operands)
         if name == "tensor.extract":
-            indices = tuple(_form(v, forms, scalars) for v in operands[1:])
-            found[op.operation.results[0]] = (operands[0], indices)
+            indices = tuple(_index(v, forms, scalars, computed, found, rank) for v in operands[1:])
+            found.reads[op.operation.results[0]] = (operands[0], indices)
         elif name == "linalg.index":
             loop = ir.IntegerAttr(op.operation.attributes["dim"]).value
             forms[op.operation.results[0]] = affine([(loop, 1)])
@@ -50,15 +71,47 @@ def extracted(block: Any, scalars: dict[Any, tuple[str, str]]) -> dict[Any, tupl
     return found
 
 
-def check_inside(index_map: IndexMap, value: Any, domain: Sequence[int]) -> None:
-    """Raises Blind where a read would leave the tensor."""
+def _index(
+    value: Any,
+    forms: Mapping[Any, Affine],
+    scalars: Mapping[Any, tuple[str, str]],
+    computed: Mapping[Any, Computed],
+    found: Extracts,
+    rank: int,
+) -> Affine:
+    known = computed.get(value)
+    if value in forms or known is None:
+        return _form(value, forms, scalars)
+    linear = linear_form(known)
+    if linear is not None:
+        return linear
+    repeat = repeat_of(known)
+    if repeat is None or known.loop is None:
+        return _form(value, forms, scalars)
+    number, dim = found.repeats.setdefault(known.loop, (repeat, rank + len(found.repeats)))
+    if number != repeat:
+        raise Blind(f"expected one factor of loop {known.loop}, but got {number} and {repeat}")
+    return affine([(dim, 1)])
+
+
+def checked(index_map: IndexMap, value: Any, domain: Sequence[int]) -> IndexMap:
+    """The map as linalg takes it. Raises Blind where a read would leave the tensor.
+
+    Linalg takes the size of a loop from a dim that it reads plainly, so none may be longer.
+    """
     shape = static_type(value.type).shape
+    found: list[Affine] = []
     for axis, (form, n) in enumerate(zip(index_map, shape, strict=True)):
         ends = [c * (domain[d] - 1) for d, c in form.terms]
         low = form.offset + sum(min(0, e) for e in ends)
         high = form.offset + sum(max(0, e) for e in ends)
         if low < 0 or high >= n:
             raise Blind(f"expected reads inside the tensor, but dim {axis} reads {low} to {high}")
+        d = form.plain_dim
+        if d is not None and domain[d] not in (1, n):
+            raise Blind(f"expected a read of all of dim {axis}, but got {domain[d]} of {n}")
+        found.append(form if d is None or domain[d] == n else affine([]))
+    return tuple(found)
 
 
 def runs_backwards(index_map: IndexMap) -> bool:
@@ -90,7 +143,9 @@ def read_lines(name: str, tensor: str, kind: str, index_map: IndexMap) -> list[s
     return lines
 
 
-def _form(value: Any, forms: dict[Any, Affine], scalars: dict[Any, tuple[str, str]]) -> Affine:
+def _form(
+    value: Any, forms: Mapping[Any, Affine], scalars: Mapping[Any, tuple[str, str]]
+) -> Affine:
     if value in forms:
         return forms[value]
     text = scalars.get(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from iree.compiler import ir
@@ -9,11 +10,13 @@ from iree.compiler.dialects import linalg
 
 from layoutopt.affine import Affine, IndexMap, affine
 from layoutopt.graph import Fill, FromTensor, Init, IteratorType, Structured, Uninitialized
-from layoutopt.mlir.gather import check_inside, extracted
+from layoutopt.mlir.computed_index import computed_values
+from layoutopt.mlir.gather import checked, extracted
 from layoutopt.mlir.gather_rows import lift_gather
+from layoutopt.mlir.repeated import add_repeated
 from layoutopt.mlir.run_time_scalars import is_number, scalar_tensor
 from layoutopt.mlir.state import Blind, State, new_tensor, static_type, tensor_of, tensor_type
-from layoutopt.scalar import Body, ScalarOp, pruned
+from layoutopt.scalar import Body, ScalarOp, pruned, without_argument
 
 
 def lift_structured(state: State, op: Any) -> None:
@@ -32,35 +35,55 @@ def lift_structured(state: State, op: Any) -> None:
     if lift_gather(state, op):
         return
     block = op.operation.regions[0].blocks[0]
-    gathered = extracted(block, state.scalars)
     maps = _maps(op)
     rank = _rank(op)
     shapes = [_shape(v) for v in sources] + [k.shape for k in kinds]
     domain = _domain(maps, shapes, rank)
-    for value, read_by in gathered.values():
-        check_inside(read_by, value, domain)
+    splats = {
+        argument: state.splats[value]
+        for argument, value in zip(block.arguments, sources, strict=False)
+        if value in state.splats
+    }
+    computed = computed_values(block, state.scalars, splats, domain)
+    gathered = extracted(block, state.scalars, computed, rank)
+    loops = (*domain, *(domain[d] // n for d, (n, _) in gathered.repeats.items()))
     inputs = list(zip(block.arguments, sources, maps, strict=False))
     known = {a: state.scalars[v] for a, v, _ in inputs if v in state.scalars}
     inputs = [(a, v, m) for a, v, m in inputs if a not in known]
-    inputs += [(a, v, m) for a, (v, m) in gathered.items()]
+    inputs += [(a, v, checked(m, v, loops)) for a, (v, m) in gathered.reads.items()]
     inputs += [(v, v, ()) for v in _captured(state, block)]
     starts = list(block.arguments)[len(sources) :]
-    body = _body(state, block, [*(a for a, _, _ in inputs), *starts], known, bool(gathered))
+    body = _body(state, block, [*(a for a, _, _ in inputs), *starts], known, bool(gathered.reads))
     maps = [*(m for _, _, m in inputs), *maps[len(sources) :]]
     iterators = _iterators(op, maps, len(results), rank)
     inits = tuple(_init(state, v, body, len(inputs) + i) for i, v in enumerate(outs))
-    read = tuple(_read(state, v, op) for _, v, _ in inputs)
-    state.builder.add(
-        Structured(
-            read,
-            inits,
-            tuple(new_tensor(state, r, k) for r, k in zip(results, kinds, strict=True)),
-            domain,
-            iterators,
-            tuple(maps),
-            body,
-        )
+    found = Structured(
+        tuple(_read(state, v, op) for _, v, _ in inputs),
+        inits,
+        tuple(new_tensor(state, r, k) for r, k in zip(results, kinds, strict=True)),
+        domain,
+        iterators,
+        tuple(maps),
+        body,
     )
+    if gathered.reads:
+        found = _without_unread(found)
+    if gathered.repeats:
+        add_repeated(state.builder, found, gathered.repeats)
+    else:
+        state.builder.add(found)
+
+
+def _without_unread(op: Structured) -> Structured:
+    """The op without inputs that only said where to read, as far as others have its loops."""
+    for position in reversed(range(len(op.sources))):
+        maps = (*op.maps[:position], *op.maps[position + 1 :])
+        plain = {form.plain_dim for m in maps for form in m}
+        if op.body.used(position) or not plain.issuperset(range(len(op.domain))):
+            continue
+        sources = (*op.sources[:position], *op.sources[position + 1 :])
+        op = replace(op, sources=sources, maps=maps, body=without_argument(op.body, position))
+    return op
 
 
 def _rank(op: Any) -> int:

@@ -72,14 +72,13 @@ def compare_captured(
 def count_captured(
     source: Path, folder: Path, flags: tuple[str, ...], timeout_s: float
 ) -> Captured | None:
-    """Compile a module twice and count; None where it does not compile."""
+    """Compile a module in two steps and count; None where it does not compile."""
     flow, stream = folder / f"{source.stem}.flow.mlir", folder / f"{source.stem}.stream.mlir"
-    for phase, path in (("flow", flow), ("stream", stream)):
-        outcome = compile_to(
-            source, "flow" if phase == "flow" else "stream", path, flags, timeout_s
-        )
-        if not outcome.ok:
-            return None
+    if not compile_to(source, "flow", flow, flags, timeout_s).ok:
+        return None
+    onwards = (*(f for f in flags if not f.startswith("--compile-from=")), "--compile-from=flow")
+    if not compile_to(flow, "stream", stream, onwards, timeout_s).ok:
+        return None
     with flow.open(encoding="utf-8", errors="replace") as lines:
         readwrite = count_readwrite(lines)
     with stream.open(encoding="utf-8", errors="replace") as lines:

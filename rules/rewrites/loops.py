@@ -67,7 +67,7 @@ def restricted(
     The op has one result, and every loop of ``loops`` that is parallel is a plain dim of it.
     ``replaced``: for some inputs (by position) another tensor and its map over the new loops.
     ``padding``: for some inputs the value that lies around them. ``composed``: read inputs where
-    they lie, with strides in the maps, in place of slices.
+    they lie, with strides in the maps, in place of slices, where linalg has maps for that.
     """
     domain = tuple(loops[d].size if d in loops else n for d, n in enumerate(op.domain))
     sources, maps = [], []
@@ -77,7 +77,12 @@ def restricted(
     }
     for position, (whole, forms) in (given | dict(replaced or {})).items():
         value = (padding or {}).get(position)
-        read = (whole, forms) if composed else _cut(whole, forms, domain, rewriting, value)
+        shape = rewriting.type_of(whole).shape
+        in_place = _in_place(forms, shape, domain) if composed else None
+        if in_place is None:
+            read = _cut(whole, forms, domain, rewriting, value)
+        else:
+            read = (whole, in_place)
         sources.append(read[0])
         maps.append(read[1])
     kind = rewriting.type_of(op.results[0])
@@ -104,6 +109,23 @@ def restricted(
         )
     )
     return result
+
+
+def _in_place(forms: IndexMap, shape: tuple[int, ...], domain: tuple[int, ...]) -> IndexMap | None:
+    """The maps that read part of a whole operand; None where there are none.
+
+    Linalg takes the size of a loop from a dim that it reads plainly, so none may be longer.
+    """
+    found: list[Affine] = []
+    for form, n in zip(forms, shape, strict=True):
+        d = form.plain_dim
+        if d is None or domain[d] == n:
+            found.append(form)
+        elif domain[d] == 1:
+            found.append(affine([]))
+        else:
+            return None
+    return tuple(found)
 
 
 def _cut(

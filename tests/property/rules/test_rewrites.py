@@ -139,6 +139,17 @@ def test_rules_are_sound_on_ops_they_were_not_written_for(kind: str, data: st.Da
             assert_equal(graph, 0, found)
 
 
+@pytest.mark.parametrize("kind", STRUCTURED)
+@given(data=st.data())
+@settings(max_examples=25)
+def test_rules_are_sound_on_slices_of_any_op(kind: str, data: st.DataObject) -> None:
+    graph = data.draw(sliced(STRUCTURED[kind]()))
+    for rule in REWRITES:
+        found = apply(rule, graph, len(graph.ops) - 1)
+        if isinstance(found, Expression):
+            assert_equal(graph, len(graph.ops) - 1, found)
+
+
 @given(convolutions(), st.booleans())
 @settings(max_examples=60)
 def test_all_ways_in_a_saturated_graph_agree(graph: Graph, last_first: bool) -> None:

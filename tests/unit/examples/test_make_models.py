@@ -39,8 +39,9 @@ def test_model_is_valid_and_stays_in_range(build: Callable[[], onnx.ModelProto])
     assert y.std() > 0.1 * np.abs(y).mean()
 
 
-def test_softmax_of_class_scores_is_soft() -> None:
-    y = evaluate(make_models.shipped("resnet50"))
+@pytest.mark.parametrize("name", ["resnet50", "inception_v1"])
+def test_softmax_of_class_scores_is_soft(name: str) -> None:
+    y = evaluate(make_models.shipped(name))
 
     assert np.isclose(y.sum(), 1)
     assert y.max() < 0.5
@@ -51,6 +52,10 @@ def test_same_name_gives_the_same_bytes(tmp_path: Path) -> None:
         make_models.main([str(tmp_path / run), "mlp", "squeezenet"])
     for name in ("mlp.onnx", "squeezenet.onnx"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_every_graph_that_onnx_ships_can_be_named() -> None:
+    assert {"densenet121", "inception_v1", "resnet50", "vgg19"} <= set(make_models.MODELS)
 
 
 def test_unknown_name_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
