@@ -1,18 +1,22 @@
 """Whole-graph layout planning for models that IREE compiles."""
 
-from layoutopt.errors import (
-    InputError,
-    LayoutoptError,
-    LoweringError,
-    MissingProfileError,
-    SolverError,
-)
-from layoutopt.optimize import Plan, optimize
-from layoutopt.options import Options
-from layoutopt.parameters.files import ParameterFile
-from layoutopt.parameters.pack import PackedWeights, pack_weights
-from layoutopt.report.report import Report
-from layoutopt.weight_budget import WeightBudget
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from layoutopt.errors import (
+        InputError,
+        LayoutoptError,
+        LoweringError,
+        MissingProfileError,
+        SolverError,
+    )
+    from layoutopt.optimization import Plan, optimize
+    from layoutopt.options import Options
+    from layoutopt.parameters.files import ParameterFile
+    from layoutopt.parameters.pack import PackedWeights, pack_weights
+    from layoutopt.report.report import Report
+    from layoutopt.weight_budget import WeightBudget
 
 __all__ = [
     "InputError",
@@ -29,3 +33,31 @@ __all__ = [
     "optimize",
     "pack_weights",
 ]
+
+_HOMES = {
+    "InputError": "errors",
+    "LayoutoptError": "errors",
+    "LoweringError": "errors",
+    "MissingProfileError": "errors",
+    "Options": "options",
+    "PackedWeights": "parameters.pack",
+    "ParameterFile": "parameters.files",
+    "Plan": "optimization",
+    "Report": "report.report",
+    "SolverError": "errors",
+    "WeightBudget": "weight_budget",
+    "optimize": "optimization",
+    "pack_weights": "parameters.pack",
+}
+"""Where each name lives. It is fetched when first asked for: compiler, solver and NumPy take a
+second to import, and most commands need none of them."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'layoutopt' has no attribute '{name}'")
+    return getattr(import_module(f"layoutopt.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

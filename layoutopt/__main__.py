@@ -1,5 +1,15 @@
-"""``python -m layoutopt``."""
+"""``python -m layoutopt``, and the script ``layoutopt``."""
 
-from layoutopt.cli import main
+from layoutopt.interrupt import end_at_once
 
-main()
+
+def run() -> None:
+    """Run the command line; an interrupt ends it with one line also while it is imported."""
+    end_at_once()
+    from layoutopt.cli import main  # noqa: PLC0415  (takes time in which Ctrl-C may come)
+
+    main()
+
+
+if __name__ == "__main__":
+    run()

@@ -11,7 +11,7 @@ evaluations via lazy best-first search", ICAPS 2016.)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from layoutopt.candidate import Candidate
@@ -21,7 +21,7 @@ from layoutopt.estimate.least import roofs_of
 from layoutopt.estimate.work import DispatchWork
 from layoutopt.graph import Graph
 from layoutopt.options import Options
-from layoutopt.prices import Pricer, Work
+from layoutopt.prices import Price, Pricer, Work
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.progress import Progress
 from layoutopt.selection import Conversion, Selection, build_selection
@@ -30,6 +30,9 @@ from layoutopt.solver.solution import StopReason, answer
 
 ROUNDS = 40
 """Rounds at most; then the best plan among the prices there are, with its gap."""
+
+
+Text = tuple[tuple[str, ...], str]
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,8 @@ class Priced:
 def price_all(question: Question, pricer: Pricer, progress: Progress) -> Priced:
     """A price for everything."""
     priced = Priced(conversion_costs=dict.fromkeys(question.unmoved, 0))
-    _price(question, priced, pricer, progress, tuple(question.candidates))
-    _price(question, priced, pricer, progress, tuple(question.conversions))
+    for keys in (tuple(question.candidates), tuple(question.conversions)):
+        _settle(question, priced, keys, _asked(question, pricer, progress, keys))
     return priced
 
 
@@ -76,10 +79,16 @@ def price_by_need(
     """Prices until the cheapest plan is known, or for `ROUNDS` rounds."""
     bounds = _Bounds(question, target)
     priced = Priced(conversion_costs=dict.fromkeys(question.unmoved, 0))
-    wanted: tuple[Candidate | Conversion, ...] = question.first
+    keys: tuple[Candidate | Conversion, ...] = (*question.candidates, *question.conversions)
+    prices = _stored(question, pricer, keys)
+    _settle(question, priced, keys, prices)
+    wanted: tuple[Candidate | Conversion, ...] = tuple(
+        c for c in question.first if c not in priced.costs and c not in priced.refused
+    )
     bound_ns = 0
     for _ in range(ROUNDS):
-        _price(question, priced, pricer, progress, wanted)
+        prices |= _asked(question, pricer, progress, wanted)
+        _settle(question, priced, keys, prices)
         selection = _selection(question, *bounds.filled(priced), options)
         solution = solve(selection.problem, options.search, options.time_limit_s)
         wanted = _wanted(question, priced, selection, solution)
@@ -136,27 +145,57 @@ def _moving(work: Work, target: Target) -> DispatchWork | None:
     return None if work.form.is_free else dispatch_work(work.form, target)
 
 
-def _price(
+def _asked(
     question: Question,
-    priced: Priced,
     pricer: Pricer,
     progress: Progress,
-    wanted: Sequence[Candidate | Conversion],
+    keys: Sequence[Candidate | Conversion],
+) -> dict[Text, Price]:
+    pieces = [piece for key in keys for piece in _pieces(question, key)]
+    return dict(zip(map(_text, pieces), pricer.price(pieces, progress), strict=True))
+
+
+def _stored(
+    question: Question, pricer: Pricer, keys: Sequence[Candidate | Conversion]
+) -> dict[Text, Price]:
+    """The prices that are there already: no round has to find out first that it wants them."""
+    pieces = [piece for key in keys for piece in _pieces(question, key)]
+    found = zip(map(_text, pieces), pricer.stored(pieces), strict=True)
+    return {text: price for text, price in found if price is not None}
+
+
+def _settle(
+    question: Question,
+    priced: Priced,
+    keys: Iterable[Candidate | Conversion],
+    prices: Mapping[Text, Price],
 ) -> None:
-    work = [(key, piece) for key in wanted for piece in _pieces(question, key)]
-    prices = pricer.price([piece for _, piece in work], progress)
-    reasons: dict[Candidate | Conversion, str] = {}
-    for (key, piece), price in zip(work, prices, strict=True):
-        if price.cost_ns is None:
-            reasons[key] = price.reason
+    """Cost or refusal of each key whose pieces all have a price: the cheapest of them.
+
+    Also of those that nobody asked for: what is equal to something with a price has the same.
+    """
+    for key in keys:
+        if key in priced.costs or key in priced.conversion_costs or key in priced.refused:
+            continue
+        pieces = _pieces(question, key)
+        found = [prices[text] for text in map(_text, pieces) if text in prices]
+        if len(found) < len(pieces):
+            continue
+        costs = [price.cost_ns for price in found if price.cost_ns is not None]
+        if not costs:
+            priced.refused[key] = found[-1].reason
         elif isinstance(key, Candidate):
-            priced.costs[key] = price.cost_ns
-        elif price.cost_ns < priced.conversion_costs.get(key, price.cost_ns + 1):
-            priced.conversion_costs[key] = price.cost_ns
-            (priced.transposed.add if piece.lowered else priced.transposed.discard)(key)
-    for key, reason in reasons.items():
-        if key not in priced.costs and key not in priced.conversion_costs:
-            priced.refused[key] = reason
+            priced.costs[key] = costs[0]
+        else:
+            priced.conversion_costs[key] = min(costs)
+            best = next(p for p, f in zip(pieces, found, strict=True) if f.cost_ns == min(costs))
+            if best.lowered:
+                priced.transposed.add(key)
+
+
+def _text(work: Work) -> Text:
+    """Equal for pieces that are measured as one."""
+    return work.benchmark.flags, work.benchmark.text
 
 
 def _pieces(question: Question, key: Candidate | Conversion) -> tuple[Work, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from layoutopt.cluster import Cluster, is_root, is_windowed
 from layoutopt.delivery import delivered, promised
@@ -37,6 +37,15 @@ class Candidate:
     """The contraction runs over tiles."""
     unnamed: bool = False
     """Contractions are written as ``linalg.generic`` though a name may match."""
+    _hash: int = field(init=False, repr=False, compare=False)
+    """Worked out once: candidates are keys throughout a plan."""
+
+    def __post_init__(self) -> None:
+        way = (self.collapsed, self.hint, self.packed, self.unnamed)
+        object.__setattr__(self, "_hash", hash((self.cluster, self.layouts, way)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def layout_of(self, tensor: int) -> Layout:
         """The layout of one tensor of the cluster."""

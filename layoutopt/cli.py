@@ -12,16 +12,10 @@ from typing import NoReturn
 
 import click
 
-from layoutopt.commands.bench import bench_command
-from layoutopt.commands.compile import compile_command
-from layoutopt.commands.explain import explain_command
-from layoutopt.commands.optimize import optimize_command
-from layoutopt.commands.pack_weights import pack_weights_command
-from layoutopt.commands.profile import profile_command
-from layoutopt.commands.rules import rules_command
-from layoutopt.commands.targets import targets_command
+from layoutopt.commands.catalogue import Catalogue
 from layoutopt.commands.usage import usage_error
-from layoutopt.errors import InputError, LayoutoptError, MissingProfileError, why
+from layoutopt.errors import INTERRUPTED, InputError, LayoutoptError, MissingProfileError, why
+from layoutopt.interrupt import INTERRUPTED_CODE
 from layoutopt.runtime.process import kill_running
 
 _GARBAGE_THRESHOLD = 200_000
@@ -40,23 +34,26 @@ def _version() -> str:
     return f"layoutopt {mine}, IREE {version('iree-base-compiler')}"
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(_version(), message="%(version)s")
+def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        click.echo(_version())
+        ctx.exit()
+
+
+@click.group(
+    cls=Catalogue,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
 def cli() -> None:
     """Whole-graph layout planning for models that IREE compiles."""
-
-
-for _command in (
-    optimize_command,
-    pack_weights_command,
-    compile_command,
-    bench_command,
-    profile_command,
-    explain_command,
-    targets_command,
-    rules_command,
-):
-    cli.add_command(_command)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -78,7 +75,7 @@ def main(arguments: list[str] | None = None) -> None:
         _fail(str(error), 1)
     except (KeyboardInterrupt, click.Abort):
         kill_running()
-        _fail("layoutopt: interrupted; what is finished is kept, run it again to go on", 130)
+        _fail(INTERRUPTED, INTERRUPTED_CODE)
     except BrokenPipeError:  # whoever read the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

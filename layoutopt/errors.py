@@ -3,6 +3,8 @@
 Every message reads `<where>: expected <X>, but got <Y>; <next step>`.
 """
 
+INTERRUPTED = "layoutopt: interrupted; what is finished is kept, run it again to go on"
+
 
 class LayoutoptError(Exception):
     """Anything that layoutopt reports to its user as one line."""

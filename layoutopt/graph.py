@@ -7,7 +7,7 @@ are equal ways to compute it (an e-class), added by rewrite rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -76,31 +76,17 @@ class Graph:
     @cached_property
     def producers(self) -> tuple[tuple[int, ...], ...]:
         """For each tensor, the ops that make it."""
-        found: list[list[int]] = [[] for _ in self.types]
-        for index, op in enumerate(self.ops):
-            for tensor in op.outputs:
-                found[tensor].append(index)
-        return tuple(map(tuple, found))
+        return _with_makers([()] * len(self.types), self.ops)
 
     @cached_property
     def consumers(self) -> tuple[tuple[int, ...], ...]:
         """For each tensor, the ops that read it, each once."""
-        found: list[list[int]] = [[] for _ in self.types]
-        for index, op in enumerate(self.ops):
-            for tensor in dict.fromkeys(op.inputs):
-                found[tensor].append(index)
-        return tuple(map(tuple, found))
+        return _with_readers([()] * len(self.types), self.ops)
 
     @cached_property
     def constants(self) -> frozenset[int]:
         """Tensors that depend on constants alone; IREE evaluates them ahead of time."""
-        found: set[int] = set()
-        for op in self.ops:
-            if isinstance(op, Opaque):
-                continue
-            if isinstance(op, Constant) or all(t in found for t in op.inputs):
-                found.update(op.outputs)
-        return frozenset(found)
+        return _with_constants(frozenset(), self.ops)
 
     @cached_property
     def splats(self) -> dict[int, str]:
@@ -121,12 +107,62 @@ class Graph:
         self, types: Iterable[TensorType], ops: Iterable[Op], names: Iterable[str] = ()
     ) -> Graph:
         """This graph with more tensors and ops behind the ones it has."""
-        return replace(
+        named = self.names
+        if len(named) < len(self.ops):
+            named = tuple(map(self.name_of, range(len(self.ops))))
+        grown = replace(
             self,
             types=(*self.types, *types),
             ops=(*self.ops, *ops),
-            names=(*map(self.name_of, range(len(self.ops))), *names),
+            names=(*named, *names),
         )
+        self._hand_on(grown)
+        return grown
+
+    def _hand_on(self, grown: Graph) -> None:
+        """Keep what was worked out of this graph: a longer one only adds to it.
+
+        Saturation extends a graph hundreds of times, and asks each for these.
+        """
+        known, start = vars(self), len(self.ops)
+        new = grown.ops[start:]
+        room = [()] * (len(grown.types) - len(self.types))
+        if "producers" in known:
+            vars(grown)["producers"] = _with_makers([*self.producers, *room], new, start)
+        if "consumers" in known:
+            vars(grown)["consumers"] = _with_readers([*self.consumers, *room], new, start)
+        if "constants" in known:
+            vars(grown)["constants"] = _with_constants(self.constants, new)
+
+
+Places = tuple[tuple[int, ...], ...]
+
+
+def _with_makers(known: list[tuple[int, ...]], ops: Sequence[Op], start: int = 0) -> Places:
+    """For each tensor the ops that make it, with those of ``ops``, numbered from ``start`` on."""
+    for index, op in enumerate(ops, start):
+        for tensor in op.outputs:
+            known[tensor] = (*known[tensor], index)
+    return tuple(known)
+
+
+def _with_readers(known: list[tuple[int, ...]], ops: Sequence[Op], start: int = 0) -> Places:
+    """The same for the ops that read it."""
+    for index, op in enumerate(ops, start):
+        for tensor in dict.fromkeys(op.inputs):
+            known[tensor] = (*known[tensor], index)
+    return tuple(known)
+
+
+def _with_constants(known: frozenset[int], ops: Sequence[Op]) -> frozenset[int]:
+    """Constant tensors, those that ``ops`` make too."""
+    found = set(known)
+    for op in ops:
+        if isinstance(op, Opaque):
+            continue
+        if isinstance(op, Constant) or all(t in found for t in op.inputs):
+            found.update(op.outputs)
+    return frozenset(found)
 
 
 class GraphBuilder:

@@ -7,7 +7,7 @@ dims are permuted. Row-major is the identity; a transpose has no tiles.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
@@ -29,6 +29,9 @@ class Layout:
     inner_dims_pos: tuple[int, ...] = ()
     inner_tiles: tuple[int, ...] = ()
     padding: Padding = Padding.ZERO
+    _hash: int = field(init=False, repr=False, compare=False)
+    """Worked out once: layouts stand in the keys of most tables of a plan. Of numbers alone, so
+    that it is the same in every process."""
 
     def __post_init__(self) -> None:
         if sorted(self.outer_dims_perm) != list(range(len(self.outer_dims_perm))):
@@ -51,6 +54,11 @@ class Layout:
             raise ValueError(
                 f"inner_tiles: expected sizes of at least 1, but got {self.inner_tiles}"
             )
+        places = (self.outer_dims_perm, self.inner_dims_pos, self.inner_tiles)
+        object.__setattr__(self, "_hash", hash(places))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def rank(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from layoutopt.ancestry import ancestry
 from layoutopt.candidate import Candidate, PhysicalForm, physical_form
 from layoutopt.cluster import Cluster
 from layoutopt.conversion import conversion_form, lower_packs
@@ -169,23 +170,15 @@ class _Lowering:
         """Have a constant converted ahead of time; the plan reads the converted one."""
         tensor, goal = pair
         graph = self.graph
-        needed = {tensor}
-        ops: list[Op] = []
-        for op in reversed(graph.ops):
-            if needed.intersection(op.outputs) and not isinstance(op, Constant):
-                ops.append(op)
-                needed.update(op.inputs)
-        leaves = [
-            op.result for op in graph.ops if isinstance(op, Constant) and (op.result in needed)
-        ]
+        ops, leaves = ancestry(graph, tensor)
         form = conversion_form(graph, tensor, self._plain(tensor), goal)
         first = len(graph.types)
         number = {t: first + t for t in range(len(form.graph.types))} | {form.inputs[0]: tensor}
         types = (*graph.types, *form.graph.types)
         whole = Graph(
             types,
-            (*reversed(ops), *(renumbered(op, number) for op in form.graph.ops)),
-            tuple(leaves),
+            (*ops, *(renumbered(op, number) for op in form.graph.ops)),
+            leaves,
             (number[form.outputs[0]],),
         )
         self.prepared.append(

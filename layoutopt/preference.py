@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 
 from layoutopt.affine import IndexMap
@@ -40,6 +41,7 @@ def roles(op: Structured) -> Roles:
     )
 
 
+@lru_cache(maxsize=1 << 14)
 def canonical(shape: tuple[int, ...], layout: Layout) -> Layout:
     """One layout for all that put every element at the same address (unit dims move freely)."""
     if not layout.pads(shape):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -51,6 +51,9 @@ class Pricer(Protocol):
     def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
         """A price for each piece of work, in order."""
 
+    def stored(self, work: Sequence[Work]) -> list[Price | None]:
+        """The prices that are there already, in order; None for the others."""
+
 
 @dataclass(frozen=True)
 class Work:
@@ -84,13 +87,8 @@ class Analytic:
 
     def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
         """Robust prices: uncertain estimates are dearer. Only a measurement or compiler refuses."""
-        paid = [i for i, w in enumerate(work) if not w.form.is_free]
-        prices = {i: _estimated(FREE) for i, w in enumerate(work) if w.form.is_free}
-        if self.store is not None:
-            wanted = [work[i].benchmark for i in paid]
-            known = known_measurements(self.store, self.fingerprint, wanted)
-            prices |= {i: _price(m) for i, m in zip(paid, known, strict=True) if m is not None}
-        left = [i for i in paid if i not in prices]
+        prices = {i: price for i, price in enumerate(self.stored(work)) if price is not None}
+        left = [i for i in range(len(work)) if i not in prices]
         facts = [Facts(None)] * len(left)
         if self.kernels is not None:
             facts = self.kernels.read([work[i].benchmark for i in left], progress)
@@ -100,6 +98,16 @@ class Analytic:
                 else _estimated(estimate_form(work[i].form, self.target, fact.kernel))
             )  # fmt: skip
         return [prices[i] for i in range(len(work))]
+
+    def stored(self, work: Sequence[Work]) -> list[Price | None]:
+        """What was measured on such a target elsewhere."""
+
+        def known(benchmarks: Sequence[Benchmark]) -> list[Measurement | None]:
+            if self.store is None:
+                return [None] * len(benchmarks)
+            return known_measurements(self.store, self.fingerprint, benchmarks)
+
+        return _stored(work, known, _estimated(FREE))
 
 
 def _estimated(estimate: Estimate) -> Price:
@@ -117,6 +125,9 @@ class Measures(Protocol):
     ) -> list[Measurement]:
         """A measurement per candidate, in order."""
 
+    def known(self, benchmarks: Sequence[Benchmark]) -> list[Measurement | None]:
+        """What was measured before, in order; None for the others."""
+
 
 class Measured:
     """Measurements on this machine, or on a farm of machines like the target."""
@@ -133,6 +144,25 @@ class Measured:
             self.measurer.measure([w.benchmark for w in paid], progress, [w.group for w in paid])
         )
         return [Price(0) if w.form.is_free else _price(next(measured)) for w in work]
+
+    def stored(self, work: Sequence[Work]) -> list[Price | None]:
+        """What was measured before."""
+        return _stored(work, self.measurer.known, Price(0))
+
+
+def _stored(
+    work: Sequence[Work],
+    known: Callable[[Sequence[Benchmark]], list[Measurement | None]],
+    free: Price,
+) -> list[Price | None]:
+    paid = [w.benchmark for w in work if not w.form.is_free]
+    measured = iter(known(paid))
+    found: list[Price | None] = []
+    for piece in work:
+        measurement = None if piece.form.is_free else next(measured)
+        price = None if measurement is None else _price(measurement)
+        found.append(free if piece.form.is_free else price)
+    return found
 
 
 def _price(measurement: Measurement) -> Price:

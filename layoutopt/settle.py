@@ -81,6 +81,9 @@ class _Recorded:
         self.known.update(zip(map(_text, work), prices, strict=True))
         return prices
 
+    def stored(self, work: Sequence[Work]) -> list[Price | None]:
+        return self._pricer.stored(work)
+
 
 class _Question:
     """The prices of one plan, and the plans that other prices would lead to."""

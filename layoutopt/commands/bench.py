@@ -15,7 +15,7 @@ from rich.table import Table
 from layoutopt.commands.options import PATH, cache_option, parameters_option, threads_option
 from layoutopt.errors import InputError
 from layoutopt.evaluated import OPTIMIZED
-from layoutopt.optimize import optimize
+from layoutopt.optimization import optimize
 from layoutopt.options import Options
 from layoutopt.output import check_writable, write_text
 from layoutopt.parameters.files import ParameterFile
@@ -39,7 +39,7 @@ class Row:
         return default / mine if mine and default else None
 
 
-@click.command("bench", short_help="Compare models with IREE's own flag sets and other runtimes.")
+@click.command("bench")
 @click.argument("models", nargs=-1, required=True, type=PATH)
 @click.option(
     "--peers",

@@ -14,7 +14,7 @@ from layoutopt.output import check_writable
 from layoutopt.runtime.compile import compile_file
 
 
-@click.command("compile", short_help="Compile what `optimize` wrote.")
+@click.command("compile")
 @click.argument("module", type=PATH)
 @click.option("-o", "--output", type=PATH, required=True, help="Write the compiled module here.")
 @click.option(

@@ -15,7 +15,7 @@ from layoutopt.report.html import write_html
 from layoutopt.report.report import read_report
 
 
-@click.command("explain", short_help="Say why a plan is as it is.")
+@click.command("explain")
 @click.argument("report", type=PATH, metavar="REPORT|PLAN")
 @click.argument("name", required=False, metavar="[OP|TENSOR]")
 @html_option

@@ -20,7 +20,7 @@ from layoutopt.commands.options import (
     threads_option,
 )
 from layoutopt.errors import InputError
-from layoutopt.optimize import optimize
+from layoutopt.optimization import optimize
 from layoutopt.options import Objective, Options
 from layoutopt.output import check_writable
 from layoutopt.parameters.files import ParameterFile
@@ -32,7 +32,7 @@ from layoutopt.solver import Search
 from layoutopt.weight_budget import WeightBudget
 
 
-@click.command("optimize", short_help="Plan a model, write it, verify it, time it.")
+@click.command("optimize")
 @click.argument("model", type=PATH)
 @click.option("-o", "--output", type=PATH, help="Write the optimized module here.")
 @profile_option

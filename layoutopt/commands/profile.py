@@ -51,9 +51,7 @@ class MeasureByDefault(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(
-    "profile", cls=MeasureByDefault, short_help="Measure what prices lack; look after them."
-)
+@click.group("profile", cls=MeasureByDefault)
 def profile_command() -> None:
     """Measure what MODELs need: `layoutopt profile [MODEL ...] --profile NAME`.
 

@@ -58,6 +58,12 @@ class FarmMeasurer(Closing):
         """Key of a candidate in the store, equal to `Measurer.key`."""
         return benchmark.key(self.fingerprint, self._setting.iree_version)
 
+    def known(self, benchmarks: Sequence[Benchmark]) -> list[Measurement | None]:
+        """What the store holds of these candidates, in order; None where nobody measured."""
+        found = self._store.get_many([self.key(benchmark) for benchmark in benchmarks])
+        records = [found.get(self.key(benchmark)) for benchmark in benchmarks]
+        return [None if record is None else _measurement(record) for record in records]
+
     def measure(
         self,
         benchmarks: Sequence[Benchmark],

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from layoutopt.runtime.benchmark import Benchmark
+
+LARGEST_TEXT = 64_000
+"""Characters of one module, about. Compile time follows the text: several large candidates in one
+module keep the other cores idle, and run into its time limit together."""
 
 CALIBRATION = """\
 func.func @one_dispatch(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -92,7 +97,8 @@ def make_batches(
 ) -> tuple[Batch, ...]:
     """Group by flags, keep competitors together, cut into batches of about equal length.
 
-    `order` and `group` run along `benchmarks`: place in the request, and who competes with whom.
+    None has many more than `size` candidates or `LARGEST_TEXT` characters. `order` and `group` run
+    along `benchmarks`: place in the request, and who competes with whom.
     """
     by_flags: dict[tuple[str, ...], list[int]] = {}
     for index, benchmark in enumerate(benchmarks):
@@ -100,9 +106,12 @@ def make_batches(
     batches = []
     for indices in by_flags.values():
         indices.sort(key=lambda index: group[index])
-        count = -(-len(indices) // size)
-        for part in range(count):
-            cut = indices[len(indices) * part // count : len(indices) * (part + 1) // count]
+        weights = [max(LARGEST_TEXT, size * len(benchmarks[i].text)) for i in indices]
+        ends = list(accumulate(weights))
+        count = -(-ends[-1] // (size * LARGEST_TEXT))
+        parts = [(end * count - 1) // ends[-1] for end in ends]
+        for part in dict.fromkeys(parts):
+            cut = [index for index, home in zip(indices, parts, strict=True) if home == part]
             batches.append(Batch(tuple(benchmarks[i] for i in cut), tuple(order[i] for i in cut)))
     return tuple(batches)
 

@@ -53,7 +53,7 @@ class BatchCompiler:
     def run(self, batches: Sequence[Batch]) -> Iterator[Compiled | Refused]:
         """Yield modules and refusals as they come; together they cover every candidate once."""
         with tool_pool(self._jobs) as pool:
-            pending = {self._submit(pool, batch) for batch in batches}
+            pending = {self._submit(pool, batch) for batch in sorted(batches, key=_largest_first)}
             while pending:
                 done, pending = wait(pending, return_when=FIRST_COMPLETED)
                 for future in done:
@@ -81,6 +81,11 @@ class BatchCompiler:
         finally:
             source.unlink(missing_ok=True)
         return _Attempt(batch, output, outcome, module)
+
+
+def _largest_first(batch: Batch) -> int:
+    """What takes longest starts first, so that the cores end together."""
+    return -sum(len(benchmark.text) for benchmark in batch.benchmarks)
 
 
 def _parts(attempt: _Attempt) -> tuple[Batch, ...]:

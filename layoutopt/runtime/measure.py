@@ -88,6 +88,10 @@ class Measurer(Closing):
         """Key of a candidate in the store; device and threads are part of the target."""
         return benchmark.key(self.fingerprint, self.iree_version)
 
+    def known(self, benchmarks: Sequence[Benchmark]) -> list[Measurement | None]:
+        """What the store holds of these candidates, in order; None where nobody measured."""
+        return known_measurements(self._plan.store, self.fingerprint, benchmarks)
+
     def measure(
         self,
         benchmarks: Sequence[Benchmark],

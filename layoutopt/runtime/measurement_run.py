@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Protocol as Interface
 
 from layoutopt.profiles.store import Store, utc
@@ -24,6 +25,9 @@ from layoutopt.runtime.sampling import Protocol
 from layoutopt.runtime.supervisor import Verdict
 from layoutopt.runtime.timing_lock import timing_lock
 from layoutopt.runtime.workspace import workspace
+
+_WAVE = 4
+"""Modules for each job that are compiled before they are timed: cores idle at the end of a wave."""
 
 
 class Timer(Interface):
@@ -84,7 +88,7 @@ class MeasurementRun:
         )
         self._pace = Pace(len(order), self._plan.jobs)
         self._progress.remaining(self._pace.remaining_s)
-        wave = 2 * self._plan.jobs
+        wave = _WAVE * self._plan.jobs
         if batches:
             with workspace() as folder:
                 for start in range(0, len(batches), wave):
@@ -122,7 +126,8 @@ class MeasurementRun:
         candidates = sum(len(batch.benchmarks) for batch in batches)
         self._progress.description(f"compiling {candidates} candidates")
         plan = self._plan
-        compiler = BatchCompiler(plan.compile_one, folder, plan.jobs, plan.compile_timeout_s)
+        own = Path(mkdtemp(dir=folder))  # modules of the wave around this one still wait in theirs
+        compiler = BatchCompiler(plan.compile_one, own, plan.jobs, plan.compile_timeout_s)
         modules = []
         started = time.monotonic()
         for item in compiler.run(batches):

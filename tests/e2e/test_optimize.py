@@ -101,7 +101,7 @@ def test_what_iree_refuses_inside_the_model_is_planned_without(
     folder: Path, plan: layoutopt.Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A dispatch that compiles alone and not in the model costs its form, not the run."""
-    job = sys.modules["layoutopt.optimize"]
+    job = sys.modules["layoutopt.optimization"]
     held = job.hold_against_original
     assert plan.report.validation is not None
     refused = max(plan.report.validation.dispatches, key=lambda d: d.measured_ns or 0)

@@ -10,6 +10,7 @@ import click
 import pytest
 
 from layoutopt.cli import cli
+from layoutopt.commands.catalogue import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -40,7 +41,10 @@ def command_lines() -> list[str]:
 
 
 def commands(group: click.Group) -> Iterator[click.Command]:
-    for command in group.commands.values():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
         yield command
         if isinstance(command, click.Group):
             yield from commands(command)
@@ -71,7 +75,7 @@ def test_every_option_named_exists() -> None:
 
 def test_every_command_named_exists() -> None:
     named = {line.split()[1] for line in command_lines() if line.startswith("layoutopt ")}
-    assert named == set(cli.commands)
+    assert named == set(COMMANDS)
 
 
 def test_links_lead_to_files_and_headings() -> None:

@@ -17,7 +17,7 @@ from layoutopt.planner import GraphPlan, plan_graph
 from layoutopt.prices import Price, Work
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.progress import Progress
-from layoutopt.solver import Status
+from layoutopt.solver import Problem, Search, Solution, Status, solve
 from layoutopt.steps import Clock, SilentSteps
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
@@ -36,9 +36,16 @@ class MadeUp:
         self.source = source
         self.low, self.high = low, high
         self.asked: list[str] = []
+        self.said: dict[str, Price] = {}
+        self.remembered: dict[str, Price] = {}
 
     def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
-        return [self._price(piece) for piece in work]
+        prices = [self._price(piece) for piece in work]
+        self.said |= {p.benchmark.text: price for p, price in zip(work, prices, strict=True)}
+        return prices
+
+    def stored(self, work: Sequence[Work]) -> list[Price | None]:
+        return [self.remembered.get(piece.benchmark.text) for piece in work]
 
     def _price(self, work: Work) -> Price:
         if work.form.is_free:
@@ -91,3 +98,27 @@ def test_rounds_end_with_the_gap_that_is_left(
     assert plan.solution.objective_ns is not None
     assert 0 < plan.solution.bound_ns < plan.solution.objective_ns
     assert set(plan.choice.candidates) <= set(plan.costs)
+
+
+def test_what_is_stored_takes_no_rounds(
+    models: dict[str, Graph], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same plan, from one look at the store and one run of the solver."""
+    cold, warm = MadeUp("measured", 1.0, 3.0), MadeUp("measured", 1.0, 3.0)
+    plan = planned(models["gradient"], cold)
+    problems: list[object] = []
+
+    def counted(problem: Problem, search: Search, limit_s: float) -> Solution:
+        problems.append(problem)
+        return solve(problem, search, limit_s)
+
+    warm.remembered = cold.said
+    monkeypatch.setattr(by_need, "solve", counted)
+    again = planned(models["gradient"], warm)
+
+    assert again.choice == plan.choice
+    assert again.costs == plan.costs
+    assert again.refusals == plan.refusals
+    assert cold.asked
+    assert not warm.asked
+    assert len(problems) == 1

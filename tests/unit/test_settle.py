@@ -32,6 +32,9 @@ class Changed:
     def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
         return [self.change(price) for price in self.plain.price(work, progress)]
 
+    def stored(self, work: Sequence[Work]) -> list[Price | None]:
+        return [None] * len(work)
+
 
 def measured(price: Price) -> Price:
     """The price as if somebody had measured just what was estimated."""

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from layoutopt.runtime.batch import Batch, make_batches, split, write_module
+from layoutopt.runtime.batch import LARGEST_TEXT, Batch, make_batches, split, write_module
 from layoutopt.runtime.benchmark import Benchmark, Case, Operand, Result
 
 TYPE = "tensor<4xf32>"
@@ -53,6 +53,14 @@ def test_batches_are_about_equally_long() -> None:
     batches = make_batches(candidates, range(17), [0] * 17, 16)
     assert [len(batch.benchmarks) for batch in batches] == [8, 9]
     assert make_batches([], [], [], 16) == ()
+
+
+def test_large_candidates_get_modules_of_their_own() -> None:
+    small, large = benchmark("a"), benchmark("b" * LARGEST_TEXT)
+    batches = make_batches([*[small] * 8, large, *[small] * 8], range(17), [0] * 17, 16)
+    assert [len(batch.benchmarks) for batch in batches] == [8, 9]
+    batches = make_batches([large, large, small, large], range(4), [0] * 4, 16)
+    assert all(sum(b == large for b in batch.benchmarks) == 1 for batch in batches)
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,13 @@ def test_a_module_that_does_not_load_is_split(store: Store, fakes: Fakes) -> Non
     ]
 
 
+def test_parts_of_a_split_module_leave_the_others_alone(store: Store, fakes: Fakes) -> None:
+    """Modules that wait for their turn are not written over."""
+    fakes.unloadable = "bad"
+    measurer(store, fakes).measure([benchmark(number, note="bad") for number in range(1, 17)])
+    assert len(fakes.texts) == len(fakes.compiled) > 16
+
+
 def test_what_another_process_stored_meanwhile_is_not_timed(store: Store, fakes: Fakes) -> None:
     first = measurer(store, fakes)
     candidates = [benchmark(1), benchmark(2)]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -11,6 +12,12 @@ import pytest
 
 from layoutopt.errors import InputError
 from layoutopt.runtime.process import Ended, find_tool, how_ended, kill_running, run_tool
+
+_COMPUTE = """
+import time
+while time.process_time() < 0.7:
+    pass
+"""
 
 
 def test_a_tool_that_ends_well() -> None:
@@ -58,6 +65,22 @@ def test_a_timeout_kills_the_whole_group() -> None:
     while time.monotonic() < deadline and _sleepers():
         time.sleep(0.02)
     assert _sleepers() == []
+
+
+def test_waiting_for_a_core_is_no_timeout() -> None:
+    """Two that compute share a core: each takes twice as long as it computes."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
+            try:
+                run = run_tool([sys.executable, "-c", _COMPUTE], 1.0)
+            finally:
+                other.kill()
+    finally:
+        os.sched_setaffinity(0, cores)
+    assert run.ended is Ended.OK
+    assert run.seconds > 1.0
 
 
 def test_tools_of_other_threads_can_be_killed() -> None:
