@@ -11,7 +11,7 @@ import numpy as np
 import layoutopt
 from layoutopt.graph import Graph, Structured
 from layoutopt.mlir.module import recorded_flags
-from layoutopt.optimize import Plan
+from layoutopt.optimization import Plan
 from layoutopt.options import Options
 from layoutopt.oracle import evaluate
 from layoutopt.runtime.compile import compile_file
