@@ -126,7 +126,11 @@ def plan_graph(
     with clock.stage("price") as progress:
         dropped = {c for c in space.candidates if avoided and digest(c) in avoided}
         reason = "it compiles alone, but not inside the model"
-        kept = [c for c in space.candidates if c not in dropped]
+        kept = [
+            c
+            for c in space.candidates
+            if c not in dropped and (pricer.source == "measured" or not clusters[c.cluster].region)
+        ]  # an estimate does not tell which regions compile
         refusals += [
             _refused(egraph, clusters, c, reason) for c in space.candidates if c in dropped
         ]

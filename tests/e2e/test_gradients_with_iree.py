@@ -49,6 +49,8 @@ def likes_what_rules_made(space: Space, candidate: Candidate) -> int:
     """The model's own contractions are dear, and so are unfolded windows: phases are chosen."""
     root = space.clusters[candidate.cluster].root
     op = space.egraph.graph.ops[root]
+    if space.clusters[candidate.cluster].region:  # some do not compile; only a measurement tells
+        return 10**6
     if isinstance(op, Structured) and op.is_contraction and not space.egraph.rule[root]:
         return 10**6
     return 1000 if "convolution-to-im2col" in space.egraph.rule[root] else 10

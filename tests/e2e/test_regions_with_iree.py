@@ -45,13 +45,21 @@ func.func @main(%x: tensor<1x13x13x8xf32>, %w: tensor<3x3x8xf32>) -> tensor<1x4x
 """
 
 
+class Sure(Analytic):
+    """Estimates that pass for measurements: regions are taken only where they were measured."""
+
+    source = "measured"
+
+
 def test_one_dispatch_each_with_the_same_results(tmp_path: Path) -> None:
     (tmp_path / "model.mlir").write_text(MODEL, encoding="utf-8")
     module = parse_module(tmp_path / "model.mlir")
     signature = module.signature(0)
     assert signature is not None
     target = load_target("host")
-    plan = plan_graph(module.graphs[0], target, Analytic(target), Options(), Clock(SilentSteps()))
+    plan = plan_graph(module.graphs[0], target, Sure(target), Options(), Clock(SilentSteps()))
+    guess = plan_graph(module.graphs[0], target, Analytic(target), Options(), Clock(SilentSteps()))
+    assert not any(guess.clusters[c.cluster].region for c in guess.choice.candidates)
     module.replace(0, plan.lowered())
     module.write(tmp_path / "plan.mlir", FLAGS)
     assert (tmp_path / "plan.mlir").read_text().count("flow.dispatch.region") == 2
