@@ -67,6 +67,7 @@ def test_a_timeout_kills_the_whole_group() -> None:
     assert _sleepers() == []
 
 
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not tell")
 def test_waiting_for_a_core_is_no_timeout() -> None:
     """Two that compute share a core: each takes twice as long as it computes."""
     cores = os.sched_getaffinity(0)
