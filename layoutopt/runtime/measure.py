@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from layoutopt.runtime.supervisor import Supervisor
 __all__ = ["Measurement", "Measurer", "Outcome", "Progress", "Protocol", "iree_version"]
 
 
+@cache
 def iree_version() -> str:
     """Version of compiler and runtime, as it stands in keys and reports."""
     return f"{version('iree-base-compiler')}/{version('iree-base-runtime')}"
