@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -11,29 +10,7 @@ import pytest
 import layoutopt
 from layoutopt.options import Options
 from layoutopt.profiles.target import target_text
-
-
-@dataclass(frozen=True)
-class Case:
-    """A named op over tensors of these types; no size is a multiple of a tile."""
-
-    op: str
-    lhs: str
-    rhs: str
-    result: str
-
-    def text(self, number: int) -> str:
-        """Lines that compute ``%y<number>`` from the arguments ``%a`` and ``%b``."""
-        element = self.result.rsplit("x", 1)[1]
-        zero = "0.0" if element.startswith("f") else "0"
-        a, b, y = (f"tensor<{t}>" for t in (self.lhs, self.rhs, self.result))
-        return f"""
-  %z{number} = arith.constant {zero} : {element}
-  %e{number} = tensor.empty() : {y}
-  %f{number} = linalg.fill ins(%z{number} : {element}) outs(%e{number} : {y}) -> {y}
-  %y{number} = linalg.{self.op} ins(%a{number}, %b{number} : {a}, {b})
-      outs(%f{number} : {y}) -> {y}"""
-
+from tests.named_ops import Case, side_by_side
 
 MATMULS = (
     Case("matmul", "5x11xf32", "11x13xf32", "5x13xf32"),
@@ -55,16 +32,6 @@ CONVOLUTIONS = (
 )
 
 
-def model(cases: tuple[Case, ...]) -> str:
-    takes = ", ".join(
-        f"%a{i}: tensor<{c.lhs}>, %b{i}: tensor<{c.rhs}>" for i, c in enumerate(cases)
-    )
-    types = ", ".join(f"tensor<{c.result}>" for c in cases)
-    values = ", ".join(f"%y{i}" for i in range(len(cases)))
-    body = "".join(c.text(i) for i, c in enumerate(cases))
-    return f"func.func @main({takes}) -> ({types}) {{{body}\n  return {values} : {types}\n}}\n"
-
-
 @pytest.mark.parametrize(
     ("cases", "emit", "tile"),
     [
@@ -83,7 +50,7 @@ def test_all_kinds(cases: tuple[Case, ...], emit: str, tile: list[int], tmp_path
     start = re.sub(r"default = \[\]\n.*?\n\n", "default = []\n\n", start, flags=re.DOTALL)
     profile.write_text(f"{start}[packing.blocks]\n{rows}\n", encoding="utf-8")
     source = tmp_path / "kinds.mlir"
-    source.write_text(model(cases), encoding="utf-8")
+    source.write_text(side_by_side(cases), encoding="utf-8")
     options = Options(objective="conversions", cache=tmp_path)
     report = layoutopt.optimize(source, str(profile), options).report
     assert report.verification is not None

@@ -5,20 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
-from layoutopt.evaluation import random_inputs
 from layoutopt.mlir.module import parse_module
 from layoutopt.options import Options
 from layoutopt.planner import plan_graph
 from layoutopt.prices import Analytic
 from layoutopt.profiles.op_pattern import op_patterns
 from layoutopt.profiles.target import load_target
-from layoutopt.runtime.compile import compile_file
-from layoutopt.runtime.model import run_model
 from layoutopt.steps import Clock, SilentSteps
 from tests.e2e.test_fewest_conversions import MODEL
 from tests.parameters import FLAGS
+from tests.running import assert_same_results
 
 
 def test_odd_tiles_and_orders_give_the_same_results(tmp_path: Path) -> None:
@@ -40,9 +36,4 @@ def test_odd_tiles_and_orders_give_the_same_results(tmp_path: Path) -> None:
     module.replace(0, plan.lowered())
     module.write(tmp_path / "plan.mlir", FLAGS)
     assert "inner_tiles = [8, 6]" in (tmp_path / "plan.mlir").read_text()
-    results = []
-    for name in ("model", "plan"):
-        outcome = compile_file(tmp_path / f"{name}.mlir", tmp_path / f"{name}.vmfb", FLAGS, 300)
-        assert outcome.ok, outcome.reason
-        results += run_model(tmp_path / f"{name}.vmfb", "main", random_inputs(signature))
-    assert np.allclose(results[0], results[1], rtol=1e-5, atol=1e-5)
+    assert_same_results(tmp_path / "model.mlir", tmp_path / "plan.mlir", signature)

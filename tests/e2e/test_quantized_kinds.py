@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,57 +16,30 @@ from layoutopt.oracle import evaluate
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import run_model
 from layoutopt.types import Array, numpy_dtype
+from tests.named_ops import Case, side_by_side
 from tests.parsing import lifted
 
-
-@dataclass(frozen=True)
-class Case:
-    """A named op over tensors of i8; no size is a multiple of a tile."""
-
-    op: str
-    lhs: str
-    rhs: str
-    result: str
-
-    def text(self, number: int) -> str:
-        """Lines that compute ``%y<number>``; the left zero point is known at run time only."""
-        a, b, y = f"tensor<{self.lhs}xi8>", f"tensor<{self.rhs}xi8>", f"tensor<{self.result}xi32>"
-        return f"""
-  %e{number} = tensor.empty() : {y}
-  %f{number} = linalg.fill ins(%zero : i32) outs(%e{number} : {y}) -> {y}
-  %y{number} = linalg.{self.op} ins(%a{number}, %b{number}, %za, %zb : {a}, {b}, i32, i32)
-      outs(%f{number} : {y}) -> {y}"""
-
-
 CASES = (
-    Case("quantized_matmul", "5x11", "11x13", "5x13"),
-    Case("quantized_batch_matmul", "3x5x7", "3x7x9", "3x5x9"),
-    Case("conv_2d_nhwc_hwcf_q", "1x6x6x5", "3x3x5x9", "1x4x4x9"),
-    Case("conv_2d_nhwc_fhwc_q", "1x6x6x5", "9x3x3x5", "1x4x4x9"),
-    Case("conv_2d_nchw_fchw_q", "1x5x6x6", "9x5x3x3", "1x9x4x4"),
-    Case("conv_2d_ngchw_gfchw_q", "1x2x3x6x6", "2x5x3x3x3", "1x2x5x4x4"),
-    Case("conv_2d_nhwgc_gfhwc_q", "1x6x6x2x3", "2x5x3x3x3", "1x4x4x2x5"),
-    Case("conv_3d_ndhwc_dhwcf_q", "1x4x4x4x3", "2x2x2x3x5", "1x3x3x3x5"),
-    Case("depthwise_conv_2d_nhwc_hwc_q", "1x6x6x10", "3x3x10", "1x4x4x10"),
-    Case("depthwise_conv_2d_nhwc_hwcm_q", "1x6x6x5", "3x3x5x2", "1x4x4x5x2"),
+    Case("quantized_matmul", "5x11xi8", "11x13xi8", "5x13xi32"),
+    Case("quantized_batch_matmul", "3x5x7xi8", "3x7x9xi8", "3x5x9xi32"),
+    Case("conv_2d_nhwc_hwcf_q", "1x6x6x5xi8", "3x3x5x9xi8", "1x4x4x9xi32"),
+    Case("conv_2d_nhwc_fhwc_q", "1x6x6x5xi8", "9x3x3x5xi8", "1x4x4x9xi32"),
+    Case("conv_2d_nchw_fchw_q", "1x5x6x6xi8", "9x5x3x3xi8", "1x9x4x4xi32"),
+    Case("conv_2d_ngchw_gfchw_q", "1x2x3x6x6xi8", "2x5x3x3x3xi8", "1x2x5x4x4xi32"),
+    Case("conv_2d_nhwgc_gfhwc_q", "1x6x6x2x3xi8", "2x5x3x3x3xi8", "1x4x4x2x5xi32"),
+    Case("conv_3d_ndhwc_dhwcf_q", "1x4x4x4x3xi8", "2x2x2x3x5xi8", "1x3x3x3x5xi32"),
+    Case("depthwise_conv_2d_nhwc_hwc_q", "1x6x6x10xi8", "3x3x10xi8", "1x4x4x10xi32"),
+    Case("depthwise_conv_2d_nhwc_hwcm_q", "1x6x6x5xi8", "3x3x5x2xi8", "1x4x4x5x2xi32"),
 )
 
 
 def named_ops() -> str:
-    takes = ", ".join(
-        f"%a{i}: tensor<{c.lhs}xi8>, %b{i}: tensor<{c.rhs}xi8>" for i, c in enumerate(CASES)
-    )
-    types = ", ".join(f"tensor<{c.result}xi32>" for c in CASES)
-    values = ", ".join(f"%y{i}" for i in range(len(CASES)))
-    body = "".join(c.text(i) for i, c in enumerate(CASES))
-    return f"""func.func @main({takes}, %z: tensor<i8>) -> ({types}) {{
-  %zero = arith.constant 0 : i32
+    """The left zero point is known at run time only."""
+    head = """
   %zb = arith.constant 3 : i32
-  %z8 = tensor.extract %z[] : tensor<i8>
-  %za = arith.extsi %z8 : i8 to i32{body}
-  return {values} : {types}
-}}
-"""
+  %z_in = tensor.extract %z[] : tensor<i8>
+  %za = arith.extsi %z_in : i8 to i32"""
+    return side_by_side(CASES, ("%za", "%zb"), "%z: tensor<i8>", head)
 
 
 QDQ = """

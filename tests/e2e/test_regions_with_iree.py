@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
-from layoutopt.evaluation import random_inputs
 from layoutopt.mlir.module import parse_module
 from layoutopt.options import Options
 from layoutopt.planner import plan_graph
 from layoutopt.prices import Analytic
 from layoutopt.profiles.target import load_target
-from layoutopt.runtime.compile import compile_file, compile_to
-from layoutopt.runtime.model import run_model
+from layoutopt.runtime.compile import compile_to
 from layoutopt.steps import Clock, SilentSteps
 from tests.parameters import FLAGS
+from tests.running import assert_same_results
 
 MODEL = """
 func.func @main(%x: tensor<1x13x13x8xf32>, %w: tensor<3x3x8xf32>) -> tensor<1x4x4x8xf32> {
@@ -66,9 +63,4 @@ def test_one_dispatch_each_with_the_same_results(tmp_path: Path) -> None:
     flow = compile_to(tmp_path / "plan.mlir", "flow", tmp_path / "flow.mlir", FLAGS, 300)
     assert flow.ok, flow.reason
     assert (tmp_path / "flow.mlir").read_text().count("= flow.dispatch @") == 2
-    results = []
-    for name in ("model", "plan"):
-        outcome = compile_file(tmp_path / f"{name}.mlir", tmp_path / f"{name}.vmfb", FLAGS, 300)
-        assert outcome.ok, outcome.reason
-        results += run_model(tmp_path / f"{name}.vmfb", "main", random_inputs(signature))
-    assert np.allclose(results[0], results[1], rtol=1e-5, atol=1e-5)
+    assert_same_results(tmp_path / "model.mlir", tmp_path / "plan.mlir", signature)
