@@ -3,9 +3,10 @@
     pad -> memory -> convolution      ->      one dispatch that pads tile by tile
 
 IREE 3.13 makes a pad a dispatch of its own, often a slow copy. Written inside one
-``flow.dispatch.region`` with a convolution, a pooling or a copy of windows behind it, it never
-reaches memory. That is several times faster for some shapes and slower for others, and some do not
-compile; so it is one more cluster, with a price of its own.
+``flow.dispatch.region`` with a depthwise convolution, a pooling or a copy of windows behind it, it
+never reaches memory. That is several times faster for some shapes and slower for others, and some
+do not compile; so it is one more cluster, with a price of its own. Convolutions that sum over
+channels are left out: they compute for much longer than a pad takes.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import replace
 from layoutopt.candidate import PhysicalForm
 from layoutopt.cluster import Cluster, cluster_of, is_windowed
 from layoutopt.graph import DispatchRegion, Graph, Pad, Structured
+from layoutopt.preference import roles
 from layoutopt.renaming import renumbered
 
 
@@ -24,6 +26,8 @@ def padded_regions(graph: Graph, clusters: Sequence[Cluster]) -> Iterator[Cluste
     for cluster in clusters:
         root = graph.ops[cluster.root]
         if cluster.composite or not isinstance(root, Structured) or not is_windowed(root):
+            continue
+        if root.is_contraction and roles(root).k:
             continue
         makers = graph.producers[root.sources[0]]
         pads = [i for i in makers if isinstance(graph.ops[i], Pad) and i not in cluster.ops]
