@@ -1,8 +1,9 @@
 """Count constants that dispatches capture read-write, and the copies they cost.
 
 Read from IREE's own compiled form: a dispatch result that is tied to an operand makes that operand
-read-write (``-> %x`` in the flow phase); where the operand is a constant or a splat, the stream
-phase copies it before the dispatch runs (``stream.cmd.copy``).
+read-write (``-> %x`` in the flow phase); where the operand is a constant, the stream phase copies
+it before the dispatch runs (``stream.cmd.copy``). A splat is no such constant: it is filled in
+each run anyway, as what lies around a pad is.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from layoutopt.graph import FromTensor, Graph, Structured
+from layoutopt.graph import Constant, FromTensor, Graph, Structured
 from layoutopt.options import Options
 from layoutopt.report.report import CapturedReport
 from layoutopt.runtime.compile import compile_to
 
 _CONSTANT = re.compile(
     r"^\s*(%[\w$.]+) = "
-    r"(?:util\.global\.load immutable|flow\.tensor\.(?:constant|splat)|arith\.constant dense)"
+    r"(?:util\.global\.load immutable|flow\.tensor\.constant|arith\.constant dense)"
 )
 _DISPATCH = re.compile(r"= flow\.dispatch @")
 _INDEX = re.compile(r"^\s*(%[\w$.]+) = arith\.constant (\d+) : index")
@@ -38,9 +39,13 @@ class Captured:
 
 
 def starts_from_constant(graph: Graph) -> bool:
-    """Whether some op writes over a constant: only then is there anything to count."""
+    """Whether some op writes over a constant of the model: only then is there much to count.
+
+    A bias spread over an image is computed from constants: IREE does it in the same dispatch.
+    """
+    constants = {op.result for op in graph.ops if isinstance(op, Constant) and op.splat is None}
     return any(
-        isinstance(init, FromTensor) and init.tensor in graph.constants
+        isinstance(init, FromTensor) and init.tensor in constants
         for op in graph.ops
         if isinstance(op, Structured) and not all(t in graph.constants for t in op.outputs)
         for init in op.inits

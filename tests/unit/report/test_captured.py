@@ -1,6 +1,9 @@
 """Counting read-write captured constants in text that iree-compile printed."""
 
-from layoutopt.report.captured import count_copies, count_readwrite
+import pytest
+
+from layoutopt.report.captured import count_copies, count_readwrite, starts_from_constant
+from tests.parsing import lifted
 
 FLOW = """
   util.func public @main(%arg0: !hal.buffer_view) -> !hal.buffer_view {
@@ -22,8 +25,24 @@ STREAM = """
 """  # noqa: E501 -- as it is printed
 
 
-def test_a_result_tied_to_a_constant_or_splat_is_counted() -> None:
-    assert count_readwrite(FLOW.splitlines()) == 3
+def test_a_result_tied_to_a_constant_is_counted_and_one_tied_to_a_splat_is_not() -> None:
+    assert count_readwrite(FLOW.splitlines()) == 2
+
+
+@pytest.mark.parametrize(("start", "counts"), [("%c", True), ("%splat", False), ("%wide", False)])
+def test_only_constants_of_the_model_are_worth_counting(start: str, counts: bool) -> None:
+    graph = lifted(f"""func.func @f(%x: tensor<2x2xf32>, %y: tensor<2x2xf32>) -> tensor<2x2xf32> {{
+      %c = arith.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>
+      %splat = arith.constant dense<1.0> : tensor<2x2xf32>
+      %bias = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
+      %e = tensor.empty() : tensor<2x2xf32>
+      %wide = linalg.broadcast ins(%bias : tensor<2xf32>) outs(%e : tensor<2x2xf32>)
+        dimensions = [0]
+      %r = linalg.matmul ins(%x, %y : tensor<2x2xf32>, tensor<2x2xf32>)
+        outs({start} : tensor<2x2xf32>) -> tensor<2x2xf32>
+      return %r : tensor<2x2xf32>
+    }}""")
+    assert starts_from_constant(graph) == counts
 
 
 def test_copies_of_constants_and_their_bytes_are_counted() -> None:
