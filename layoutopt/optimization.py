@@ -123,17 +123,18 @@ class _Job:
                     raise
                 module = parse_module(source.path)
         winner = OPTIMIZED if self.options.objective == "conversions" else held.winner
-        captured = None
-        if any(map(starts_from_constant, graphs)):
-            plain = (*source.phase_flags, *self.target.flags)
-            written = (optimized, flags) if winner == OPTIMIZED else (source.path, plain)
-            with self.clock.stage("count constants"):
-                captured = compare_captured(
-                    (source.path, plain), written, self.folder, self.options
-                )
+        written = optimized
         if winner != OPTIMIZED and held.evaluation is not None:
             flags = held.evaluation.result(winner).flags
             module = parse_module(source.path)
+            written = source.path
+        captured = None
+        if any(map(starts_from_constant, graphs)):
+            plain = (*source.phase_flags, *self.target.flags)
+            with self.clock.stage("count constants"):
+                captured = compare_captured(
+                    (source.path, plain), (written, flags), self.folder, self.options
+                )
         report = build_report(
             Outcome(
                 str(self.model),
