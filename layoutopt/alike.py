@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from layoutopt.candidate import Candidate
 from layoutopt.cluster import Cluster
 from layoutopt.graph import Graph
-from layoutopt.renaming import renumbered
+from layoutopt.renaming import counted_from_zero
 
 
 class Alike:
@@ -36,17 +36,13 @@ class Alike:
     def _kind(self, cluster: Cluster) -> tuple[int, tuple[int, ...]]:
         """The number of the cluster's kind, and its tensors in an order of their own."""
         graph = self._graph
-        number: dict[int, int] = {}
-        for index in cluster.ops:
-            op = graph.ops[index]
-            for tensor in (*op.inputs, *op.outputs):
-                number.setdefault(tensor, len(number))
+        ops, tensors = counted_from_zero(graph.ops[index] for index in cluster.ops)
         key = (
-            tuple(renumbered(graph.ops[index], number) for index in cluster.ops),
-            tuple((graph.types[t], graph.splats.get(t), t in graph.constants) for t in number),
+            ops,
+            tuple((graph.types[t], graph.splats.get(t), t in graph.constants) for t in tensors),
             tuple(
-                tuple(number[t] for t in group)
+                tuple(map(tensors.index, group))
                 for group in (cluster.inputs, cluster.weights, cluster.outputs)
             ),
         )
-        return self._kinds.setdefault(key, len(self._kinds)), tuple(number)
+        return self._kinds.setdefault(key, len(self._kinds)), tensors

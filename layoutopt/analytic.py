@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from layoutopt.candidate import PhysicalForm
-from layoutopt.estimate.form import dispatch_work, dispatches
+from layoutopt.estimate.form import all_work
 from layoutopt.estimate.kernel import Kernel
 from layoutopt.estimate.roofline import estimate
 from layoutopt.estimate.work import Estimate
@@ -16,9 +16,9 @@ FREE = Estimate(0.0, 0.0, "nothing")
 
 def estimate_form(form: PhysicalForm, target: Target, kernel: Kernel | None = None) -> Estimate:
     """Time of one run of the form with its uncertainty; FREE where nothing runs."""
-    if form.is_free:
+    parts = [estimate(work, target, kernel) for work in all_work(form, target)]
+    if not parts:
         return FREE
-    parts = [estimate(dispatch_work(part, target), target, kernel) for part in dispatches(form)]
     total = sum(part.ns for part in parts)
     error = math.sqrt(sum((part.ns * part.uncertainty) ** 2 for part in parts))
     longest = max(parts, key=lambda part: part.ns)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from layoutopt.candidate import Candidate
 from layoutopt.cluster import Cluster
-from layoutopt.estimate.form import dispatch_work
+from layoutopt.estimate.form import all_work
 from layoutopt.estimate.least import roofs_of
 from layoutopt.estimate.work import DispatchWork
 from layoutopt.graph import Graph
@@ -110,39 +110,37 @@ class _Bounds:
 
     def __init__(self, question: Question, target: Target) -> None:
         self._target = target
-        self._candidates = {c: _moving(work, target) for c, work in question.candidates.items()}
+        self._candidates = {
+            c: all_work(work.form, target) for c, work in question.candidates.items()
+        }
         self._conversions = {
-            c: _moving(forms[0], target) for c, forms in question.conversions.items()
+            c: all_work(forms[0].form, target) for c, forms in question.conversions.items()
         }
 
     def filled(self, priced: Priced) -> tuple[dict[Candidate, int], dict[Conversion, int]]:
         """Costs of all that was not refused, by its price or else its bound."""
         roofs = roofs_of(self._target.rates, self._measured(priced))
         candidates = {
-            c: priced.costs.get(c, 0 if work is None else roofs.least_ns(work))
-            for c, work in self._candidates.items()
+            c: priced.costs.get(c, sum(map(roofs.least_ns, parts)))
+            for c, parts in self._candidates.items()
             if c not in priced.refused
         }
         conversions = {
-            c: priced.conversion_costs.get(c, 0 if work is None else roofs.least_ns(work))
-            for c, work in self._conversions.items()
+            c: priced.conversion_costs.get(c, sum(map(roofs.least_ns, parts)))
+            for c, parts in self._conversions.items()
             if c not in priced.refused
         }
         return candidates, priced.conversion_costs | conversions
 
     def _measured(self, priced: Priced) -> Iterator[tuple[DispatchWork, int]]:
         for candidate, cost_ns in priced.costs.items():
-            work = self._candidates[candidate]
-            if work is not None:
-                yield work, cost_ns
+            parts = self._candidates[candidate]
+            if len(parts) == 1:
+                yield parts[0], cost_ns
         for conversion, cost_ns in priced.conversion_costs.items():
-            work = self._conversions.get(conversion)
-            if work is not None:
-                yield work, cost_ns
-
-
-def _moving(work: Work, target: Target) -> DispatchWork | None:
-    return None if work.form.is_free else dispatch_work(work.form, target)
+            parts = self._conversions.get(conversion, ())
+            if len(parts) == 1:
+                yield parts[0], cost_ns
 
 
 def _asked(

@@ -6,43 +6,35 @@ of the machine hits them alike. Results are remembered by the content of both mo
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
+from concurrent.futures import Future
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from layoutopt.data_movement import MoveDispatch, move_dispatches
-from layoutopt.errors import InputError, LoweringError, RefusedModuleError
+from layoutopt.errors import InputError, RefusedModuleError
 from layoutopt.evaluated import (
     OPTIMIZED,
     Evaluation,
     Variant,
     VariantResult,
-    Verification,
     content_key,
     recall,
     remember,
 )
 from layoutopt.mlir.module import Signature
 from layoutopt.profiles.target import FlagSet
-from layoutopt.runtime.compile import compile_file
+from layoutopt.runtime.compile import CompileOutcome, compile_file
 from layoutopt.runtime.model import (
     dispatch_events,
     dispatch_times,
-    run_model,
     time_models,
 )
 from layoutopt.runtime.tool_pool import tool_pool
-from layoutopt.types import Array, is_float, numpy_dtype
+from layoutopt.verification import Archives, random_inputs, verify
 
-Archives = Sequence[tuple[str, Path]]
-"""(scope, file) of parameters."""
-
-PROFILED_RUNS = 5
-"""Runs of the optimized module under the profiler; the median of each call counts."""
+PROFILED_RUNS = 15
+"""Runs of the optimized module under the profiler; of each call, the fastest count."""
 
 
 def variants_of(
@@ -82,23 +74,7 @@ def evaluate_variants(
     known = None if memory is None else recall(memory / f"{key}.json")
     if known is not None:
         return known
-    compiled: dict[str, Path] = {}
-    failures: dict[str, str] = {}
-    refused: tuple[str, ...] = ()
-    with tool_pool(2) as pool:
-        outputs = [folder / f"variant{i}.vmfb" for i in range(len(variants))]
-        outcomes = pool.map(
-            lambda pair: compile_file(pair[0].source, pair[1], pair[0].flags, compile_timeout_s),
-            zip(variants, outputs, strict=True),
-        )
-        for variant, output, outcome in zip(variants, outputs, outcomes, strict=True):
-            if outcome.ok:
-                compiled[variant.name] = output
-            else:
-                failures[variant.name] = outcome.reason
-                refused = outcome.dispatches if variant.name == OPTIMIZED else refused
-    if OPTIMIZED in failures:
-        raise RefusedModuleError(failures[OPTIMIZED], refused)
+    compiled, failures = _compile(variants, folder, compile_timeout_s)
     if len(compiled) < 2:
         raise InputError(
             str(variants[0].source),
@@ -107,7 +83,7 @@ def evaluate_variants(
             "compile it by hand first",
         )
     reference = next(v.name for v in variants if v.name in compiled)
-    verification, working = _verify(
+    verification, working = verify(
         compiled, reference, functions, device, threads, tolerance, failures, archives
     )
     results = _time(variants, working, functions, failures, device, threads, archives)
@@ -117,115 +93,33 @@ def evaluate_variants(
     return evaluation
 
 
-_SCALES = (1.0, 2.0**-6, 2.0**-12)
-"""Standard deviations of the inputs that results are compared on: what saturates on large numbers
-(a softmax that is all ones and zeros) hides errors, and does not on small ones."""
+def _compile(
+    variants: Sequence[Variant], folder: Path, timeout_s: float
+) -> tuple[dict[str, Path], dict[str, str]]:
+    """Modules by name, and why others failed. Raises RefusedModuleError for the optimized one.
 
-
-def random_inputs(signature: Signature, seed: int = 0, scale: float = 1.0) -> list[Array]:
-    """Random tensors for a function: normal for floats, any i8, zeros and ones for wider integers.
-
-    Wide integers are indices, and small ones exist in any table; i8 is what numbers quantize to.
-
-    ``scale``: the standard deviation.
+    It goes first. What another attempt compiled of the original is in ``folder`` and stays.
     """
-    rng = np.random.default_rng(seed)
-    arrays: list[Array] = []
-    for kind in signature.arguments:
-        dtype = numpy_dtype(kind.element)
-        if dtype is None:
-            raise InputError(
-                f"function '{signature.name}'",
-                "element types that NumPy knows",
-                kind.element,
-                "plan it with a profile that is not measured here",
-            )
-        if is_float(kind.element):
-            values = rng.standard_normal(kind.shape, dtype=np.float32) * np.float32(scale)
-        else:
-            low, high = (-128, 128) if kind.element == "i8" else (0, 2)
-            values = rng.integers(low, high, kind.shape).astype(np.float32)
-        arrays.append(values.astype(dtype))
-    return arrays
-
-
-def difference(got: Sequence[Array], expected: Sequence[Array]) -> tuple[float, float]:
-    """Largest absolute error, and the same relative to the result's largest magnitude.
-
-    A shape that differs, or a value that is finite on one side only, is an infinite error.
-    """
-    worst_abs = worst_rel = 0.0
-    for a, b in zip(got, expected, strict=True):
-        if a.shape != b.shape:
-            return float("inf"), float("inf")
-        if not b.size:
-            continue
-        x, y = a.astype(np.float64), b.astype(np.float64)
-        same = (x == y) | (np.isnan(x) & np.isnan(y))
-        with np.errstate(invalid="ignore"):  # inf - inf, where both agree
-            error = float(np.max(np.where(same, 0.0, np.abs(x - y))))
-        if not np.isfinite(error):
-            return float("inf"), float("inf")
-        finite = y[np.isfinite(y)]
-        scale = float(np.max(np.abs(finite))) if finite.size else 0.0
-        worst_abs = max(worst_abs, error)
-        worst_rel = max(worst_rel, error / scale if scale else error)
-    return worst_abs, worst_rel
-
-
-def _verify(
-    compiled: dict[str, Path],
-    reference: str,
-    functions: Sequence[Signature],
-    device: str,
-    threads: int,
-    tolerance: float,
-    failures: dict[str, str],
-    archives: Archives,
-) -> tuple[Verification, dict[str, Path]]:
-    """Compare every variant with the reference; IREE's own flag sets that fail are set aside."""
-    working = dict(compiled)
-    worst = (0.0, 0.0)
-    seen: dict[str, list[list[Array]]] = {}
-    for function, (seed, scale) in itertools.product(functions, enumerate(_SCALES)):
-        inputs = random_inputs(function, seed, scale)
-        run = partial(
-            run_model,
-            function=function.name,
-            inputs=inputs,
-            device=device,
-            threads=threads,
-            archives=archives,
-        )
-        expected = run(compiled[reference])
-        seen.setdefault(function.name, []).append(expected)
-        for name, module in compiled.items():
-            if name == reference or name not in working:
+    compiled: dict[str, Path] = {}
+    failures: dict[str, str] = {}
+    with tool_pool(2) as pool:
+        pending: list[tuple[Variant, Path, Future[CompileOutcome]]] = []
+        for place, variant in sorted(enumerate(variants), key=lambda v: v[1].name != OPTIMIZED):
+            output = folder / f"variant{place}.vmfb"
+            if variant.name != OPTIMIZED and output.exists():
+                compiled[variant.name] = output
                 continue
-            if name != OPTIMIZED and scale != _SCALES[0]:
-                continue  # IREE's own flag sets compute what IREE computes
-            try:
-                got = run(module)
-            except LoweringError as error:
-                if name == OPTIMIZED:
-                    raise
-                failures[name] = str(error)
-                del working[name]
-                continue
-            errors = difference(got, expected)
-            if name == OPTIMIZED:
-                worst = max(worst[0], errors[0]), max(worst[1], errors[1])
-            elif errors[1] > tolerance:
-                failures[name] = f"results differ from '{reference}' by {errors[1]:.2g}"
-                del working[name]
-    names = tuple(f.name for f in functions)
-    same = tuple(n for n in names if all(_equal(other, seen[n][0]) for other in seen[n]))
-    passed = worst[1] <= tolerance
-    return Verification(worst[0], worst[1], tolerance, passed, names, same), working
-
-
-def _equal(results: Sequence[Array], others: Sequence[Array]) -> bool:
-    return all(np.array_equal(a, b) for a, b in zip(results, others, strict=True))
+            work = (variant.source, output, variant.flags, timeout_s)
+            pending.append((variant, output, pool.submit(compile_file, *work)))
+        for variant, output, future in pending:
+            outcome = future.result()
+            if outcome.ok:
+                compiled[variant.name] = output
+            elif variant.name == OPTIMIZED:
+                raise RefusedModuleError(outcome.reason, outcome.dispatches)
+            else:
+                failures[variant.name] = outcome.reason
+    return {v.name: compiled[v.name] for v in variants if v.name in compiled}, failures
 
 
 def _time(
@@ -240,6 +134,7 @@ def _time(
     names = [v.name for v in variants if v.name in working]
     profiled = dispatch_events(device) is not None
     total = dict.fromkeys(names, 0.0)
+    fastest = dict.fromkeys(names, 0.0)
     spread = dict.fromkeys(names, 0.0)
     dispatches = dict.fromkeys(names, 0)
     calls: list[tuple[str, float]] = []
@@ -253,6 +148,7 @@ def _time(
                 failures[name] = measured.reason
                 continue
             total[name] += measured.median_ns / 1e6
+            fastest[name] += measured.fastest_ns / 1e6
             spread[name] = max(spread[name], measured.spread)
         for name in (n for n in names if profiled and n not in failures):
             runs = PROFILED_RUNS if name == OPTIMIZED else 2
@@ -270,12 +166,13 @@ def _time(
                 calls += [(d.name, ns) for d in profile for ns in d.calls_ns]
             moves[name] += move_dispatches(profile)
     return tuple(
-        VariantResult(v.name, v.flags, None, 0.0, None, failures[v.name])
+        VariantResult(v.name, v.flags, None, None, 0.0, None, failures[v.name])
         if v.name in failures
         else VariantResult(
             v.name,
             v.flags,
             total[v.name],
+            fastest[v.name],
             spread[v.name],
             dispatches[v.name] if profiled else None,
             calls=tuple(calls) if v.name == OPTIMIZED else (),

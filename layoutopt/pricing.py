@@ -17,6 +17,7 @@ from layoutopt.oracle import OracleError, evaluate
 from layoutopt.oracle.scalar import constant
 from layoutopt.profiles.target import Target
 from layoutopt.regions import emitted
+from layoutopt.renaming import counted_from_zero
 from layoutopt.runtime.benchmark import Benchmark, Case, Operand, Result
 from layoutopt.types import Array, TensorType, is_float, numpy_dtype
 
@@ -117,32 +118,43 @@ def _benchmark(
     )
 
 
-@lru_cache(maxsize=4)
 def _reference(graph: Graph, cluster: Cluster) -> Values:
-    """Random inputs of a cluster and what it computes from them, by the oracle.
+    """Random inputs of a cluster and what it computes from them, by the oracle."""
+    ops, tensors = counted_from_zero(graph.ops[i] for i in cluster.ops)
+    splats = graph.splats
+    values = _evaluated(
+        Graph(
+            tuple(graph.types[t] for t in tensors),
+            ops,
+            tuple(map(tensors.index, (*cluster.inputs, *cluster.weights))),
+            tuple(map(tensors.index, cluster.outputs)),
+        ),
+        tuple((tensors.index(t), splats[t]) for t in cluster.weights if t in splats),
+    )
+    return {tensor: values[place] for place, tensor in enumerate(tensors)}
+
+
+@lru_cache(maxsize=4)
+def _evaluated(graph: Graph, splats: tuple[tuple[int, str], ...]) -> Values:
+    """All tensors of a small graph on random inputs; `splats` are inputs of one value each.
 
     Falls back to positive inputs where random signs give no finite result (logarithms, roots).
     """
-    splats = graph.splats
-    sub = Graph(graph.types, tuple(graph.ops[i] for i in cluster.ops), (), cluster.outputs)
     values: Values = {}
     for positive in (False, True):
         rng = np.random.default_rng(0)
-        values = {
-            t: _random(graph.types[t], rng, positive) for t in (*cluster.inputs, *cluster.weights)
-        }
-        for op in sub.ops:
+        values = {t: _random(graph.types[t], rng, positive) for t in graph.inputs}
+        for op in graph.ops:
             if isinstance(op, Gather):
                 values[op.indices] %= graph.types[op.table].shape[op.axis]
-        for t in cluster.weights:
-            if t in splats:
-                kind = graph.types[t]
-                value = constant(splats[t], kind.element)
-                if value is None:
-                    raise OracleError(f"oracle: unknown element type {kind.element}")
-                values[t] = np.full(kind.shape, value, numpy_dtype(kind.element))
-        values = evaluate(sub, values)
-        if all(_finite(values[t]) for t in cluster.outputs):
+        for t, splat in splats:
+            kind = graph.types[t]
+            value = constant(splat, kind.element)
+            if value is None:
+                raise OracleError(f"oracle: unknown element type {kind.element}")
+            values[t] = np.full(kind.shape, value, numpy_dtype(kind.element))
+        values = evaluate(graph, values)
+        if all(_finite(values[t]) for t in graph.outputs):
             break
     return values
 

@@ -1,8 +1,8 @@
-"""The same op over other tensors."""
+"""The same ops over other tensors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from layoutopt.graph import (
@@ -44,6 +44,14 @@ def renamed(op: Op, new: Callable[[int], int]) -> Op:
             return replace(op, ops=tuple(renamed(inner, new) for inner in op.ops))
         case _:
             return op
+
+
+def counted_from_zero(ops: Iterable[Op]) -> tuple[tuple[Op, ...], tuple[int, ...]]:
+    """The ops over tensors 0, 1, ... in order of appearance, and what these stand for."""
+    ops = tuple(ops)
+    tensors = tuple(dict.fromkeys(t for op in ops for t in (*op.inputs, *op.outputs)))
+    number = {tensor: place for place, tensor in enumerate(tensors)}
+    return tuple(renumbered(op, number) for op in ops), tensors
 
 
 def renumbered(op: Op, number: Mapping[int, int]) -> Op:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from layoutopt.evaluation import random_inputs
 from layoutopt.mlir.module import Signature
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import run_model
+from layoutopt.verification import random_inputs
 from tests.parameters import FLAGS
 
 

@@ -38,6 +38,13 @@ def dispatch_work(form: PhysicalForm, target: Target) -> DispatchWork:
     )
 
 
+def all_work(form: PhysicalForm, target: Target) -> tuple[DispatchWork, ...]:
+    """The work of each dispatch of a form; none where nothing moves."""
+    if form.is_free:
+        return ()
+    return tuple(dispatch_work(part, target) for part in dispatches(form))
+
+
 def dispatches(form: PhysicalForm) -> tuple[PhysicalForm, ...]:
     """The form in parts that we expect IREE to run one by one: the whole, with one contraction.
 

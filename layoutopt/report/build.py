@@ -135,7 +135,7 @@ def _validation(outcome: Outcome) -> Validation | None:
     if outcome.evaluation is None:
         return None
     mine = outcome.evaluation.result(OPTIMIZED)
-    return validate(outcome.plans, mine.calls, mine.milliseconds) if mine.calls else None
+    return validate(outcome.plans, mine.calls, mine.fastest_ms) if mine.calls else None
 
 
 def _compiled_moves(outcome: Outcome, validation: Validation | None) -> tuple[MoveReport, ...]:

@@ -55,16 +55,10 @@ class Module:
     text: str
     first_lines: tuple[int, ...]
 
-    def functions_at(self, lines: Sequence[int]) -> tuple[int, ...]:
-        """Which candidates own these lines, sorted, without repeats."""
-        owners = {
-            max(
-                (index for index, first in enumerate(self.first_lines) if first <= line),
-                default=None,
-            )
-            for line in lines
-        }
-        return tuple(sorted(owner for owner in owners if owner is not None))
+    def function_at(self, line: int) -> int | None:
+        """Which candidate owns a line; None for what stands before all of them."""
+        starts = (index for index, first in enumerate(self.first_lines) if first <= line)
+        return max(starts, default=None)
 
 
 def function_name(place: int) -> str:
@@ -116,12 +110,7 @@ def make_batches(
     return tuple(batches)
 
 
-def split(batch: Batch, suspects: Sequence[int]) -> tuple[Batch, ...]:
-    """Parts of a batch that failed: each suspect alone and the rest, or two halves without any."""
+def split(batch: Batch) -> tuple[Batch, Batch]:
+    """Two halves of a batch that failed, for nobody knows which candidate is to blame."""
     count = len(batch.benchmarks)
-    if suspects and len(suspects) < count:
-        rest = [place for place in range(count) if place not in set(suspects)]
-        return (*(batch.part([place]) for place in suspects), batch.part(rest))
-    if suspects:
-        return tuple(batch.part([place]) for place in range(count))
     return batch.part(range(count // 2)), batch.part(range(count // 2, count))

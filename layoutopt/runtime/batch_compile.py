@@ -60,12 +60,12 @@ class BatchCompiler:
                     attempt = future.result()
                     if attempt.outcome.ok:
                         yield Compiled(attempt.batch, attempt.module)
-                    elif len(attempt.batch.benchmarks) == 1:
-                        outcome = attempt.outcome
-                        measurement = Measurement(outcome.outcome, (), outcome.reason)
-                        yield Refused(attempt.batch, measurement)
-                    else:
-                        pending |= {self._submit(pool, part) for part in _parts(attempt)}
+                        continue
+                    refused = _refused(attempt)
+                    yield from refused.values()
+                    left = [p for p in range(len(attempt.batch.benchmarks)) if p not in refused]
+                    parts = [attempt.batch.part(left)] if refused else split(attempt.batch)
+                    pending |= {self._submit(pool, part) for part in parts if part.benchmarks}
 
     def _submit(self, pool: ThreadPoolExecutor, batch: Batch) -> Future[_Attempt]:
         return pool.submit(self._attempt, batch, next(self._numbers))
@@ -88,8 +88,18 @@ def _largest_first(batch: Batch) -> int:
     return -sum(len(benchmark.text) for benchmark in batch.benchmarks)
 
 
-def _parts(attempt: _Attempt) -> tuple[Batch, ...]:
-    suspects: tuple[int, ...] = ()
-    if attempt.outcome.outcome is Outcome.COMPILE_ERROR:
-        suspects = attempt.text.functions_at(attempt.outcome.lines)
-    return split(attempt.batch, suspects)
+def _refused(attempt: _Attempt) -> dict[int, Refused]:
+    """The candidates that are to blame, by place: those that errors point at, or the only one."""
+    outcome = attempt.outcome
+    reasons: dict[int, str] = {}
+    if len(attempt.batch.benchmarks) == 1:
+        reasons[0] = outcome.reason
+    elif outcome.outcome is Outcome.COMPILE_ERROR:
+        for line, reason in outcome.errors.items():
+            place = attempt.text.function_at(line)
+            if place is not None:
+                reasons.setdefault(place, reason)
+    return {
+        place: Refused(attempt.batch.part([place]), Measurement(outcome.outcome, (), reason))
+        for place, reason in reasons.items()
+    }

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from layoutopt.runtime.outcome import Outcome
 from layoutopt.runtime.process import Ended, find_tool, run_tool
-from layoutopt.runtime.reason import error_lines, failure_reason, refused_dispatches
+from layoutopt.runtime.reason import failure_reason, located_errors, refused_dispatches
 
-__all__ = ["CompileOutcome", "compile_file", "compile_to", "find_tool", "run_tool"]
+__all__ = [
+    "CompileOutcome",
+    "compile_candidates",
+    "compile_file",
+    "compile_to",
+    "find_tool",
+    "run_tool",
+]
+
+QUICK = (
+    "--verify=false",
+    "--mlir-disable-threading",
+    "--iree-llvmcpu-debug-symbols=false",
+)
+"""Flags that take a third off the time of a compilation beside others, and leave its code as it is:
+no checks of the compiler's own IR between passes, no threads where each core has a compiler, no
+tables for debuggers."""
 
 _OUTCOMES = {
     Ended.OK: Outcome.OK,
@@ -23,13 +39,14 @@ _OUTCOMES = {
 
 @dataclass(frozen=True, slots=True)
 class CompileOutcome:
-    """How a compilation ended; `lines` are the source lines (from 1) that its errors point at."""
+    """How a compilation ended."""
 
     ok: bool
     outcome: Outcome
     reason: str
     seconds: float
-    lines: tuple[int, ...] = ()
+    errors: Mapping[int, str] = field(default_factory=dict)
+    """Source lines (from 1) that its errors point at, with the first error of each."""
     dispatches: tuple[str, ...] = ()
     """The dispatches that its errors name."""
 
@@ -39,6 +56,13 @@ def compile_file(
 ) -> CompileOutcome:
     """Compile `source` to the module `output`. Where it fails, `output` is not left behind."""
     return _compile(source, output, flags, timeout_s)
+
+
+def compile_candidates(
+    source: Path, output: Path, flags: tuple[str, ...], timeout_s: float
+) -> CompileOutcome:
+    """Like `compile_file`, for code that is only measured, with others compiling beside it."""
+    return _compile(source, output, (*flags, *QUICK), timeout_s)
 
 
 def compile_to(
@@ -66,6 +90,6 @@ def _compile(source: Path, output: Path, flags: Sequence[str], timeout_s: float)
         outcome=_OUTCOMES[run.ended],
         reason=failure_reason("iree-compile", run, timeout_s),
         seconds=run.seconds,
-        lines=error_lines(run.stderr),
+        errors=located_errors(run.stderr),
         dispatches=refused_dispatches(run.stderr),
     )

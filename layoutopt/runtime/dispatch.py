@@ -17,6 +17,7 @@ from layoutopt.errors import LoweringError
 from layoutopt.runtime.element import Array, element_name
 from layoutopt.runtime.process import Ended, find_tool, run_tool
 from layoutopt.runtime.reason import failure_reason
+from layoutopt.runtime.sampling import fastest_ns
 from layoutopt.runtime.workspace import workspace
 
 _EVENTS = {
@@ -36,7 +37,8 @@ def dispatch_events(device: str) -> str | None:
 class DispatchTime:
     """One dispatch function: calls per run and mean time of a call in nanoseconds.
 
-    `calls_ns` has the median over runs of each of its calls, in order of execution.
+    `calls_ns` has each of its calls in order of execution: the mean of the three fastest runs,
+    as prices are.
     """
 
     name: str
@@ -105,7 +107,7 @@ def read_profile(text: str, runs: int) -> list[DispatchTime]:
     times = []
     for name, durations in by_name.items():
         count = max(1, len(durations) // runs)
-        calls = tuple(statistics.median(durations[call::count]) for call in range(count))
+        calls = tuple(fastest_ns(durations[call::count]) for call in range(count))
         times.append(DispatchTime(name, count, statistics.fmean(calls), calls))
     return times
 

@@ -40,7 +40,8 @@ class Job:
     """Functions that are checked one after another, then timed in turns.
 
     `weights` are the parameters of scope "weights", `archives` are (scope, file) beside them.
-    `best_ns` holds the best price known per group. Without `timed` the functions only run.
+    `best_ns` holds the best price known per group. Without `timed` the functions only run. With
+    `together` rivals are timed for equally long, all but those that are clearly beaten.
     """
 
     tasks: tuple[Task, ...]

@@ -14,7 +14,7 @@ from layoutopt.estimate.kernel import Kernel, read_kernels
 from layoutopt.profiles.machine import Tile
 from layoutopt.runtime.batch import Batch, write_module
 from layoutopt.runtime.benchmark import Benchmark
-from layoutopt.runtime.compile import compile_file
+from layoutopt.runtime.compile import compile_candidates
 from layoutopt.runtime.measure import iree_version
 from layoutopt.runtime.progress import Progress
 from layoutopt.runtime.tool_pool import tool_pool
@@ -68,7 +68,7 @@ class Kernels:
         source = folder / "candidate.mlir"
         source.write_text(write_module(Batch((benchmark,), (0,)), calibrated=False).text)
         flags = (*benchmark.flags, f"{DUMP}{folder}")
-        outcome = compile_file(source, folder / "candidate.vmfb", flags, self._timeout_s)
+        outcome = compile_candidates(source, folder / "candidate.vmfb", flags, self._timeout_s)
         if not outcome.ok:
             return Facts(None, f"{outcome.outcome.value}: {outcome.reason}")
         kernels = read_kernels(folder)

@@ -14,7 +14,7 @@ from layoutopt.closing import Closing
 from layoutopt.profiles.store import Store
 from layoutopt.runtime.batch_compile import Compile
 from layoutopt.runtime.benchmark import Benchmark
-from layoutopt.runtime.compile import compile_file
+from layoutopt.runtime.compile import compile_candidates
 from layoutopt.runtime.measurement_run import MeasurementRun, Plan, Timer
 from layoutopt.runtime.outcome import Measurement, Outcome
 from layoutopt.runtime.progress import Progress, Silent
@@ -64,7 +64,7 @@ class Measurer(Closing):
         batch_size: int = 16,
         compile_timeout_s: float = 20.0,
         run_timeout_s: float = 10.0,
-        compile_one: Compile = compile_file,
+        compile_one: Compile = compile_candidates,
         timer: Timer | None = None,
         command: str = "",
     ) -> None:

@@ -164,7 +164,7 @@ class MeasurementRun:
             shutil.rmtree(arrays, ignore_errors=True)
             compiled.module.unlink(missing_ok=True)
         if unloaded:
-            self._wave(split(compiled.batch.part(unloaded), ()), folder)
+            self._wave(split(compiled.batch.part(unloaded)), folder)
 
     def _time_alone(self, compiled: Compiled, arrays: Path) -> list[int]:
         """Store a result per candidate; return the places that did not load together."""

@@ -94,14 +94,15 @@ def time_models(
     threads: int = 1,
     timeout_s: float = 120.0,
     archives: Sequence[tuple[str, Path]] = (),
-    most_samples: int = 15,
+    most_samples: int = 31,
     budget_s: float = 10.0,
 ) -> list[Measurement]:
     """Time functions that take the same inputs, in turns, so that drift of the machine cancels.
 
-    `timeout_s` bounds one call. Each gets at least five samples of one call; sampling ends when
-    all medians are certain to 1 %, or each had `most_samples` or spent `budget_s`. A function that
-    fails has a measurement that says how; the others are timed all the same.
+    `timeout_s` bounds one call. Each gets at least five samples of one call. One that takes twice
+    the time of the fastest is done then; sampling of the others ends when all medians are certain
+    to 1 %, or each had `most_samples` or spent `budget_s`. A function that fails has a measurement
+    that says how; the others are timed all the same.
     """
     protocol = Protocol(
         precision=0.01,
@@ -109,6 +110,8 @@ def time_models(
         sample_ns=1,
         fewest_samples=5,
         most_samples=most_samples,
+        cliff=2.0,
+        cliff_samples=5,
         agreeing=0,
     )
     with _verdicts(models, inputs, device, threads, timeout_s, archives, protocol) as verdicts:
@@ -133,7 +136,7 @@ def _verdicts(
             files.append(ArrayFile(str(path), save_array(path, array)))
         job = Job(
             tasks=tuple(
-                Task(place, str(module), function, tuple(files), group=place, outputs=str(folder))
+                Task(place, str(module), function, tuple(files), outputs=str(folder))
                 for place, (module, function) in enumerate(models)
             ),
             protocol=timing or Protocol(),

@@ -11,7 +11,7 @@ from layoutopt.runtime.process import Ended, ToolRun
 REASON_LENGTH = 300
 _ROOM_BYTES = 1 << 16
 """Less than this free, and a tool cannot even write its error message."""
-_LOCATION = re.compile(r"^(?:.*?:)?(\d+):\d+: error: ")
+_LOCATED = re.compile(r"^(?:.*?:)?(\d+):\d+: error: (.*)")
 _DISPATCH = re.compile(r'sym_name = "([^"]*_dispatch_\d+[^"]*)"')
 _SOURCE = re.compile(r"\S+\.(?:c|cc|cpp|h):\d+: ")
 
@@ -46,10 +46,13 @@ def first_error(text: str) -> str:
     return lines[-1][:REASON_LENGTH] if lines else ""
 
 
-def error_lines(text: str) -> tuple[int, ...]:
-    """Line numbers that the errors in `text` point at, sorted, without repeats."""
-    found = (_LOCATION.match(line) for line in text.splitlines())
-    return tuple(sorted({int(match[1]) for match in found if match}))
+def located_errors(text: str) -> dict[int, str]:
+    """The lines of the source (from 1) that errors point at, with the first error of each."""
+    found: dict[int, str] = {}
+    for line in text.splitlines():
+        if match := _LOCATED.match(line.strip()):
+            found.setdefault(int(match[1]), match[2][:REASON_LENGTH])
+    return dict(sorted(found.items()))
 
 
 def runtime_reason(error: Exception) -> str:

@@ -11,7 +11,13 @@ import numpy as np
 
 from layoutopt.runtime.binding import Call, Clock
 from layoutopt.runtime.job import Event, Job, Kind
-from layoutopt.runtime.sampling import Protocol, calls_per_sample, fastest_ns, is_finished
+from layoutopt.runtime.sampling import (
+    Protocol,
+    calls_per_sample,
+    fastest_ns,
+    is_beaten,
+    is_finished,
+)
 
 
 @dataclass
@@ -39,7 +45,7 @@ def time_in_turns(
     """Sample each runner once a round, in random order, until all are finished.
 
     A RUNNING event goes out before each sample and a RESULT as soon as one is finished; with
-    `job.together` nobody leaves before all are finished or the budget is spent.
+    `job.together` only those that are clearly beaten leave before all are finished.
     """
     protocol = job.protocol
     best_ns = dict(job.best_ns)
@@ -58,7 +64,7 @@ def time_in_turns(
             best_ns[runner.group] = min(best_ns.get(runner.group, price_ns), price_ns)
         finished = [runner for runner in waiting if _is_finished(runner, best_ns, protocol)]
         if job.together and len(finished) < len(waiting):
-            continue
+            finished = [r for r in finished if is_beaten(r.samples_ns, best_ns[r.group], protocol)]
         for runner in sorted(finished, key=lambda runner: runner.place):
             emit(Event(Kind.RESULT, runner.place, samples_ns=_whole(runner.samples_ns)))
         waiting = [runner for runner in waiting if runner not in finished]

@@ -87,17 +87,20 @@ def is_precise(samples: Sequence[float], precision: float, agreeing: int = 0) ->
     return high - low <= precision * statistics.median(samples)
 
 
+def is_beaten(samples: Sequence[float], best_ns: float | None, protocol: Protocol) -> bool:
+    """Whether a candidate is so slow that its exact price does not matter."""
+    enough = len(samples) >= max(1, protocol.cliff_samples)
+    return enough and best_ns is not None and min(samples) > protocol.cliff * best_ns
+
+
 def is_finished(
     samples: Sequence[float], spent_ns: float, best_ns: float | None, protocol: Protocol
 ) -> bool:
     """Whether a candidate needs no more samples; `best_ns` is the best price of its group."""
     count = len(samples)
-    if count == 0:
-        return False
-    beaten = best_ns is not None and min(samples) > protocol.cliff * best_ns
-    if beaten and count >= protocol.cliff_samples:
+    if is_beaten(samples, best_ns, protocol):
         return True
-    if count < protocol.fewest_samples:
+    if count == 0 or count < protocol.fewest_samples:
         return False
     if spent_ns >= protocol.budget_ns or count >= protocol.most_samples:
         return True

@@ -9,7 +9,7 @@ import pytest
 
 from layoutopt.cli import main
 from layoutopt.evaluated import OPTIMIZED, Variant
-from layoutopt.evaluation import evaluate_variants, random_inputs
+from layoutopt.evaluation import evaluate_variants
 from layoutopt.mlir.module import Module, parse_module
 from layoutopt.options import Options
 from layoutopt.parameters.files import ParameterFile
@@ -21,6 +21,7 @@ from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import run_model
 from layoutopt.steps import Clock, SilentSteps
 from layoutopt.types import Array
+from layoutopt.verification import random_inputs
 from tests.parameters import FLAGS, TIED, tied_parameters, write_archive
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from layoutopt import by_need
-from layoutopt.estimate.form import dispatch_work
+from layoutopt.estimate.form import all_work
 from layoutopt.estimate.least import roofs_of
 from layoutopt.graph import Graph
 from layoutopt.options import Options
@@ -56,7 +56,8 @@ class MadeUp:
         if digest[1] < 12:
             return Price(None, "compile-error: made up")
         times = self.low + (self.high - self.low) * digest[0] / 255
-        return Price(round(ROOFS.least_ns(dispatch_work(work.form, HOST)) * times))
+        least_ns = sum(map(ROOFS.least_ns, all_work(work.form, HOST)))
+        return Price(round(least_ns * times))
 
 
 def planned(graph: Graph, pricer: MadeUp) -> GraphPlan:

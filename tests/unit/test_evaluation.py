@@ -1,28 +1,50 @@
-"""Comparing results."""
+"""Compiling the modules that are held against each other."""
 
-import numpy as np
+from __future__ import annotations
 
-from layoutopt.evaluation import difference
+from pathlib import Path
 
+import pytest
 
-def test_equal_results_differ_by_nothing() -> None:
-    a = np.array([1.0, np.nan, np.inf])
-    assert difference([a], [a.copy()]) == (0.0, 0.0)
-
-
-def test_errors_are_relative_to_the_largest_magnitude() -> None:
-    got = np.array([1.0, 100.5])
-    assert difference([got], [np.array([1.0, 100.0])]) == (0.5, 0.005)
-
-
-def test_a_value_that_is_finite_on_one_side_only_is_infinitely_wrong() -> None:
-    assert difference([np.array([np.nan])], [np.array([1.0])])[1] == np.inf
-    assert difference([np.array([1.0])], [np.array([np.inf])])[1] == np.inf
+from layoutopt import evaluation
+from layoutopt.errors import RefusedModuleError
+from layoutopt.evaluated import OPTIMIZED, Variant
+from layoutopt.evaluation import evaluate_variants
+from layoutopt.runtime.compile import CompileOutcome
+from layoutopt.runtime.outcome import Outcome
 
 
-def test_another_shape_is_infinitely_wrong() -> None:
-    assert difference([np.zeros((2, 3))], [np.zeros((3, 2))])[1] == np.inf
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of what was compiled, in order, by a compiler that refuses the optimized module."""
+    calls: list[str] = []
+
+    def compile_file(
+        source: Path, output: Path, flags: tuple[str, ...], timeout_s: float
+    ) -> CompileOutcome:
+        calls.append(flags[0])
+        if flags[0] == OPTIMIZED:
+            return CompileOutcome(False, Outcome.COMPILE_ERROR, "too deep", 0.0, {}, ("main_7",))
+        output.write_text("module")
+        return CompileOutcome(True, Outcome.OK, "", 0.0)
+
+    monkeypatch.setattr(evaluation, "compile_file", compile_file)
+    return calls
 
 
-def test_errors_of_a_zero_result_are_absolute() -> None:
-    assert difference([np.array([0.25])], [np.array([0.0])]) == (0.25, 0.25)
+def test_a_refused_module_is_known_first_and_the_original_is_compiled_once(
+    compiled: list[str], tmp_path: Path
+) -> None:
+    source = tmp_path / "model.mlir"
+    source.touch()
+    variants = [Variant(name, source, (name,)) for name in ("default", "O3", OPTIMIZED)]
+    for _ in range(3):
+        with pytest.raises(RefusedModuleError) as caught:
+            evaluate_variants(
+                variants, [], tmp_path, None, "local-sync", 1, 1e-3, 10.0, "host"
+            )  # fmt: skip
+        assert caught.value.dispatches == ("main_7",)
+    assert compiled[0] == OPTIMIZED
+    assert compiled.count(OPTIMIZED) == 3
+    assert compiled.count("default") <= 1
+    assert compiled.count("O3") <= 1

@@ -15,8 +15,9 @@ import pytest
 from layoutopt.errors import InputError
 from layoutopt.profiles.store import Store
 from layoutopt.runtime import compile as compile_module
+from layoutopt.runtime.batch import Batch, write_module
 from layoutopt.runtime.benchmark import Benchmark, Case, Operand, Result
-from layoutopt.runtime.compile import CompileOutcome, compile_file
+from layoutopt.runtime.compile import CompileOutcome, compile_candidates, compile_file
 from layoutopt.runtime.element import Array
 from layoutopt.runtime.measure import Measurer, Outcome
 
@@ -56,6 +57,18 @@ def elementwise(
         flags,
         lambda: Case((x,), weights, (result,), 1e-6),
     )
+
+
+def test_what_is_measured_is_the_code_that_ships(
+    tmp_path: Path, matmul: MakeMatmul, flags: Flags
+) -> None:
+    """Flags that make compiling quicker change nothing but the tables for debuggers."""
+    source = tmp_path / "batch.mlir"
+    source.write_text(write_module(Batch((matmul(64, 64, 64),), (0,))).text)
+    plain, quick = tmp_path / "plain.vmfb", tmp_path / "quick.vmfb"
+    assert compile_file(source, plain, (*flags, "--iree-llvmcpu-debug-symbols=false"), 60.0).ok
+    assert compile_candidates(source, quick, flags, 60.0).ok
+    assert plain.read_bytes() == quick.read_bytes()
 
 
 def test_good_and_bad_candidates(store: Store, matmul: MakeMatmul, flags: Flags) -> None:

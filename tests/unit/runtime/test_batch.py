@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from layoutopt.runtime.batch import LARGEST_TEXT, Batch, make_batches, split, write_module
 from layoutopt.runtime.benchmark import Benchmark, Case, Operand, Result
 
@@ -30,9 +28,9 @@ def test_each_line_of_a_module_belongs_to_a_candidate() -> None:
     assert lines.count(prelude) == 1
     for place, name in enumerate("abc"):
         line = next(number for number, text in enumerate(lines, 1) if f'"test.{name}"' in text)
-        assert module.functions_at([line]) == (place,)
-    assert module.functions_at([1]) == ()
-    assert module.functions_at([len(lines), len(lines) - 1]) == (2,)
+        assert module.function_at(line) == place
+    assert module.function_at(1) is None
+    assert module.function_at(len(lines)) == 2
 
 
 def test_weights_get_their_own_names() -> None:
@@ -63,15 +61,6 @@ def test_large_candidates_get_modules_of_their_own() -> None:
     assert all(sum(b == large for b in batch.benchmarks) == 1 for batch in batches)
 
 
-@pytest.mark.parametrize(
-    ("suspects", "expected"),
-    [
-        ((), [["a", "b"], ["c", "d"]]),
-        ((2,), [["c"], ["a", "b", "d"]]),
-        ((0, 3), [["a"], ["d"], ["b", "c"]]),
-        ((0, 1, 2, 3), [["a"], ["b"], ["c"], ["d"]]),
-    ],
-)
-def test_splitting(suspects: tuple[int, ...], expected: list[list[str]]) -> None:
-    batch = Batch(tuple(benchmark(name) for name in "abcd"), (0, 1, 2, 3))
-    assert names(split(batch, suspects)) == expected
+def test_splitting() -> None:
+    batch = Batch(tuple(benchmark(name) for name in "abcde"), (0, 1, 2, 3, 4))
+    assert names(split(batch)) == [["a", "b"], ["c", "d", "e"]]

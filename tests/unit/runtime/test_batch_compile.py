@@ -45,13 +45,17 @@ class FakeCompiler:
     ) -> CompileOutcome:
         self.calls += 1
         assert flags == ("--flag",)
-        text = source.read_text().splitlines()
-        for name, outcome in self.bad.items():
-            lines = tuple(n for n, line in enumerate(text, 1) if f'"test.{name}"' in line)
-            if lines:
-                return CompileOutcome(
-                    False, outcome, f"{name} is bad", 0.0, lines if self.located else ()
-                )
+        text = source.read_text()
+        bad = [name for name in self.bad if f'"test.{name}"' in text]
+        if bad:
+            outcome = self.bad[bad[0]]
+            errors = {
+                n: f"{name} is bad"
+                for n, line in enumerate(text.splitlines(), 1)
+                for name in bad
+                if f'"test.{name}"' in line and self.bad[name] is outcome and self.located
+            }
+            return CompileOutcome(False, outcome, f"{bad[0]} is bad", 0.0, errors)
         output.write_text("module")
         return CompileOutcome(True, Outcome.OK, "", 0.0)
 
@@ -85,7 +89,21 @@ def test_the_line_of_an_error_finds_the_culprit(tmp_path: Path) -> None:
     good, bad = run(fake, tmp_path, "abcdefgh")
     assert good == "abdefgh"
     assert bad == {"c": Measurement(Outcome.COMPILE_ERROR, (), "c is bad")}
-    assert fake.calls == 3
+    assert fake.calls == 2
+
+
+def test_each_of_several_culprits_has_its_own_reason(tmp_path: Path) -> None:
+    fake = FakeCompiler(dict.fromkeys("bce", Outcome.COMPILE_ERROR), located=True)
+    good, bad = run(fake, tmp_path, "abcdef")
+    assert good == "adf"
+    assert {name: m.reason for name, m in bad.items()} == {c: f"{c} is bad" for c in "bce"}
+    assert fake.calls == 2
+
+
+def test_a_module_of_culprits_only(tmp_path: Path) -> None:
+    fake = FakeCompiler(dict.fromkeys("ab", Outcome.COMPILE_ERROR), located=True)
+    good, bad = run(fake, tmp_path, "ab")
+    assert (good, set(bad), fake.calls) == ("", {"a", "b"}, 1)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.COMPILE_CRASH, Outcome.COMPILE_TIMEOUT])

@@ -7,7 +7,7 @@ import pytest
 from layoutopt.runtime import compile as compile_module
 from layoutopt.runtime.compile import compile_file, compile_to
 from layoutopt.runtime.outcome import Outcome
-from layoutopt.runtime.reason import error_lines, first_error, runtime_reason
+from layoutopt.runtime.reason import first_error, located_errors, runtime_reason
 
 OUTPUT = 'while [ "$1" != -o ]; do shift; done; '
 
@@ -71,9 +71,15 @@ def test_compile_to_a_phase(fake: Path) -> None:
 
 
 def test_lines_of_errors() -> None:
-    text = "a/b.mlir:12:3: error: x\nb:3:4: note: y\n<unknown>:0: error: z\nb.mlir:4:1: error: w\n"
-    assert error_lines(text) == (4, 12)
-    assert error_lines("error: no location") == ()
+    text = """
+    a/b.mlir:12:3: error: x
+    b:3:4: note: y
+    <unknown>:0: error: z
+    b.mlir:4:1: error: w
+    b.mlir:12:9: error: what came of x
+    """
+    assert located_errors(text) == {4: "w", 12: "x"}
+    assert located_errors("error: no location") == {}
 
 
 def test_an_output_without_an_error_line() -> None:

@@ -22,16 +22,17 @@ def test_declarations() -> None:
     assert parse_declaration("f", "sync func @f() -> ()") == FunctionSignature("f", (), ())
 
 
-def test_a_profile_gives_each_call_its_median() -> None:
-    order = [("matmul", 10), ("softmax", 5), ("matmul", 20)] * 3
+def test_a_profile_gives_each_call_its_fastest_runs() -> None:
+    order = [("matmul", 10), ("softmax", 5), ("matmul", 20)] * 5
     rows: list[dict[str, object]] = [
         {"type": "host_dispatch_event", "event_id": number, "key": key, "duration_ns": duration}
         for number, (key, duration) in enumerate(order)
     ]
     rows[0]["duration_ns"] = 1000  # the first call, with cold caches
+    rows[5]["duration_ns"] = 50  # and one that something else got in the way of
     rows.append({"type": "dispatch_summary", "total": 9})
     text = "\n".join(json.dumps(row) for row in rows)
-    assert read_profile(text, 3) == [
+    assert read_profile(text, 5) == [
         DispatchTime("matmul", 2, 15.0, (10.0, 20.0)),
         DispatchTime("softmax", 1, 5.0, (5.0,)),
     ]

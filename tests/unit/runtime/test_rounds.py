@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import cast
+
+import pytest
+
+from layoutopt.runtime.binding import Call
+from layoutopt.runtime.job import Event, Job, Kind
+from layoutopt.runtime.rounds import Runner, time_in_turns
+from layoutopt.runtime.sampling import Protocol
+
+PROTOCOL = Protocol(
+    precision=0.01, sample_ns=1, fewest_samples=5, most_samples=12, cliff=2.0, cliff_samples=5,
+    agreeing=0,
+)  # fmt: skip
+
+
+class FakeCall:
+    """Takes `times_ns` in turn, the last one from then on."""
+
+    def __init__(self, *times_ns: float) -> None:
+        self._times = self._endless(times_ns)
+
+    def time_ns(self, calls: int, clock: object) -> float:
+        return next(self._times)
+
+    @staticmethod
+    def _endless(times_ns: tuple[float, ...]) -> Iterator[float]:
+        yield from times_ns
+        while True:
+            yield times_ns[-1]
+
+
+def timed(together: bool, *calls: FakeCall) -> dict[int, int]:
+    """How many samples each call got."""
+    runners = [Runner(i, 0, "m", cast(Call, call), 1e9) for i, call in enumerate(calls)]
+    events: list[Event] = []
+    job = Job((), PROTOCOL, together=together)
+    time_in_turns(job, runners, 0.0, random.Random(0), events.append, lambda: 0)
+    return {e.place: len(e.samples_ns) for e in events if e.kind is Kind.RESULT}
+
+
+NOISY = (100.0, 120.0) * 20
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_what_is_clearly_beaten_leaves_early(together: bool) -> None:
+    assert timed(together, FakeCall(*NOISY), FakeCall(500.0)) == {0: 12, 1: 5}
+
+
+def test_rivals_stay_as_long_as_one_is_uncertain() -> None:
+    assert timed(True, FakeCall(*NOISY), FakeCall(110.0)) == {0: 12, 1: 12}
+    assert timed(False, FakeCall(*NOISY), FakeCall(110.0)) == {0: 12, 1: 6}
