@@ -29,7 +29,7 @@ class Protocol:
     sample_ns: int = 1_000_000
     fewest_samples: int = 3
     most_samples: int = 41
-    cliff: float = 4.0
+    cliff: float = 2.0
     cliff_samples: int = 3
     agreeing: int = AGREEING
     evict_bytes: int = 0

@@ -103,6 +103,10 @@ def test_a_tool_that_is_missing() -> None:
     )
 
 
+def test_the_compiler_is_started_without_the_script_around_it() -> None:
+    assert not Path(find_tool("iree-compile")).read_bytes().startswith(b"#!")
+
+
 def test_tools_are_found_on_the_path() -> None:
     assert subprocess.run([find_tool("sh"), "-c", "exit 0"], check=False).returncode == 0
 

@@ -54,7 +54,7 @@ def test_sampling_ends() -> None:
 
 def test_a_cliff_is_left_early() -> None:
     assert is_finished([500.0, 480.0, 500.0], 0, 100.0, PROTOCOL)
-    assert not is_finished([500.0, 390.0, 500.0], 0, 100.0, PROTOCOL)
+    assert not is_finished([500.0, 190.0, 500.0], 0, 100.0, PROTOCOL)
     assert not is_finished([500.0, 500.0], 0, 100.0, PROTOCOL)
 
 
