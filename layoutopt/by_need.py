@@ -48,7 +48,7 @@ class Question:
     """Those that are free."""
     free: tuple[int, ...]
     """Inputs and outputs in any layout."""
-    first: tuple[Candidate, ...]
+    first: frozenset[Candidate]
     """Candidates whose price is wanted in any case: the model as it came."""
     weight_budget_bytes: int | None = None
 
@@ -82,13 +82,8 @@ def price_by_need(
     keys: tuple[Candidate | Conversion, ...] = (*question.candidates, *question.conversions)
     prices = _stored(question, pricer, keys)
     _settle(question, priced, keys, prices)
-    wanted: tuple[Candidate | Conversion, ...] = tuple(
-        c for c in question.first if c not in priced.costs and c not in priced.refused
-    )
     bound_ns = 0
     for _ in range(ROUNDS):
-        prices |= _asked(question, pricer, progress, wanted)
-        _settle(question, priced, keys, prices)
         selection = _selection(question, *bounds.filled(priced), options)
         solution = solve(selection.problem, options.search, options.time_limit_s)
         wanted = _wanted(question, priced, selection, solution)
@@ -96,6 +91,8 @@ def price_by_need(
             priced.answer = selection, solution
             return priced
         bound_ns = solution.bound_ns
+        prices |= _asked(question, pricer, progress, wanted)
+        _settle(question, priced, keys, prices)
     selection = _selection(question, priced.costs, priced.conversion_costs, options)
     solution = solve(selection.problem, options.search, options.time_limit_s)
     if solution.objective_ns is not None:
@@ -221,7 +218,7 @@ def _selection(
 def _wanted(
     question: Question, priced: Priced, selection: Selection, solution: Solution
 ) -> tuple[Candidate | Conversion, ...]:
-    """What the answer uses without a price, and what would stand in for it.
+    """What the answer uses without a price, and what would stand in for it; the model as it came.
 
     For a candidate that is its whole cluster; for a conversion all from the same layout of the
     tensor or to the same one.
@@ -231,7 +228,9 @@ def _wanted(
     found: list[Candidate | Conversion] = [
         c
         for c in question.candidates
-        if c.cluster in clusters and c not in priced.costs and c not in priced.refused
+        if (c.cluster in clusters or c in question.first)
+        and c not in priced.costs
+        and c not in priced.refused
     ]
     open_ends = [c for c in choice.conversions if c not in priced.conversion_costs]
     sources = {(tensor, source) for tensor, source, _ in open_ends}

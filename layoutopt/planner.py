@@ -189,7 +189,7 @@ def _question(
     conversions = needed_conversions(graph, clusters, tuple(work), free)
     lowered = options.lower_packs or (False if options.objective == "conversions" else None)
     changes: dict[Conversion, tuple[Work, ...]] = {}
-    for conversion, piece in conversion_work(graph, conversions, target, len(clusters), lowered):
+    for conversion, piece in conversion_work(graph, conversions, target, len(graph.types), lowered):
         changes[conversion] = (*changes.get(conversion, ()), piece)
     budget = None
     if options.weight_budget is not None:
@@ -206,7 +206,7 @@ def _question(
         changes,
         tuple(c for c in conversions if is_free(graph, c)),
         free,
-        tuple(c for c in identity if c in work),
+        frozenset(c for c in identity if c in work),
         budget,
     )
 

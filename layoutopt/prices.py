@@ -179,7 +179,10 @@ def candidate_work(
     target: Target,
     first_group: int,
 ) -> tuple[list[tuple[Candidate, Work]], list[tuple[Candidate, str]]]:
-    """The work of pricing each candidate, and those that have no form, with the reason."""
+    """The work of pricing each candidate, and those that have no form, with the reason.
+
+    Rivals make the same tensor: their group is its number, from ``first_group`` on.
+    """
     found: list[tuple[Candidate, Work]] = []
     refused: list[tuple[Candidate, str]] = []
     alike = Alike(graph)
@@ -193,7 +196,7 @@ def candidate_work(
         if isinstance(work, Refusal):
             refused.append((candidate, work.reason))
         else:
-            found.append((candidate, replace(work, group=first_group + candidate.cluster)))
+            found.append((candidate, replace(work, group=first_group + cluster.outputs[0])))
     return found, refused
 
 

@@ -39,7 +39,7 @@ def price_graphs(
     for space in spaces:
         graph, clusters = space.egraph.graph, space.clusters
         found, formless = candidate_work(graph, clusters, space.candidates, target, first_group)
-        first_group += len(clusters)
+        first_group += len(graph.types)
         owners += [(space, candidate) for candidate, _ in found]
         work += [piece for _, piece in found]
         reasons += [reason for _, reason in formless]
