@@ -34,6 +34,8 @@ class Options:
     """Largest absolute difference from the original, relative to its largest magnitude."""
     parameters: tuple[ParameterFile, ...] = ()
     """Files with the parameters that the model leaves outside: it is run with them."""
+    evict_bytes: int = 0
+    """Other memory that is read before each sample of a price; 0 leaves caches warm."""
     device: str | None = None
     """Device to measure on; None for the target's own."""
     cache: Path | None = None

@@ -14,6 +14,7 @@ from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.kernels import Kernels
 from layoutopt.runtime.measure import Measurer
+from layoutopt.runtime.sampling import Protocol
 
 
 def at_device(
@@ -41,11 +42,14 @@ def open_pricer(
         kernels = None
         if options.compiled_facts and target.machine.matrix:
             kernels = Kernels(store.path.with_name("kernels.jsonl"), target.fingerprint)
-        yield Analytic(target, kernels, store, options.threads)
+        yield Analytic(target, kernels, store, options.threads, options.evict_bytes)
     elif scheduler is not None:
-        where = setting(target.fingerprint, target.device, options.threads)
+        where = setting(target.fingerprint, target.device, options.threads, options.evict_bytes)
         with FarmMeasurer(store, connect(scheduler), where) as farm:
             yield Measured(farm)
     else:
-        with Measurer(store, target.fingerprint, target.device, options.threads) as measurer:
+        protocol = Protocol(evict_bytes=options.evict_bytes)
+        with Measurer(
+            store, target.fingerprint, target.device, options.threads, protocol=protocol
+        ) as measurer:
             yield Measured(measurer)

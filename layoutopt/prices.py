@@ -78,12 +78,12 @@ class Analytic:
 
     def __init__(
         self, target: Target, kernels: Kernels | None = None, store: Store | None = None,
-        threads: int = 1,
+        threads: int = 1, evict_bytes: int = 0,
     ) -> None:  # fmt: skip
         self.target = target
         self.kernels = kernels
         self.store = store
-        self.fingerprint = fingerprint_of(target.fingerprint, target.device, threads)
+        self.fingerprint = fingerprint_of(target.fingerprint, target.device, threads, evict_bytes)
 
     def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
         """Robust prices: uncertain estimates are dearer. Only a measurement or compiler refuses."""

@@ -14,6 +14,7 @@ from layoutopt.commands.options import (
     OneOf,
     cache_option,
     device_option,
+    evict_option,
     html_option,
     parameters_option,
     profile_option,
@@ -41,6 +42,7 @@ from layoutopt.weight_budget import WeightBudget
 @click.option("--plan-out", type=PATH, help="Write the chosen plan as JSON here.")
 @click.option("--plan", type=PATH, help="Use this plan instead of searching for one.")
 @threads_option
+@evict_option
 @click.option(
     "--time-limit",
     default=60.0,
@@ -97,6 +99,7 @@ def optimize_command(
     plan_out: Path | None,
     plan: Path | None,
     threads: int,
+    evict: int,
     time_limit: float,
     free_io_layout: bool,
     weight_budget: str | None,
@@ -124,6 +127,7 @@ def optimize_command(
             raise InputError(str(path), "one output to a file", "two", "choose another output")
     options = Options(
         threads=threads,
+        evict_bytes=evict << 20,
         time_limit_s=time_limit,
         free_io_layout=free_io_layout,
         weight_budget=None if weight_budget is None else WeightBudget.parse(weight_budget),

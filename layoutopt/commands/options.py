@@ -106,6 +106,14 @@ threads_option = click.option(
     type=WholeNumber(1),
     help="Threads that models run with; prices are measured with as many.",
 )
+evict_option = click.option(
+    "--evict",
+    default=0,
+    show_default=True,
+    type=WholeNumber(0),
+    metavar="MIB",
+    help="Price with cold caches: read so much other memory before each sample.",
+)
 cache_option = click.option(
     "--cache",
     type=PATH,

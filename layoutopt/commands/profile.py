@@ -14,6 +14,7 @@ from layoutopt.commands.options import (
     PATH,
     cache_option,
     device_option,
+    evict_option,
     profile_option,
     threads_option,
 )
@@ -69,6 +70,7 @@ def profile_command() -> None:
     help="Measure on the workers of this Dask scheduler, as tcp://HOST:8786.",
 )
 @threads_option
+@evict_option
 @click.option(
     "--compiled-facts",
     is_flag=True,
@@ -77,7 +79,7 @@ def profile_command() -> None:
 @cache_option
 def measure_command(
     models: tuple[Path, ...], profile: str, device: str | None, scheduler: str | None,
-    threads: int, compiled_facts: bool, cache: Path | None,
+    threads: int, evict: int, compiled_facts: bool, cache: Path | None,
 ) -> None:  # fmt: skip
     """Measure every candidate of MODELs that has no price yet; go on where a run stopped.
 
@@ -85,7 +87,10 @@ def measure_command(
     the plan, by how far the error of each estimate can move a plan that uses it.
     """
     target = at_device(load_target(profile), device, scheduler, threads)
-    options = Options(threads=threads, device=device, cache=cache, compiled_facts=compiled_facts)
+    options = Options(
+        threads=threads, evict_bytes=evict << 20, device=device, cache=cache,
+        compiled_facts=compiled_facts,
+    )  # fmt: skip
     screen = console()
     if not models:
         raise InputError("layoutopt profile", "at least one model", "none",

@@ -15,6 +15,7 @@ from layoutopt.profiles.store_record import Record
 from layoutopt.profiles.target import machine_fingerprint
 from layoutopt.runtime.benchmark import Benchmark
 from layoutopt.runtime.measure import Measurer, iree_version
+from layoutopt.runtime.sampling import Protocol
 
 FOLDER = "farm"
 
@@ -30,6 +31,8 @@ class Setting:
     machine: str
     """Fingerprint of the machine whose prices these are to be; empty where the device counts."""
     command: str
+    evict_bytes: int = 0
+    """Other memory that is read before each sample."""
 
     @property
     def resource(self) -> str:
@@ -52,11 +55,15 @@ class Chunk:
         )
 
 
-def setting(target_fingerprint: str, device: str, threads: int) -> Setting:
+def setting(
+    target_fingerprint: str, device: str, threads: int, evict_bytes: int = 0
+) -> Setting:  # fmt: skip
     """The setting of a run that this process starts; a CPU's prices bind workers to its kind."""
     machine = machine_fingerprint() if device.startswith("local") else ""
     command = shlex.join((Path(sys.argv[0]).name, *sys.argv[1:]))
-    return Setting(target_fingerprint, device, threads, iree_version(), machine, command)
+    return Setting(
+        target_fingerprint, device, threads, iree_version(), machine, command, evict_bytes
+    )
 
 
 def measure_chunk(chunk: Chunk, setting: Setting) -> tuple[Record, ...]:
@@ -74,6 +81,7 @@ def measure_chunk(chunk: Chunk, setting: Setting) -> tuple[Record, ...]:
     with (
         Store(_folder() / "prices.sqlite") as store,
         Measurer(store, setting.target_fingerprint, setting.device, setting.threads,
+                 protocol=Protocol(evict_bytes=setting.evict_bytes),
                  command=setting.command) as measurer,
     ):  # fmt: skip
         measurer.measure(chunk.benchmarks, group=chunk.groups)

@@ -51,7 +51,7 @@ class FarmMeasurer(Closing):
         self._measure = measure
         self._chunk = chunk
         self.fingerprint = fingerprint_of(
-            setting.target_fingerprint, setting.device, setting.threads
+            setting.target_fingerprint, setting.device, setting.threads, setting.evict_bytes
         )
 
     def key(self, benchmark: Benchmark) -> str:

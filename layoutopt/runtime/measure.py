@@ -30,9 +30,12 @@ def iree_version() -> str:
     return f"{version('iree-base-compiler')}/{version('iree-base-runtime')}"
 
 
-def fingerprint_of(target_fingerprint: str, device: str, threads: int) -> str:
-    """What stands in keys for the place of a measurement: target, device and threads."""
-    return f"{target_fingerprint} {device} threads={threads}"
+def fingerprint_of(
+    target_fingerprint: str, device: str, threads: int, evict_bytes: int = 0
+) -> str:  # fmt: skip
+    """What stands in keys for the place of a measurement: target, device, threads, cold caches."""
+    place = f"{target_fingerprint} {device} threads={threads}"
+    return f"{place} evict={evict_bytes}" if evict_bytes else place
 
 
 def known_measurements(
@@ -69,9 +72,7 @@ class Measurer(Closing):
         command: str = "",
     ) -> None:
         protocol = protocol or Protocol()
-        self.fingerprint = fingerprint_of(target_fingerprint, device, threads)
-        if protocol.evict_bytes:
-            self.fingerprint += f" evict={protocol.evict_bytes}"
+        self.fingerprint = fingerprint_of(target_fingerprint, device, threads, protocol.evict_bytes)
         self.iree_version = iree_version()
         self._plan = Plan(
             store=store,

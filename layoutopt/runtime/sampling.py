@@ -20,12 +20,12 @@ class Protocol:
     ends when the `agreeing` fastest samples are within `precision` of each other (with 0: when the
     95 % confidence interval of the median is narrower than `precision` of it), when the candidate
     used `budget_ns`, after `most_samples`, or, for a cliff, as soon as its fastest sample is
-    `cliff` times the best price of its group. Before each sample `evict_bytes` of other memory are
-    read, so that weights come from where they are inside a large model; 0 leaves caches warm.
+    `cliff` times the best price of its group. With `evict_bytes` a sample is one call, and so much
+    other memory is read before it, so that all operands come from memory; 0 leaves caches warm.
     """
 
     precision: float = 0.02
-    budget_ns: int = 250_000_000
+    budget_ns: int = 150_000_000
     sample_ns: int = 1_000_000
     fewest_samples: int = 3
     most_samples: int = 41
@@ -37,7 +37,9 @@ class Protocol:
 
 
 def calls_per_sample(call_ns: float, protocol: Protocol) -> int:
-    """Calls that fill one sample; one where a call is long enough by itself."""
+    """Calls that fill one sample; one where a call is long enough by itself, or caches are cold."""
+    if protocol.evict_bytes:
+        return 1
     return max(1, math.ceil(protocol.sample_ns / max(call_ns, 100.0)))
 
 
