@@ -52,7 +52,7 @@ def test_work_is_that_of_each_candidate_by_itself() -> None:
         assert not isinstance(form, Refusal)
         alone = candidate_benchmark(graph, cluster, candidate, form, HOST)
         assert work.benchmark.text == alone.text
-        assert work.group == 7 + candidate.cluster
+        assert work.group == 7 + cluster.outputs[0]
 
 
 def test_equal_candidates_share_their_form() -> None:
