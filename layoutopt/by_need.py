@@ -62,7 +62,11 @@ class Priced:
     transposed: set[Conversion] = field(default_factory=set)
     """Conversions that cost less as reshapes and a transpose than as packs."""
     refused: dict[Candidate | Conversion, str] = field(default_factory=dict)
+    prices: dict[Candidate | Conversion, Price] = field(default_factory=dict)
+    """Where the cost of each came from."""
     answer: tuple[Selection, Solution] | None = None
+    rounds_ended: bool = False
+    """Whether `ROUNDS` ran out before the cheapest plan was known."""
 
 
 def price_all(question: Question, pricer: Pricer, progress: Progress) -> Priced:
@@ -99,6 +103,7 @@ def price_by_need(
         solution = answer(solution.candidates, solution.conversions, solution.objective_ns,
                           bound_ns, solution.seconds, StopReason.EXHAUSTED)  # fmt: skip
     priced.answer = selection, solution
+    priced.rounds_ended = True
     return priced
 
 
@@ -179,11 +184,15 @@ def _settle(
         costs = [price.cost_ns for price in found if price.cost_ns is not None]
         if not costs:
             priced.refused[key] = found[-1].reason
-        elif isinstance(key, Candidate):
-            priced.costs[key] = costs[0]
+            continue
+        best, price = next(
+            pair for pair in zip(pieces, found, strict=True) if pair[1].cost_ns == min(costs)
+        )
+        priced.prices[key] = price
+        if isinstance(key, Candidate):
+            priced.costs[key] = min(costs)
         else:
             priced.conversion_costs[key] = min(costs)
-            best = next(p for p, f in zip(pieces, found, strict=True) if f.cost_ns == min(costs))
             if best.lowered:
                 priced.transposed.add(key)
 

@@ -44,6 +44,8 @@ class Space:
     clusters: tuple[Cluster, ...]
     candidates: tuple[Candidate, ...]
     refusals: tuple[RefusedForm, ...]
+    cut: tuple[int, ...] = ()
+    """Tensors for which more layouts were found than are taken into account."""
 
 
 def explore(graph: Graph, target: Target, objective: Objective = "latency") -> Space:
@@ -68,4 +70,4 @@ def explore(graph: Graph, target: Target, objective: Objective = "latency") -> S
     refusals = [RefusedForm(name(r.op), r.rule, r.reason) for r in egraph.refusals]
     refusals += [RefusedForm(name(op), "layout", reason) for op, reason in sets.refusals]
     refusals += [RefusedForm(name(op), "form", reason) for op, reason in forms]
-    return Space(egraph, clusters, candidates, tuple(dict.fromkeys(refusals)))
+    return Space(egraph, clusters, candidates, tuple(dict.fromkeys(refusals)), sets.cut)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from layoutopt.answer import check_answer
 from layoutopt.avoided import digest
 from layoutopt.by_need import Priced, Question, price_all, price_by_need
-from layoutopt.candidate import Candidate, identity_candidate
+from layoutopt.candidate import Candidate
 from layoutopt.cluster import Cluster
 from layoutopt.egraph import EGraph
 from layoutopt.explore import RefusedForm, Space, explore
@@ -21,12 +21,14 @@ from layoutopt.free_io import (
     with_one_input_layout,
 )
 from layoutopt.graph import Graph
+from layoutopt.identity import identity_candidates
 from layoutopt.layout import Layout
 from layoutopt.lowering import Lowered, lower, packs_lowered
 from layoutopt.objective import conversion_objective
 from layoutopt.options import Options
-from layoutopt.prices import Analytic, Pricer, Work, candidate_work, conversion_work
+from layoutopt.prices import Analytic, Price, Pricer, Work, candidate_work, conversion_work
 from layoutopt.profiles.target import Target
+from layoutopt.searched import Searched, searched
 from layoutopt.selection import (
     Choice,
     Conversion,
@@ -56,8 +58,14 @@ class GraphPlan:
     io: dict[int, Layout] = field(default_factory=dict)
     """Layouts of inputs and outputs that the plan was free to choose."""
     lower_packs: bool = False
-    unpriced: int = 0
-    """Candidates that no cheaper plan could have used, so that nobody asked for their price."""
+    searched: Searched | None = None
+    """What it was chosen among; None where it was given."""
+    source: str | None = None
+    """``measured`` or ``analytic``; None where the prices came with a plan that was given."""
+    identity: tuple[Candidate, ...] = ()
+    """The model as it came."""
+    prices: Mapping[Candidate | Conversion, Price] = field(default_factory=dict)
+    """Those of the choice and of the identity, with their uncertainties."""
 
     @property
     def hinted(self) -> bool:
@@ -152,6 +160,7 @@ def plan_graph(
         selection, solution = priced.answer or _selected(question, priced, options)
         check_answer(selection.problem, solution, options, refusals)
     choice = selection.choice(solution.candidates, solution.conversions)
+    identity = identity_candidates(egraph, clusters)
     choice = replace(choice, lowered=frozenset(priced.transposed.intersection(choice.conversions)))
     io: dict[int, Layout] = {}
     if options.free_io_layout:
@@ -165,10 +174,17 @@ def plan_graph(
         conversion_costs,
         solution,
         tuple(dict.fromkeys(refusals)),
-        _identity_ns(egraph, clusters, costs),
+        sum(costs[c] for c in identity) if costs.keys() >= set(identity) else None,
         io,
         options.lower_packs,
-        sum(c not in costs and c not in priced.refused for c in question.candidates),
+        searched(space, question, priced, len(space.candidates) - len(kept) - len(dropped)),
+        pricer.source,
+        identity,
+        {
+            key: priced.prices[key]
+            for key in (*choice.candidates, *choice.conversions, *identity)
+            if key in priced.prices
+        },
     )
 
 
@@ -194,11 +210,7 @@ def _question(
     budget = None
     if options.weight_budget is not None:
         budget = options.weight_budget.size_bytes(weight_bytes(graph))
-    identity = [
-        identity_candidate(graph, index, cluster)
-        for index, cluster in enumerate(clusters)
-        if _is_own(space.egraph, clusters, cluster)
-    ]
+    identity = identity_candidates(space.egraph, clusters)
     return Question(
         graph,
         clusters,
@@ -238,29 +250,3 @@ def _refused(
     cluster = clusters[candidate.cluster]
     form = form_name(egraph, cluster, candidate)
     return RefusedForm(egraph.graph.name_of(cluster.root), form, reason)
-
-
-def _identity_ns(
-    egraph: EGraph, clusters: tuple[Cluster, ...], costs: dict[Candidate, int]
-) -> int | None:
-    total = 0
-    for index, cluster in enumerate(clusters):
-        if not _is_own(egraph, clusters, cluster):
-            continue
-        cost = costs.get(identity_candidate(egraph.graph, index, cluster))
-        if cost is None:
-            return None
-        total += cost
-    return total
-
-
-def _is_own(egraph: EGraph, clusters: tuple[Cluster, ...], cluster: Cluster) -> bool:
-    """Whether a cluster is one of the model as it came."""
-    own = cluster.root < egraph.original_ops and bool(cluster.ops) and not cluster.region
-    return own and not _is_part(clusters, cluster)
-
-
-def _is_part(clusters: tuple[Cluster, ...], cluster: Cluster) -> bool:
-    """Whether a cluster is what follows another one's root, standing alone for alternatives."""
-    others = (o for o in clusters if o is not cluster and not o.region)
-    return any(set(cluster.ops) < set(other.ops) for other in others)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from layoutopt.dispatch_count import dispatches_in
 from layoutopt.errors import LoweringError, RefusedModuleError
 from layoutopt.evaluated import OPTIMIZED, Evaluation
 from layoutopt.evaluation import evaluate_variants, variants_of
@@ -14,7 +14,7 @@ from layoutopt.mlir.module import Signature
 from layoutopt.options import Options
 from layoutopt.profiles.store import cache_folder
 from layoutopt.profiles.target import Target
-from layoutopt.runtime.compile import compile_file, compile_to
+from layoutopt.runtime.compile import compile_file
 from layoutopt.source import Source
 from layoutopt.steps import Clock
 
@@ -61,9 +61,7 @@ def hold_against_original(modules: Modules, target: Target, options: Options, cl
 
     Raises LoweringError where the optimized module does not compile or gives other results.
     """
-    if not modules.signatures:
-        return Held()
-    if not target.measurable:
+    if not target.measurable or not modules.signatures:
         with clock.stage("compile"):
             return Held(dispatches=_compile_only(modules, target, options))
     with clock.stage("verify and time"):
@@ -115,14 +113,6 @@ def _compile_only(
         raise RefusedModuleError(outcome.reason, outcome.dispatches)
     plain = (*modules.source.phase_flags, *target.flags)
     return (
-        _dispatches(modules.source.path, plain, modules.folder, limit_s),
-        _dispatches(modules.optimized, modules.flags, modules.folder, limit_s),
+        dispatches_in(modules.source.path, plain, modules.folder, limit_s),
+        dispatches_in(modules.optimized, modules.flags, modules.folder, limit_s),
     )
-
-
-def _dispatches(path: Path, flags: tuple[str, ...], folder: Path, limit_s: float) -> int | None:
-    flow = folder / f"{path.stem}.flow.mlir"
-    if not compile_to(path, "flow", flow, flags, limit_s).ok:
-        return None
-    with flow.open(encoding="utf-8", errors="replace") as lines:
-        return sum(1 for line in lines if re.search(r"= flow\.dispatch @", line[:4000]))

@@ -15,6 +15,7 @@ from layoutopt.graph import Constant, Graph, Opaque
 from layoutopt.hoist import hoist_weights
 from layoutopt.input import read_input
 from layoutopt.lowering import Lowered
+from layoutopt.mlir.census import ModuleCensus, census, stored_globals
 from layoutopt.mlir.globals import constant_globals
 from layoutopt.mlir.initializers import external_tensors
 from layoutopt.mlir.lift import Lifted, lift
@@ -66,6 +67,15 @@ class Module:
     def signature(self, function: int) -> Signature | None:
         """How a function is called, None where an argument is no tensor of static shape."""
         return _signature(self.functions[function])
+
+    def census(self, planned: Sequence[int] = ()) -> ModuleCensus:
+        """What moves data in the module as it stands; ``planned``: functions yet to be replaced."""
+        return census(self.operation, [self.functions[i] for i in planned])
+
+    @property
+    def stored_globals(self) -> dict[str, int]:
+        """The bytes of each global that the module computes when it is compiled or loaded."""
+        return stored_globals(self.operation)
 
     def replace(self, function: int, lowered: Lowered) -> None:
         """Put a lowered plan in place of a function's ops. Raises LoweringError."""
