@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from layoutopt.runtime.compile import compile_to
@@ -19,9 +20,17 @@ _LONGEST = 4_000
 """Characters of a line that are looked at: constants are printed in one line."""
 
 
-def dispatches_in(
-    path: Path, flags: tuple[str, ...], folder: Path, timeout_s: float
-) -> int | None:
+@dataclass(frozen=True, slots=True)
+class Dispatches:
+    """Dispatches of one call before and after, both counted in the same way."""
+
+    before: int | None
+    after: int | None
+    how: str
+    """How they were counted, or why they were not."""
+
+
+def dispatches_in(path: Path, flags: tuple[str, ...], folder: Path, timeout_s: float) -> int | None:
     """Dispatches of all functions of a module; None where it does not compile."""
     flow = folder / f"{path.stem}.flow.mlir"
     if not compile_to(path, "flow", flow, flags, timeout_s).ok:

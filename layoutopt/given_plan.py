@@ -9,6 +9,7 @@ from layoutopt.errors import InputError
 from layoutopt.explore import explore
 from layoutopt.free_io import chosen_io
 from layoutopt.graph import Graph
+from layoutopt.identity import identity_candidates
 from layoutopt.options import Options
 from layoutopt.plan_file import fingerprint, read_plan
 from layoutopt.planner import GraphPlan
@@ -47,4 +48,5 @@ def given_plans(
             if options.free_io_layout
             else {},
             options.lower_packs,
+            identity=identity_candidates(space.egraph, space.clusters),
         )

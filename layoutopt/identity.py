@@ -5,6 +5,8 @@ from __future__ import annotations
 from layoutopt.candidate import Candidate, identity_candidate
 from layoutopt.cluster import Cluster
 from layoutopt.egraph import EGraph
+from layoutopt.graph import Graph
+from layoutopt.selection import Choice, is_free
 
 
 def identity_candidates(egraph: EGraph, clusters: tuple[Cluster, ...]) -> tuple[Candidate, ...]:
@@ -14,6 +16,15 @@ def identity_candidates(egraph: EGraph, clusters: tuple[Cluster, ...]) -> tuple[
         for index, cluster in enumerate(clusters)
         if _is_own(egraph, clusters, cluster)
     )
+
+
+def is_unchanged(
+    graph: Graph, egraph: EGraph, choice: Choice, identity: tuple[Candidate, ...]
+) -> bool:
+    """Whether a choice for ``graph`` leaves every op as it came."""
+    own = egraph.graph.ops[: egraph.original_ops]
+    moved = any(not is_free(egraph.graph, c) for c in choice.conversions)
+    return own == graph.ops and not moved and set(choice.candidates) <= set(identity)
 
 
 def _is_own(egraph: EGraph, clusters: tuple[Cluster, ...], cluster: Cluster) -> bool:

@@ -68,6 +68,12 @@ class GraphPlan:
     """Those of the choice and of the identity, with their uncertainties."""
 
     @property
+    def cost_ns(self) -> int:
+        """Prices of all that the plan runs."""
+        changes = sum(self.conversion_costs.get(c, 0) for c in self.choice.conversions)
+        return changes + sum(self.costs[c] for c in self.choice.candidates)
+
+    @property
     def hinted(self) -> bool:
         """Whether some contraction asks IREE for data tiling."""
         return any(c.hint for c in self.choice.candidates)

@@ -10,7 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from layoutopt.candidate import Candidate
 from layoutopt.prices import Price
+from layoutopt.selection import Conversion
+
+Prices = Mapping[Candidate | Conversion, Price]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +62,9 @@ def ratio_of(before: Sequence[Step], after: Sequence[Step]) -> Range | None:
     )
 
 
-def steps_of(keys: Iterable[object], prices: Mapping[object, Price]) -> list[Step]:
-    """The steps that have a price; the others are free."""
-    return [Step(key, prices[key]) for key in keys if key in prices]
+def steps_of(place: int, keys: Iterable[Candidate | Conversion], prices: Prices) -> list[Step]:
+    """The steps of function ``place`` that have a price; the others are free."""
+    return [Step((place, key), prices[key]) for key in keys if key in prices]
 
 
 def _total(prices: Iterable[Price]) -> Range:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from layoutopt.dispatch_count import dispatches_in
 from layoutopt.errors import LoweringError, RefusedModuleError
 from layoutopt.evaluated import OPTIMIZED, Evaluation
 from layoutopt.evaluation import evaluate_variants, variants_of
@@ -41,8 +40,6 @@ class Held:
     """What came of holding one module against the other."""
 
     evaluation: Evaluation | None = None
-    dispatches: tuple[int | None, int | None] = (None, None)
-    """Before and after, where the modules were compiled but not run."""
 
     @property
     def winner(self) -> str:
@@ -57,13 +54,14 @@ class Held:
 
 
 def hold_against_original(modules: Modules, target: Target, options: Options, clock: Clock) -> Held:
-    """Run both where the target is here, else compile both.
+    """Run both where the target is here and there are inputs to give; else compile the plan.
 
     Raises LoweringError where the optimized module does not compile or gives other results.
     """
     if not target.measurable or not modules.signatures:
         with clock.stage("compile"):
-            return Held(dispatches=_compile_only(modules, target, options))
+            _compile_only(modules, options)
+        return Held()
     with clock.stage("verify and time"):
         evaluation = _evaluate(modules, target, options)
     v = evaluation.verification
@@ -101,18 +99,9 @@ def _evaluate(modules: Modules, target: Target, options: Options) -> Evaluation:
     )
 
 
-def _compile_only(
-    modules: Modules, target: Target, options: Options
-) -> tuple[int | None, int | None]:
-    """Compile for a target that is not here, and count dispatches in the compiled form."""
-    limit_s = options.compile_timeout_s
-    outcome = compile_file(
-        modules.optimized, modules.folder / "optimized.vmfb", modules.flags, limit_s
-    )
+def _compile_only(modules: Modules, options: Options) -> None:
+    """Compile what cannot be run: for a target that is not here, or without inputs to give it."""
+    output = modules.folder / "optimized.vmfb"
+    outcome = compile_file(modules.optimized, output, modules.flags, options.compile_timeout_s)
     if not outcome.ok:
         raise RefusedModuleError(outcome.reason, outcome.dispatches)
-    plain = (*modules.source.phase_flags, *target.flags)
-    return (
-        dispatches_in(modules.source.path, plain, modules.folder, limit_s),
-        dispatches_in(modules.optimized, modules.flags, modules.folder, limit_s),
-    )

@@ -115,8 +115,7 @@ def test_dims_that_are_constants_in_a_map_are_no_dims_that_move() -> None:
             1,
         ),
         (
-            "%w = arith.constant dense<1.0> : tensor<4x8xf32>\n"
-            "%k = math.exp %w : tensor<4x8xf32>",
+            "%w = arith.constant dense<1.0> : tensor<4x8xf32>\n%k = math.exp %w : tensor<4x8xf32>",
             "",
             0,
         ),
@@ -134,7 +133,8 @@ def test_dims_that_are_constants_in_a_map_are_no_dims_that_move() -> None:
         ),
         ("%k = util.unfoldable_constant dense<1.0> : tensor<4x8xf32>", "", 1),
         (
-            "%i = arith.constant dense<0> : tensor<4x8xindex>\n%z = tensor.empty() : tensor<4x8xf32>\n"
+            "%i = arith.constant dense<0> : tensor<4x8xindex>\n"
+            "%z = tensor.empty() : tensor<4x8xf32>\n"
             "%k = linalg.generic {indexing_maps = [#xy, #xy], "
             'iterator_types = ["parallel", "parallel"]} ins(%i: tensor<4x8xindex>) '
             "outs(%z: tensor<4x8xf32>) {\n^bb0(%a: index, %b: f32):\n"
