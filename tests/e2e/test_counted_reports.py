@@ -21,7 +21,8 @@ def tanh(result: str, source: str, shape: str) -> str:
     return f"""
   {result}_e = tensor.empty() : {kind}
   {result} = linalg.generic {{indexing_maps = [#id, #id],
-      iterator_types = ["parallel", "parallel"]}} ins({source} : {kind}) outs({result}_e : {kind}) {{
+      iterator_types = ["parallel", "parallel"]}}
+      ins({source} : {kind}) outs({result}_e : {kind}) {{
   ^bb0(%a: f32, %b: f32):
     %t = math.tanh %a : f32
     linalg.yield %t : f32
