@@ -17,7 +17,7 @@ from layoutopt.selection import needed_conversions
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """How the prices of one model came out, and the refusals by reason."""
+    """How many prices models asked for, and the refusals among them by reason."""
 
     candidates: int
     conversions: int
@@ -61,7 +61,9 @@ def price_graphs(
         changes += [piece for _, piece in found_changes]
     prices += pricer.price(changes, progress)
     reasons += [price.reason for price in prices if price.cost_ns is None]
-    return Priced(len(work), len(changes), tuple(Counter(map(_short, reasons)).most_common()))
+    candidates = sum(len(space.candidates) for space in spaces)
+    refused = Counter(map(_short, reasons)).most_common()
+    return Priced(candidates, len(changes), tuple(refused))
 
 
 def _short(reason: str) -> str:

@@ -58,7 +58,7 @@ REPORT = Report(
             "perm[0,2,3,1]",
             1024,
             50,
-            "pad.2 is cheapest in row-major, convolution.3 in perm[0,2,3,1]",
+            "from pad.2 in row-major to convolution.3 in perm[0,2,3,1]",
             ("transpose",),
         ),
     ),

@@ -60,9 +60,9 @@ def plan_explanation(plan: FunctionPlan, name: str | None) -> Iterator[str]:
 def runner_up(choice: ChoiceReport) -> str:
     """The second best, and why it lost."""
     if choice.runner_up_ns is None:
-        return "nothing else was possible"
+        return "nothing else has a price"
     more_us = (choice.runner_up_ns - choice.cost_ns) / 1e3
     side = f"{more_us:.1f} us more"
     if more_us < 0:
-        side = f"{-more_us:.1f} us less, lost to its conversions"
+        side = f"{-more_us:.1f} us less by itself, but not in the cheapest whole"
     return f"runner-up: {choice.runner_up}, {side}"

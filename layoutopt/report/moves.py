@@ -98,8 +98,7 @@ def moves_inside(function: str, plan: GraphPlan) -> list[ConversionReport]:
                     str(made),
                     read.size_bytes + made.size_bytes,
                     plan.costs[candidate],
-                    f"it is part of {graph.name_of(cluster.root)}, "
-                    "whose layouts around it are the cheapest in all",
+                    f"it is part of {graph.name_of(cluster.root)} in the form that was chosen",
                     (written,) if written else (),
                 )
             )
@@ -142,7 +141,7 @@ def _why(plan: GraphPlan, conversion: Conversion) -> str:
         takers.append("the model's output")
     made = makers[0] if makers else "the model's input"
     wanted = " and ".join(takers) or "what reads it"
-    return f"{made} is cheapest in {source}, {wanted} in {target}"
+    return f"from {made} in {source} to {wanted} in {target}"
 
 
 def compiled_moves(

@@ -121,7 +121,7 @@ def _contractions(report: Report, console: Console) -> None:
         return
     left = f"; not: {escape(', '.join(found.unpacked[:_MOST]))}" if found.unpacked else ""
     console.print(
-        f"Contractions and convolutions over tiles: {found.packed} of {found.total}{left}",
+        f"Contractions and convolutions planned over tiles: {found.packed} of {found.total}{left}",
         highlight=False,
     )
 

@@ -58,7 +58,7 @@ def test_predicted_times_of_estimates_have_their_range() -> None:
 
 def test_contractions_over_tiles_are_counted() -> None:
     text = printed(replace(REPORT, contractions=ContractionsReport(5, 4, ("convolution.3",))))
-    assert "Contractions and convolutions over tiles: 4 of 5; not: convolution.3" in text
+    assert "Contractions and convolutions planned over tiles: 4 of 5; not: convolution.3" in text
 
 
 def test_dispatches_that_move_data_say_what_they_were_planned_as() -> None:
@@ -205,17 +205,17 @@ def test_json_is_written_whole_and_reads_back(tmp_path: Path) -> None:
                 "runner-up: as it came, 2.0 us more",
                 "t4: tensor<1x8x4x4xf32>: transpose from row-major to perm[0,2,3,1], 0.1 us, "
                 "1024 bytes; "
-                "pad.2 is cheapest in row-major, convolution.3 in perm[0,2,3,1]",
+                "from pad.2 in row-major to convolution.3 in perm[0,2,3,1]",
                 "convolution.3: refused patch-convolution-to-contraction: expected filter = stride",
             ],
         ),
         (
             "pad.2",
             [
-                "pad.2: as it came, 0.9 us; t4 row-major; nothing else was possible",
+                "pad.2: as it came, 0.9 us; t4 row-major; nothing else has a price",
                 "t4: tensor<1x8x4x4xf32>: transpose from row-major to perm[0,2,3,1], 0.1 us, "
                 "1024 bytes; "
-                "pad.2 is cheapest in row-major, convolution.3 in perm[0,2,3,1]",
+                "from pad.2 in row-major to convolution.3 in perm[0,2,3,1]",
             ],
         ),
         ("scf.if", ["scf.if: refused barrier: expected an op of linalg"]),

@@ -74,7 +74,7 @@ def test_the_page_tells_what_the_report_holds() -> None:
         "OPTIMAL",
         "convolution-to-im2col",
         "runner-up: as it came, 2.0 us more",
-        "pad.2 is cheapest in row-major, convolution.3 in perm[0,2,3,1]",
+        "from pad.2 in row-major to convolution.3 in perm[0,2,3,1]",
         "expected filter = stride",
         "expected an op of linalg",
         "stack limit exceeded",
