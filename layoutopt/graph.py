@@ -72,6 +72,8 @@ class Graph:
     outputs: tuple[int, ...]
     names: tuple[str, ...] = field(default=(), compare=False)
     """A name per op for reports; empty where nobody named them."""
+    fixed: frozenset[int] = frozenset()
+    """Inputs and outputs whose memory others than the caller see too: they lie row-major."""
 
     @cached_property
     def producers(self) -> tuple[tuple[int, ...], ...]:
