@@ -15,8 +15,7 @@ from layoutopt.explore import RefusedForm, Space, explore
 from layoutopt.form_name import form_name
 from layoutopt.free_io import (
     chosen_io,
-    free_inputs,
-    free_outputs,
+    free_tensors,
     with_boundary,
     with_one_input_layout,
 )
@@ -133,9 +132,7 @@ def plan_graph(
     if fewest:
         pricer = Analytic(target)
     egraph, clusters = space.egraph, space.clusters
-    free: tuple[int, ...] = ()
-    if options.free_io_layout:
-        free = (*free_inputs(egraph.graph), *free_outputs(egraph.graph))
+    free = free_tensors(egraph.graph) if options.free_io_layout else ()
     refusals = list(space.refusals)
     with clock.stage("price") as progress:
         dropped = {c for c in space.candidates if avoided and digest(c) in avoided}

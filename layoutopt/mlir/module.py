@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from layoutopt.graph import Constant, Graph, Opaque
 from layoutopt.hoist import hoist_weights
 from layoutopt.input import read_input
 from layoutopt.lowering import Lowered
+from layoutopt.mlir.boundary import fixed_tensors, is_private, referred_functions
 from layoutopt.mlir.census import ModuleCensus, census, stored_globals
 from layoutopt.mlir.globals import constant_globals
 from layoutopt.mlir.initializers import external_tensors
@@ -65,8 +66,12 @@ class Module:
         return module_parameters(self.operation)
 
     def signature(self, function: int) -> Signature | None:
-        """How a function is called, None where an argument is no tensor of static shape."""
-        return _signature(self.functions[function])
+        """How a function is called from outside.
+
+        None where it is private, or where an argument is no tensor of static shape.
+        """
+        lifted = self.functions[function]
+        return None if is_private(lifted.block.owner) else _signature(lifted)
 
     def census(self, planned: Sequence[int] = ()) -> ModuleCensus:
         """What moves data in the module as it stands; ``planned``: functions yet to be replaced."""
@@ -131,13 +136,21 @@ def parse_module(path: Path) -> Module:
             "give the module that holds the model's functions",
         )
     constants = constant_globals(operation)
-    lifted = (lift(function, constants) for function in functions)
+    referred = referred_functions(operation)
+    lifted = (_bounded(lift(function, constants), referred) for function in functions)
     blocks = {_symbol_name(f): sum(len(list(r.blocks)) for r in f.regions) for f in functions}
     return Module(
         operation,
         tuple(f for f in lifted if f is not None),
         tuple((name, count) for name, count in blocks.items() if count > 1),
     )
+
+
+def _bounded(lifted: Lifted | None, referred: frozenset[str]) -> Lifted | None:
+    """The function with what the module says about its inputs and outputs."""
+    if lifted is None:
+        return None
+    return replace(lifted, graph=replace(lifted.graph, fixed=fixed_tensors(lifted, referred)))
 
 
 def has_work(graph: Graph) -> bool:

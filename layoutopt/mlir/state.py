@@ -104,6 +104,12 @@ def tensor_of(state: State, value: Any) -> int:
     raise Blind("expected tensors of static shape, but one operand is not")
 
 
+def known_type(kind: Any) -> TensorType | None:
+    """The type of a tensor that the graph holds: static and not empty, else None."""
+    found = tensor_type(kind)
+    return None if found is None or 0 in found.shape else found
+
+
 def tensor_type(kind: Any) -> TensorType | None:
     """The type as the graph knows it, None for anything but a static tensor without encoding."""
     if not isinstance(kind, ir.RankedTensorType):

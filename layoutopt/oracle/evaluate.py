@@ -56,9 +56,12 @@ def evaluate_op(
     if isinstance(op, Structured):
         return _structured(op, types, values)
     if isinstance(op, Pad):
-        widths = list(zip(op.low, op.high, strict=True))
-        fill = _scalar(op.value, types[op.result].element)
-        return (np.pad(values[op.source], widths, constant_values=fill),)
+        source = values[op.source]
+        padded = np.full(
+            types[op.result].shape, _scalar(op.value, types[op.result].element), source.dtype
+        )
+        padded[_index(op.low, source.shape, (1,) * len(op.low))] = source
+        return (padded,)
     if isinstance(op, Slice):
         index = _index(op.offsets, types[op.result].shape, op.strides)
         return (np.asarray(values[op.source][index], order="C"),)
