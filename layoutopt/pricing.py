@@ -14,7 +14,7 @@ from layoutopt.layout import Layout
 from layoutopt.mlir.emit import body_text
 from layoutopt.neutral import Padding
 from layoutopt.oracle import OracleError, evaluate
-from layoutopt.oracle.scalar import constant
+from layoutopt.oracle.constant import constant
 from layoutopt.profiles.target import Target
 from layoutopt.regions import emitted
 from layoutopt.renaming import counted_from_zero
