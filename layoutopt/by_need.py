@@ -32,6 +32,10 @@ ROUNDS = 40
 """Rounds at most; then the best plan among the prices there are, with its gap."""
 
 
+_UNCOMPILED = ("compile-error", "compile-crash", "compile-timeout")
+_LAST_RESORT_NS = 10**12
+"""On top of the price of what IREE does not compile alone: chosen where there is nothing else."""
+
 Text = tuple[tuple[str, ...], str]
 
 
@@ -48,8 +52,9 @@ class Question:
     """Those that are free."""
     free: tuple[int, ...]
     """Inputs and outputs in any layout."""
-    first: frozenset[Candidate]
-    """Candidates whose price is wanted in any case: the model as it came."""
+    first: dict[Candidate, int]
+    """The model as it came, whose price is wanted in any case, and estimates in nanoseconds: it can
+    be chosen though it fails alone."""
     weight_budget_bytes: int | None = None
 
 
@@ -62,6 +67,8 @@ class Priced:
     transposed: set[Conversion] = field(default_factory=set)
     """Conversions that cost less as reshapes and a transpose than as packs."""
     refused: dict[Candidate | Conversion, str] = field(default_factory=dict)
+    notes: dict[Candidate, str] = field(default_factory=dict)
+    """What there is to say of prices: unchecked results, estimates in place of measurements."""
     answer: tuple[Selection, Solution] | None = None
 
 
@@ -177,15 +184,33 @@ def _settle(
         if len(found) < len(pieces):
             continue
         costs = [price.cost_ns for price in found if price.cost_ns is not None]
-        if not costs:
+        if not costs and isinstance(key, Candidate) and key in question.first:
+            _stay(question, priced, key, found[-1].reason)
+        elif not costs:
             priced.refused[key] = found[-1].reason
         elif isinstance(key, Candidate):
             priced.costs[key] = costs[0]
+            if found[0].reason:
+                priced.notes[key] = _note(key in question.first, found[0].reason)
         else:
             priced.conversion_costs[key] = min(costs)
             best = next(p for p, f in zip(pieces, found, strict=True) if f.cost_ns == min(costs))
             if best.lowered:
                 priced.transposed.add(key)
+
+
+def _stay(question: Question, priced: Priced, key: Candidate, reason: str) -> None:
+    """Keep the model's own ops, though they have no price: inside the model they may do."""
+    fails = reason.startswith(_UNCOMPILED)
+    priced.costs[key] = question.first[key] + (_LAST_RESORT_NS if fails else 0)
+    how = "the last resort" if fails else "by estimate"
+    priced.notes[key] = f"kept as it came, priced {how}: {reason}"
+
+
+def _note(own: bool, reason: str) -> str:
+    if own:
+        return f"the oracle and IREE differ on it as it came, and IREE is right: {reason}"
+    return f"priced without its check: {reason}"
 
 
 def _text(work: Work) -> Text:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
+from layoutopt.analytic import estimate_ns
 from layoutopt.answer import check_answer
+from layoutopt.as_it_came import own_candidates, settle_own
 from layoutopt.avoided import digest
 from layoutopt.by_need import Priced, Question, price_all, price_by_need
-from layoutopt.candidate import Candidate, identity_candidate
+from layoutopt.candidate import Candidate
 from layoutopt.cluster import Cluster
 from layoutopt.egraph import EGraph
 from layoutopt.explore import RefusedForm, Space, explore
@@ -27,6 +29,7 @@ from layoutopt.objective import conversion_objective
 from layoutopt.options import Options
 from layoutopt.prices import Analytic, Pricer, Work, candidate_work, conversion_work
 from layoutopt.profiles.target import Target
+from layoutopt.reference import References
 from layoutopt.selection import (
     Choice,
     Conversion,
@@ -134,9 +137,13 @@ def plan_graph(
         refusals += [
             _refused(egraph, clusters, c, reason) for c in space.candidates if c in dropped
         ]
-        work, formless = candidate_work(egraph.graph, clusters, kept, target, 0)
+        own = own_candidates(egraph, clusters)
+        references = References(egraph.graph, egraph.original_ops)
+        work, formless = candidate_work(egraph.graph, clusters, kept, target, 0, references, own)
         refusals += [_refused(egraph, clusters, c, reason) for c, reason in formless]
-        question = _question(space, dict(work), target, free, options)
+        question = _question(space, dict(work), own, target, free, options)
+        if pricer.source == "measured":
+            settle_own(own, question.candidates, clusters, references, pricer, progress)
         if pricer.source == "measured" and _settled_by_prices(options):
             priced = price_by_need(question, pricer, progress, target, options)
         else:
@@ -147,6 +154,7 @@ def plan_graph(
                 if isinstance(key, Candidate)
                 else RefusedForm(f"tensor {key[0]}", "conversion", reason)
             )
+        refusals += [_refused(egraph, clusters, c, note) for c, note in priced.notes.items()]
     costs, conversion_costs = priced.costs, priced.conversion_costs
     with clock.stage("select"):
         selection, solution = priced.answer or _selected(question, priced, options)
@@ -165,7 +173,7 @@ def plan_graph(
         conversion_costs,
         solution,
         tuple(dict.fromkeys(refusals)),
-        _identity_ns(egraph, clusters, costs),
+        _identity_ns(own, costs),
         io,
         options.lower_packs,
         sum(c not in costs and c not in priced.refused for c in question.candidates),
@@ -181,6 +189,7 @@ def _settled_by_prices(options: Options) -> bool:
 def _question(
     space: Space,
     work: dict[Candidate, Work],
+    own: Sequence[Candidate],
     target: Target,
     free: tuple[int, ...],
     options: Options,
@@ -194,11 +203,6 @@ def _question(
     budget = None
     if options.weight_budget is not None:
         budget = options.weight_budget.size_bytes(weight_bytes(graph))
-    identity = [
-        identity_candidate(graph, index, cluster)
-        for index, cluster in enumerate(clusters)
-        if _is_own(space.egraph, clusters, cluster)
-    ]
     return Question(
         graph,
         clusters,
@@ -206,7 +210,7 @@ def _question(
         changes,
         tuple(c for c in conversions if is_free(graph, c)),
         free,
-        frozenset(c for c in identity if c in work),
+        {c: estimate_ns(work[c].form, target) for c in own if c in work},
         budget,
     )
 
@@ -240,27 +244,8 @@ def _refused(
     return RefusedForm(egraph.graph.name_of(cluster.root), form, reason)
 
 
-def _identity_ns(
-    egraph: EGraph, clusters: tuple[Cluster, ...], costs: dict[Candidate, int]
-) -> int | None:
-    total = 0
-    for index, cluster in enumerate(clusters):
-        if not _is_own(egraph, clusters, cluster):
-            continue
-        cost = costs.get(identity_candidate(egraph.graph, index, cluster))
-        if cost is None:
-            return None
-        total += cost
-    return total
-
-
-def _is_own(egraph: EGraph, clusters: tuple[Cluster, ...], cluster: Cluster) -> bool:
-    """Whether a cluster is one of the model as it came."""
-    own = cluster.root < egraph.original_ops and bool(cluster.ops) and not cluster.region
-    return own and not _is_part(clusters, cluster)
-
-
-def _is_part(clusters: tuple[Cluster, ...], cluster: Cluster) -> bool:
-    """Whether a cluster is what follows another one's root, standing alone for alternatives."""
-    others = (o for o in clusters if o is not cluster and not o.region)
-    return any(set(cluster.ops) < set(other.ops) for other in others)
+def _identity_ns(own: Sequence[Candidate], costs: dict[Candidate, int]) -> int | None:
+    """The price of the model as it came, None where a part of it has none."""
+    if any(c not in costs for c in own):
+        return None
+    return sum(costs[c] for c in own)
