@@ -33,6 +33,7 @@ ROUNDS = 40
 
 
 _UNCOMPILED = ("compile-error", "compile-crash", "compile-timeout")
+_UNKNOWN = "oracle: "
 _LAST_RESORT_NS = 10**12
 """On top of the price of what IREE does not compile alone: chosen where there is nothing else."""
 
@@ -208,7 +209,7 @@ def _stay(question: Question, priced: Priced, key: Candidate, reason: str) -> No
 
 
 def _note(own: bool, reason: str) -> str:
-    if own:
+    if own and not reason.startswith(_UNKNOWN):
         return f"the oracle and IREE differ on it as it came, and IREE is right: {reason}"
     return f"priced without its check: {reason}"
 
