@@ -36,6 +36,8 @@ _UNCOMPILED = ("compile-error", "compile-crash", "compile-timeout")
 _UNKNOWN = "oracle: "
 _LAST_RESORT_NS = 10**12
 """On top of the price of what IREE does not compile alone: chosen where there is nothing else."""
+_UNKNOWN_ERROR = 1.0
+"""Relative error of an estimate in place of a measurement that failed."""
 
 Text = tuple[tuple[str, ...], str]
 
