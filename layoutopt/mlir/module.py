@@ -25,8 +25,8 @@ from layoutopt.output import written_whole
 from layoutopt.types import TensorType
 
 FLAGS_ATTRIBUTE = "layoutopt.compile_flags"
-_MATCHING = "correct the module, or convert it with a matching IREE version"
-_PLANNED = "give a module that `layoutopt optimize` wrote"
+MATCHING = "correct the module, or convert it with a matching IREE version"
+PLANNED = "give a module that `layoutopt optimize` wrote"
 _FUNCTIONS = ("func.func", "util.func")
 _HIGH_LEVEL = ("torch", "torch_c", "onnx", "stablehlo", "tosa", "chlo", "vhlo")
 
@@ -100,22 +100,19 @@ class Module:
                 self.operation.print(file=file, binary=True)
 
 
-def parse_module(path: Path, copy: Path | None = None) -> Module:
-    """Read a module of linalg on tensors, textual or bytecode.
+def parse_module(path: Path, model: Path | None = None) -> Module:
+    """Read a module of linalg on tensors, textual or bytecode, that is known to be whole.
 
-    ``copy``: where to keep it as bytecode. It is written before lifting, which puts ops into the
-    module of its own (a tensor for each scalar): a module read from the copy has the same graphs.
-    Raises InputError with line and column where it does not parse, and where it holds no function.
+    ``model``: what the user knows it by, where it was made from another file. What a user gives
+    goes through `reread` first. Raises InputError with line and column where it does not parse, and
+    where it holds no function.
     """
-    operation = _parsed(path, _MATCHING)
-    if copy is not None:
-        with copy.open("wb") as file:
-            operation.write_bytecode(file)
+    operation = _parsed(path, MATCHING)
     bodies = list(operation.regions[0].blocks[0].operations)
     functions = [op for op in bodies if op.operation.name in _FUNCTIONS]
     if not functions:
         raise InputError(
-            str(path),
+            str(model or path),
             "a module with at least one function",
             "none",
             "give the module that holds the model's functions",
@@ -143,7 +140,7 @@ def input_dialect(path: Path) -> str | None:
 
     Raises InputError where it does not parse.
     """
-    operation = _parsed(path, _MATCHING, unregistered=True)
+    operation = _parsed(path, MATCHING, unregistered=True)
     found: str | None = None
 
     def visit(op: Any) -> Any:
@@ -158,19 +155,21 @@ def input_dialect(path: Path) -> str | None:
     return found
 
 
-def recorded_flags(path: Path) -> tuple[str, ...]:
-    """The compile flags that a planned module carries. Raises InputError where it has none."""
-    operation = _parsed(path, _PLANNED, unregistered=True)
-    if FLAGS_ATTRIBUTE not in operation.attributes:
-        raise InputError(
-            str(path),
-            f"a module with '{FLAGS_ATTRIBUTE}'",
-            "none",
-            _PLANNED,
-        )
-    return tuple(
-        ir.StringAttr(a).value for a in ir.ArrayAttr(operation.attributes[FLAGS_ATTRIBUTE])
-    )
+def recorded_flags(path: Path, model: Path | None = None) -> tuple[str, ...]:
+    """The compile flags that a planned module carries; ``model`` is as in `parse_module`.
+
+    Raises InputError where it has none.
+    """
+    operation = _parsed(path, PLANNED, unregistered=True)
+    attribute = None
+    if FLAGS_ATTRIBUTE in operation.attributes:
+        attribute = operation.attributes[FLAGS_ATTRIBUTE]
+    if not isinstance(attribute, ir.ArrayAttr) or any(
+        not isinstance(flag, ir.StringAttr) for flag in attribute
+    ):
+        got = "none" if attribute is None else "one that is no list of strings"
+        raise InputError(str(model or path), f"a module with '{FLAGS_ATTRIBUTE}'", got, PLANNED)
+    return tuple(ir.StringAttr(flag).value for flag in attribute)
 
 
 def exported_name(name: str) -> str:
