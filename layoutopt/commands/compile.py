@@ -10,7 +10,7 @@ from layoutopt.commands.options import PATH, Number
 from layoutopt.errors import InputError
 from layoutopt.input import check_file
 from layoutopt.mlir.module import PLANNED, recorded_flags
-from layoutopt.output import check_writable
+from layoutopt.output import check_not_read, check_writable
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.reread import reread
 from layoutopt.runtime.workspace import workspace
@@ -30,6 +30,7 @@ def compile_command(module: Path, output: Path, time_limit: float) -> None:
     """Compile MODULE with the flags that its plan recorded."""
     check_file(module, "a module that `layoutopt optimize` wrote")
     check_writable(output)
+    check_not_read(output, module)
     with workspace() as folder:
         reread(module, folder / "module.mlirbc", PLANNED)
         flags = recorded_flags(folder / "module.mlirbc", module)

@@ -102,7 +102,7 @@ def _lift_op(state: State, op: Any, constants: Mapping[str, Any]) -> None:
     if name in _CONSTANTS or name in _GLOBAL_LOADS:
         if _constant(state, op, name, constants):
             return
-    elif name == "tensor.empty" and tensor_type(op.result.type) is not None:
+    elif name == "tensor.empty" and _holds_something(op.result.type):
         state.empties[op.result] = len(state.kept)
         state.planned.append(op)
         return
@@ -148,7 +148,14 @@ def _splat(attribute: Any) -> str | None:
     return str(attribute.get_splat_value())
 
 
+def _holds_something(kind: Any) -> bool:
+    found = tensor_type(kind)
+    return found is not None and 0 not in found.shape
+
+
 def _understood(state: State, op: Any, name: str) -> None:
+    if name.startswith("linalg.") and not op.operation.results:
+        raise Blind("expected linalg on tensors, but it writes to memory")
     if name == "linalg.fill":
         _fill(state, op)
     elif name == "linalg.pack" and state.packs:
@@ -181,7 +188,7 @@ def _understood(state: State, op: Any, name: str) -> None:
 def _unknown(op: Any, name: str) -> str:
     """Why an op of a kind that the graph does not hold stays."""
     if name == "tensor.empty":
-        return f"expected tensors of static shape, but got {op.result.type}"
+        static_type(op.result.type)  # raises Blind: any other is no op of its own
     if name == "tensor.dim":
         return "expected static shapes, but a size is asked for at run time"
     if name in _CALLS:

@@ -18,7 +18,7 @@ from layoutopt.lowering import Lowered
 from layoutopt.mlir.globals import constant_globals
 from layoutopt.mlir.initializers import external_tensors
 from layoutopt.mlir.lift import Lifted, lift
-from layoutopt.mlir.parameters import Parameter, module_parameters
+from layoutopt.mlir.parameters import Parameter, module_parameters, parameter_of
 from layoutopt.mlir.splice import splice
 from layoutopt.mlir.state import tensor_type
 from layoutopt.output import written_whole
@@ -108,6 +108,7 @@ def parse_module(path: Path, model: Path | None = None) -> Module:
     where it holds no function.
     """
     operation = _parsed(path, MATCHING)
+    _check_names(operation, model or path)
     bodies = list(operation.regions[0].blocks[0].operations)
     functions = [op for op in bodies if op.operation.name in _FUNCTIONS]
     if not functions:
@@ -203,6 +204,21 @@ def _signature(lifted: Lifted) -> Signature | None:
             return None
         kinds.append(kind)
     return Signature(exported_name(lifted.name), tuple(kinds))
+
+
+def _check_names(operation: Any, path: Path) -> None:
+    """Raises InputError where a symbol or parameter has a name that Python has no text for."""
+    for op in operation.regions[0].blocks[0].operations:
+        attributes = op.operation.attributes
+        try:
+            if "sym_name" in attributes:
+                _symbol_name(op)
+            if "initial_value" in attributes:
+                parameter_of(attributes["initial_value"])
+        except (RuntimeError, UnicodeDecodeError) as error:
+            raise InputError(
+                str(path), "names in UTF-8", f"another one of a {op.operation.name}", "rename it"
+            ) from error
 
 
 def _symbol_name(op: Any) -> str:

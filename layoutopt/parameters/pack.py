@@ -17,6 +17,7 @@ from layoutopt.graph import Constant
 from layoutopt.mlir.initializers import LoadTimeWeight, load_time_weights, name_parameters
 from layoutopt.mlir.module import PLANNED, parse_module, recorded_flags
 from layoutopt.mlir.parameters import Parameter, module_parameters
+from layoutopt.output import check_not_read
 from layoutopt.parameters.contents import Contents, Progress
 from layoutopt.parameters.files import ParameterFile, check_entries, stored_parameters
 from layoutopt.parameters.movement import not_a_movement, raw_type
@@ -177,8 +178,5 @@ def _check_outputs(module: Path, file: Path, output: Path, module_output: Path) 
         raise InputError(
             str(output), "a file that ends in .irpa", f"'{output.suffix}'", "rename it"
         )
-    for source, made in ((file, output), (module, module_output)):
-        if made.exists() and source.exists() and made.samefile(source):
-            raise InputError(
-                str(made), "another file than the one that is read", "the same", "rename it"
-            )
+    for made in (output, module_output):
+        check_not_read(made, file, module)

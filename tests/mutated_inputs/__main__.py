@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--kind", action="append", choices=[k.name for k in KINDS], default=[])
-    parser.add_argument("--measured", action="store_true", help="damage a cache of this machine too")
+    parser.add_argument("--measured", action="store_true", help="caches of this machine too")
     parser.add_argument("--keep", type=Path, help="keep the folders of failures here")
     chosen = parser.parse_args()
     import_all()

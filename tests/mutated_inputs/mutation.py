@@ -1,7 +1,8 @@
-"""Damage to files: of bytes, of lines, of the numbers in a text, of the structure of JSON and TOML."""
+"""Damage to files: to bytes, lines, the numbers in a text, the structure of JSON and TOML."""
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 import re
@@ -141,12 +142,12 @@ def _damage(value: Value, chance: random.Random) -> None:
         case 0:
             del container[key]  # type: ignore[arg-type]
         case 1 if isinstance(container, list):
-            container.append(container[key])  # type: ignore[index]
+            container.append(copy.deepcopy(container[key]))  # type: ignore[index]
         case 1 if isinstance(container, dict):
             container[f"{key}x"] = container.pop(str(key))
         case 2:
             other, place = chance.choice(places)
-            container[key] = other[place]  # type: ignore[index]
+            container[key] = copy.deepcopy(other[place])  # type: ignore[index]
         case _:
             container[key] = chance.choice(_VALUES)  # type: ignore[index]
 

@@ -106,6 +106,6 @@ def _write_store(path: Path) -> None:
     made = Provenance("layoutopt optimize", "2026-01-01T00:00:00Z", "a machine")
     with Store(path) as store:
         for key in ("a", "b", "c"):
-            outcome = "ok" if key != "c" else "compile_error"
+            outcome = "ok" if key != "c" else "compile-error"
             text = f"linalg.matmul {key}"
             store.put(Record(key, "t", "3.13", ("--x",), text, outcome, (5, 6, 7), "", made))

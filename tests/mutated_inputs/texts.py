@@ -84,7 +84,8 @@ func.func @looped(%x: tensor<4x4xf32>, %n: index) -> tensor<4x4xf32> {
   %c1 = arith.constant 1 : index
   %e = tensor.empty() : tensor<4x4xf32>
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x) -> tensor<4x4xf32> {
-    %y = linalg.map { arith.addf } ins(%a, %x : tensor<4x4xf32>, tensor<4x4xf32>) outs(%e : tensor<4x4xf32>)
+    %y = linalg.map { arith.addf } ins(%a, %x : tensor<4x4xf32>, tensor<4x4xf32>)
+      outs(%e : tensor<4x4xf32>)
     scf.yield %y : tensor<4x4xf32>
   }
   return %r : tensor<4x4xf32>

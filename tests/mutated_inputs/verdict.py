@@ -1,4 +1,4 @@
-"""What a run on a damaged file may look like: one line of a known form, and nothing half written."""
+"""How a run on a damaged file may end: with one line of a known form, and nothing half written."""
 
 from __future__ import annotations
 
