@@ -149,6 +149,8 @@ def _splat(attribute: Any) -> str | None:
 
 
 def _understood(state: State, op: Any, name: str) -> None:
+    if name.startswith("linalg.") and not op.operation.results:
+        raise Blind("expected linalg on tensors, but it writes to memory")
     if name == "linalg.fill":
         _fill(state, op)
     elif name == "linalg.pack" and state.packs:
@@ -181,7 +183,7 @@ def _understood(state: State, op: Any, name: str) -> None:
 def _unknown(op: Any, name: str) -> str:
     """Why an op of a kind that the graph does not hold stays."""
     if name == "tensor.empty":
-        return f"expected tensors of static shape, but got {op.result.type}"
+        static_type(op.result.type)  # raises Blind: any other is no op of its own
     if name == "tensor.dim":
         return "expected static shapes, but a size is asked for at run time"
     if name in _CALLS:
