@@ -16,6 +16,7 @@ _MINUS_INFINITY = {
     "f16": "0xFC00",
     "bf16": "0xFF80",
 }
+_NAN = {"f64": "0x7FF8000000000000", "f32": "0x7FC00000", "f16": "0x7E00", "bf16": "0x7FC0"}
 
 
 class Padding(Enum):
@@ -66,8 +67,9 @@ def neutral(combiner: str, element: str) -> str | None:
     name = combiner.removeprefix("arith.")
     if is_float(element):
         low, high = _MINUS_INFINITY[element], _INFINITY[element]
-        known = {"addf": "0.0", "mulf": "1.0", "maximumf": low, "maxnumf": low}
-        known |= {"minimumf": high, "minnumf": high}
+        nan = _NAN[element]  # maxnumf(nan, x) is x, while maxnumf(-inf, nan) would be -inf
+        known = {"addf": "0.0", "mulf": "1.0", "maximumf": low, "maxnumf": nan}
+        known |= {"minimumf": high, "minnumf": nan}
     elif element.startswith("i") and element[1:].isdigit():
         bits = int(element[1:])
         known = {"addi": "0", "muli": "1", "ori": "0", "xori": "0", "andi": "-1"}

@@ -13,6 +13,7 @@ points past its end; ``padding.py`` says what becomes of them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from layoutopt.affine import Affine, IndexMap, affine, plain_map
@@ -46,14 +47,17 @@ class StructuredLayouts:
         for d in layout.outer_dims_perm:
             for loop in given[d].dims:
                 rank.setdefault(loop, len(rank))
-        tiles: list[tuple[int, int]] = []
+        tiles: dict[int, int] = {}
         for d, tile in zip(layout.inner_dims_pos, layout.inner_tiles, strict=True):
             loop_dim = given[d].plain_dim
             if loop_dim is None:
                 return Refusal(
                     f"expected a tiled dim to be one plain loop, but dim {d} is '{given[d]}'"
                 )
-            tiles.append((loop_dim, tile))
+            if tiles.setdefault(loop_dim, tile) != tile:
+                return Refusal(
+                    f"expected one tile for loop d{loop_dim}, but got {tiles[loop_dim]} and {tile}"
+                )
         found: dict[int, Layout] = {tensor: layout}
         for other, index_map in zip(tensors, op.maps, strict=True):
             if other in found:
@@ -61,7 +65,7 @@ class StructuredLayouts:
             found[other] = _ordered(index_map, rank, tiles, types[other].shape)
         for start, result in at.items():
             found.setdefault(start, found[result])
-        padded = _padded(op, dict(tiles))
+        padded = _padded(op, tiles)
         return with_promises(op, types, padded, tensor, found) if padded else found
 
     def relayout(self, op: Structured, layouts: Assignment, physical: Physical) -> Refusal | None:
@@ -118,7 +122,7 @@ class StructuredLayouts:
 def _ordered(
     index_map: IndexMap,
     rank: dict[int, int],
-    tiles: list[tuple[int, int]],
+    tiles: Mapping[int, int],
     shape: tuple[int, ...],
 ) -> Layout:
     """Dims sorted by the loops they belong to; loops that are not ranked keep their place."""
@@ -130,9 +134,8 @@ def _ordered(
         keys.append((last, d))
     perm = tuple(d for _, d in sorted(keys))
     inner = []
-    for loop, tile in tiles:
-        at = [d for d, form in enumerate(index_map) if form.plain_dim == loop]
-        inner += [(at[0], tile)] if at else []
+    for loop, tile in tiles.items():
+        inner += [(d, tile) for d, form in enumerate(index_map) if form.plain_dim == loop]
     return Layout(perm, tuple(d for d, _ in inner), tuple(t for _, t in inner))
 
 
