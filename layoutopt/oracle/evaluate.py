@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -58,6 +59,8 @@ def evaluate_op(
     if isinstance(op, Pad):
         widths = list(zip(op.low, op.high, strict=True))
         fill = _scalar(op.value, types[op.result].element)
+        if not widths:
+            return (values[op.source].copy(),)
         return (np.pad(values[op.source], widths, constant_values=fill),)
     if isinstance(op, Slice):
         index = _index(op.offsets, types[op.result].shape, op.strides)
@@ -134,7 +137,9 @@ def _structured(
     accumulators = [
         _init(init, types[r], values) for init, r in zip(op.inits, op.results, strict=True)
     ]
-    if op.is_contraction and _plain(op.result_maps[0]):
+    if 0 in op.domain:
+        return tuple(accumulators)
+    if op.is_contraction and _writes_all(op, types[op.results[0]]):
         return (_contract(op, [values[t] for t in op.sources], accumulators[0]),)
     reduced = op.reduction_dims
     parallel = [d for d in range(len(op.domain)) if d not in reduced]
@@ -173,8 +178,11 @@ def _init(init: Init, result: TensorType, values: Mapping[int, Array]) -> Array:
     return np.zeros(result.shape, dtype)
 
 
-def _plain(index_map: IndexMap) -> bool:
-    return all(form.plain_dim is not None or not form.terms for form in index_map)
+def _writes_all(op: Structured, result: TensorType) -> bool:
+    """Whether each loop of the result is one dim of it, and the others have one element."""
+    written = [form.plain_dim for form in op.result_maps[0] if form.terms]
+    points = math.prod(op.domain[d] for d in written if d is not None)
+    return len({*written} - {None}) == len(written) and points == result.elements
 
 
 def _view(
@@ -245,7 +253,8 @@ def _contract(op: Structured, operands: list[Array], accumulator: Array) -> Arra
             f"{unread} are not; skip the check"
         )
     aligned = product.transpose([place[d] for d in order]).reshape(accumulator.shape)
-    return np.asarray(accumulator.astype(wide) + aligned).astype(accumulator.dtype)
+    with np.errstate(all="ignore"):
+        return np.asarray(accumulator.astype(wide) + aligned).astype(accumulator.dtype)
 
 
 def _matrix(

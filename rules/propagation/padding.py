@@ -117,9 +117,11 @@ class _Values:
     @property
     def writes_all(self) -> bool:
         """Whether each dim of the result is a loop of its own, or has one element."""
-        forms = self.op.result_maps[self.position]
-        wide = [f.plain_dim for f, n in zip(forms, self.types[self.result].shape, strict=True) if n != 1]
-        return None not in wide and len({*wide}) == len(wide)
+        if 0 in self.op.domain:
+            return False
+        forms = zip(self.op.result_maps[self.position], self.types[self.result].shape, strict=True)
+        loops = [form.plain_dim for form, n in forms if form.terms or n != 1]
+        return None not in loops and len({*loops}) == len(loops)
 
     @property
     def held(self) -> str:
