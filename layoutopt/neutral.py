@@ -63,8 +63,11 @@ def neutral(combiner: str, element: str) -> str | None:
         if float(np.zeros((), dtype)) != 0:
             return None  # f8E8M0FNU has neither a zero nor signs
         low, high = _bits(_last(-np.inf, dtype)), _bits(_last(np.inf, dtype))
-        known = {"addf": "0.0", "mulf": "1.0", "maximumf": low, "maxnumf": low}
-        known |= {"minimumf": high, "minnumf": high}
+        known = {"addf": "0.0", "mulf": "1.0", "maximumf": low, "minimumf": high}
+        with np.errstate(all="ignore"):
+            nan = np.asarray(np.nan).astype(dtype)
+        if np.isnan(nan.astype(np.float64)):  # maxnumf(nan, x) is x; (-inf, nan) would give -inf
+            known |= {"maxnumf": _bits(nan), "minnumf": _bits(nan)}
     elif element.startswith("i") and element[1:].isdigit():
         bits = int(element[1:])
         known = {"addi": "0", "muli": "1", "ori": "0", "xori": "0", "andi": "-1"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -28,7 +29,7 @@ from layoutopt.oracle.constant import constant
 from layoutopt.oracle.contraction import contract, is_matmul
 from layoutopt.oracle.error import OracleError
 from layoutopt.oracle.rounding import Bounded, total
-from layoutopt.oracle.structured import Tensors, evaluate_loops, unknown_type
+from layoutopt.oracle.structured import Tensors, evaluate_loops, start_of, unknown_type
 from layoutopt.types import Array, TensorType
 
 Scalars = Callable[[str, str], Array]
@@ -106,7 +107,17 @@ def _bounded(
 
 
 def _structured(op: Structured, tensors: Tensors) -> list[Bounded]:
-    return [contract(op, tensors)] if is_matmul(op) else evaluate_loops(op, tensors)
+    if 0 in op.domain:
+        return [start_of(op, i, tensors) for i in range(len(op.results))]
+    if is_matmul(op) and _writes_all(op, tensors.types[op.results[0]]):
+        return [contract(op, tensors)]
+    return evaluate_loops(op, tensors)
+
+
+def _writes_all(op: Structured, result: TensorType) -> bool:
+    """Whether no element of the result keeps what it started from."""
+    loops = (d for form in op.result_maps[0] for d in form.dims)
+    return math.prod(op.domain[d] for d in loops) == result.elements
 
 
 def _moved(

@@ -71,7 +71,7 @@ def _adds(op: Pad, layout: Layout, types: tuple[TensorType, ...]) -> bool:
     """Whether the value that is added is the one that the result's padding promises."""
     kind = types[op.result]
     dtype = numpy_dtype(kind.element)
-    if layout.padding is Padding.ANY or not layout.pads(kind.shape) or dtype is None:
+    if layout.padding is Padding.ANY or not layout.pads(kind.shape):
         return True
     value = constant(op.value, kind.element)
-    return value is not None and bool(value == np.asarray(layout.padding.number(dtype), dtype))
+    return dtype is not None and value is not None and bool(value == np.asarray(layout.padding.number(dtype), dtype))
