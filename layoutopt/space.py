@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from layoutopt.cluster import is_root
 from layoutopt.egraph import EGraph
 from layoutopt.graph import Constant, FromTensor, Opaque, Structured
-from layoutopt.layout import Layout, row_major
+from layoutopt.layout import Layout, row_major, unfillable
 from layoutopt.packing import Menu, packings
 from layoutopt.preference import canonical, lhs_layouts, result_layouts, rhs_layouts
 from layoutopt.rules.propagation import propagate
@@ -38,9 +38,12 @@ def layout_sets(  # noqa: PLR0912 -- one fixed point
     refusals: dict[tuple[int, str], None] = {}
 
     def offer(tensor: int, layout: Layout) -> None:
-        layout = canonical(graph.types[tensor].shape, layout)
+        kind = graph.types[tensor]
+        layout = canonical(kind.shape, layout)
         if layout in found[tensor] or len(found[tensor]) >= most or tensor in graph.constants:
             return
+        if unfillable(kind, layout) is not None:
+            return  # candidates in this layout are refused with the reason
         found[tensor].append(layout)
         pending.append((tensor, layout))
 
