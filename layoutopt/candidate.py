@@ -10,7 +10,7 @@ from layoutopt.cluster import Cluster, is_root, is_windowed
 from layoutopt.delivery import delivered, promised
 from layoutopt.egraph import EGraph
 from layoutopt.graph import FromTensor, Graph, Op, Reshape, Structured
-from layoutopt.layout import Layout, row_major
+from layoutopt.layout import Layout, row_major, unfillable
 from layoutopt.mlir.named import named_op
 from layoutopt.normal_form import with_matmuls
 from layoutopt.packed_form import with_mmt4d
@@ -114,6 +114,10 @@ def physical_form(graph: Graph, cluster: Cluster, candidate: Candidate) -> Physi
     """What is emitted for a candidate, or why it has no such form."""
     physical = Physical(graph.types)
     layouts = dict(candidate.layouts)
+    for tensor, layout in candidate.layouts:
+        reason = unfillable(graph.types[tensor], layout)
+        if reason is not None:
+            return Refusal(reason)
     for op in cluster.ops:
         refusal = relayout(graph.ops[op], layouts, physical)
         if refusal is not None:

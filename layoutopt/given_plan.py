@@ -92,7 +92,7 @@ def _refusal(space: Space, candidate: Candidate, target: Target) -> str | None:
     if ranks != {t: len(graph.types[t].shape) for t in tensors_of(graph, cluster)}:
         return f"other tensors in cluster {candidate.cluster}"
     if candidate.hint and not target.data_tiling_flag:
-        return f"data tiling in cluster {candidate.cluster}, which the target has no flag for"
+        return f"data tiling in cluster {candidate.cluster}, which {target.name} has no flag for"
     form = physical_form(graph, cluster, candidate)
     return form.reason if isinstance(form, Refusal) else None
 

@@ -95,8 +95,9 @@ class Layout:
         return self.physical_type(logical).size_bytes
 
     def pads(self, shape: Sequence[int]) -> bool:
-        """Whether some tile does not divide its dim."""
-        return any(shape[d] % t for d, t in zip(self.inner_dims_pos, self.inner_tiles, strict=True))
+        """Whether some tile does not divide its dim; an empty tensor has no padding."""
+        tiles = zip(self.inner_dims_pos, self.inner_tiles, strict=True)
+        return any(shape[d] % tile for d, tile in tiles) and 0 not in shape
 
     def whole_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """The logical ``shape`` padded up to whole tiles."""
@@ -148,6 +149,16 @@ class Layout:
         return f"perm[{perm}] tiles[{tiles}]{filled}"
 
 
+def unfillable(kind: TensorType, layout: Layout) -> str | None:
+    """Why the last tiles of a tensor cannot be filled up as its layout says, None where they can.
+
+    The value to fill with has to be known for the element type.
+    """
+    if not layout.pads(kind.shape) or layout.padding.text(kind.element) is not None:
+        return None
+    return f"expected an element type whose {layout.padding.value} is known, but got {kind.element}"
+
+
 def row_major(rank: int) -> Layout:
     """The identity layout."""
     return Layout(tuple(range(rank)))
@@ -186,7 +197,12 @@ Run = tuple[int, int]
 
 
 def same_memory(shape: Sequence[int], source: Layout, target: Layout) -> bool:
-    """Whether the memory of ``source`` serves as ``target`` (unit dims move freely)."""
+    """Whether the memory of ``source`` serves as ``target`` (unit dims move freely).
+
+    That of an empty tensor serves as any.
+    """
+    if 0 in shape:
+        return True
     whole = source.whole_shape(shape)
     if whole != target.whole_shape(shape):
         return False
@@ -211,7 +227,12 @@ def same_tiles(shape: Sequence[int], source: Layout, target: Layout) -> bool:
 
 
 def memory_runs(shape: Sequence[int], layout: Layout) -> tuple[Run, ...]:
-    """Memory order, outermost first, as merged runs over the row-major index of the tensor."""
+    """Memory order, outermost first, as merged runs over the row-major index of the tensor.
+
+    An empty tensor has none.
+    """
+    if 0 in shape:
+        return ()
     strides = row_major_strides(shape)
     runs = [
         (strides[d] * layout.tile_of(d), -(-shape[d] // layout.tile_of(d)))
@@ -232,8 +253,10 @@ def layout_of_runs(shape: Sequence[int], runs: Sequence[Run]) -> Layout | None:
     """The layout of a tensor of ``shape`` with this memory order, None where none has it.
 
     The inverse of ``memory_runs``, also for another shape of as many elements: this is how a
-    layout passes through a reshape.
+    layout passes through a reshape. An empty tensor has one layout.
     """
+    if 0 in shape:
+        return None if runs else row_major(len(shape))
     strides = row_major_strides(shape)
     outer: list[int] = []
     below: dict[int, int] = {}  # what each outer dim leaves to its tile

@@ -166,4 +166,8 @@ def _pairs(
             wanted.setdefault(tensor, {})[layouts[tensor]] = None
         for tensor in cluster.outputs:
             made.setdefault(tensor, {})[layouts[tensor]] = None
+    for tensor in graph.outputs:  # what the caller takes in any layout has no padding all the same
+        shape = graph.types[tensor].shape
+        if any(layout.pads(shape) for layout in made.get(tensor, {})):
+            wanted.setdefault(tensor, {})[row_major(len(shape))] = None
     return made, wanted

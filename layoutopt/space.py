@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from layoutopt.cluster import is_root
 from layoutopt.egraph import EGraph
 from layoutopt.graph import Constant, FromTensor, Opaque, Structured
-from layoutopt.layout import Layout, row_major
+from layoutopt.layout import Layout, row_major, unfillable
 from layoutopt.packing import Menu, packings
 from layoutopt.preference import canonical, lhs_layouts, result_layouts, rhs_layouts
 from layoutopt.rules.propagation import propagate
@@ -41,9 +41,12 @@ def layout_sets(  # noqa: PLR0912 -- one fixed point
     cut: dict[int, None] = {}
 
     def offer(tensor: int, layout: Layout) -> None:
-        layout = canonical(graph.types[tensor].shape, layout)
+        kind = graph.types[tensor]
+        layout = canonical(kind.shape, layout)
         if layout in found[tensor] or tensor in graph.constants:
             return
+        if unfillable(kind, layout) is not None:
+            return  # candidates in this layout are refused with the reason
         if len(found[tensor]) >= most:
             cut[tensor] = None
             return

@@ -108,7 +108,7 @@ def _bounded(
 
 def _structured(op: Structured, tensors: Tensors) -> list[Bounded]:
     if 0 in op.domain:
-        return [start_of(op, i, tensors) for i in range(len(op.results))]
+        return [tensors.kept(r, start_of(op, i, tensors)) for i, r in enumerate(op.results)]
     if is_matmul(op) and _writes_all(op, tensors.types[op.results[0]]):
         return [contract(op, tensors)]
     return evaluate_loops(op, tensors)

@@ -12,11 +12,11 @@ from layoutopt.types import Array, TensorType, numpy_dtype
 
 @st.composite
 def shapes(draw: st.DrawFn, most: int = 4) -> tuple[int, ...]:
-    return tuple(draw(st.lists(st.sampled_from([1, 2, 3, 4, 6, 8]), min_size=0, max_size=most)))
+    return tuple(draw(st.lists(st.sampled_from([0, 1, 2, 3, 4, 6, 8]), min_size=0, max_size=most)))
 
 
 def divisors(n: int) -> list[int]:
-    return [d for d in range(1, n + 1) if n % d == 0]
+    return [d for d in range(1, n + 1) if n % d == 0] or [1]
 
 
 @st.composite

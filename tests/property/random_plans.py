@@ -88,15 +88,16 @@ def check_conversion(graph: Graph, conversion: Conversion, values: dict[int, Arr
 def random_choice(
     space: Space, candidates: Sequence[Candidate], random: Random, free: Sequence[int]
 ) -> Choice | None:
-    """A consistent plan under random prices; None where the search finds none."""
+    """A consistent plan under random prices; None where a heuristic finds none."""
     graph = space.egraph.graph
     costs = {c: random.randint(1, 1000) for c in candidates}
     needed = needed_conversions(graph, space.clusters, candidates, free)
     changes = {c: 0 if is_free(graph, c) else random.randint(1, 300) for c in needed}
     selection = build_selection(graph, space.clusters, costs, changes, free)
     solution = solve(selection.problem, random.choice(("greedy", "ilp")))
-    if solution.status in (Status.INFEASIBLE, Status.UNKNOWN):
-        return None
+    if solution.status is Status.UNKNOWN:
+        return None  # the greedy search takes no choice back
+    assert solution.status is not Status.INFEASIBLE
     return selection.choice(solution.candidates, solution.conversions)
 
 

@@ -66,11 +66,11 @@ def test_a_plan_lowers_on_other_targets_as_it_did(
     path = tmp_path / "plan.json"
     saved(path, plan)
     for other in TARGETS:
-        try:
-            found = replayed(path, other, options)
-        except InputError as error:
-            assert plan.hinted and not load_target(other).data_tiling_flag, error  # noqa: PT017
+        if plan.hinted and not load_target(other).data_tiling_flag:
+            with pytest.raises(InputError, match=f"which {other} has no flag for"):
+                replayed(path, other, options)
             continue
+        found = replayed(path, other, options)
         assert found.io == plan.io
         assert found.lowered() == plan.lowered()
         assert found.lowered(row_major_io=True) == plan.lowered(row_major_io=True)
