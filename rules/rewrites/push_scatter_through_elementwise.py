@@ -78,9 +78,14 @@ class PushScatterThroughElementwise:
         maps = {op.source_maps[p] for p in match.positions}
         if len(maps) != 1:
             return Refusal("expected the scattered tensor to be read in one way, but it is not")
-        dims = [op.source_maps[match.positions[0]][a].plain_dim for a in match.axes]
+        read = op.source_maps[match.positions[0]]
+        dims = [read[a].plain_dim for a in match.axes]
         if None in dims or len({*dims}) != len(dims):
             return Refusal("expected each scattered dim to be one loop, but one is not")
+        if any({*f.dims} & {*dims} for a, f in enumerate(read) if a not in match.axes):
+            return Refusal(
+                "expected loops of scattered dims that read no other dim, but one is a diagonal"
+            )
         return None
 
     def rewrite(self, graph: Graph, match: ScatterConsumer) -> Expression:
