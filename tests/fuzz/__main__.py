@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.fuzz.coverage import wanted
-from tests.fuzz.iree_run import run_iree
+from tests.fuzz.iree_run import held, run_iree, smallest_through_iree
 from tests.fuzz.oracle_run import Chunk, Failure, run_oracle, smallest
 from tests.fuzz.settings import FOLDER, Settings
 from tests.fuzz.through_iree import Tally
@@ -40,8 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = Settings(
         given.seconds, given.seed, given.plans, given.models, given.jobs, given.folder
     )
-    if given.graph is not None and not given.iree_only:
-        return _told([smallest(settings.seed, given.graph, settings.plans)], settings)
+    if given.graph is not None:
+        return _told(_of_one(settings, given.graph, given.iree_only), settings)
     failures: list[Failure] = []
     started = time.monotonic()
     if not given.iree_only:
@@ -55,6 +55,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         failures += found
         _tell_iree(tally, time.monotonic() - started)
     return _told(failures, settings)
+
+
+def _of_one(settings: Settings, number: int, through_iree: bool) -> list[Failure]:
+    """The failures of one graph, shrunk."""
+    if through_iree:
+        bugs, _ = held(settings.seed, [number], settings.plans)
+        return [smallest_through_iree(settings, n, bug) for n, bug in bugs[:1]]
+    found = smallest(settings.seed, number, settings.plans)
+    return [] if found is None else [found]
 
 
 def _tell_oracle(total: Chunk, seconds: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -29,6 +30,7 @@ from tests.fuzz.held import Bug, apart, general_tolerance
 from tests.fuzz.plans import random_plan
 from tests.fuzz.program import Written
 
+_OWN = re.compile("/(layoutopt|rules|solver)/")
 GARBAGE = 5
 """What lies in padding that may be anything."""
 
@@ -65,8 +67,7 @@ def check(
 def bug_of(error: BaseException) -> Bug:
     """An exception as a bug, named by the innermost function of layoutopt."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if "/tests/" not in f.filename and "layoutopt" in f.filename
-           or "/rules/" in f.filename or "/solver/" in f.filename]  # fmt: skip
+    own = [f for f in frames if "/tests/" not in f.filename and _OWN.search(f.filename)]
     frame = (own or list(frames))[-1]
     place = f"{frame.filename.rsplit('/', 1)[-1]}:{frame.name}"
     return Bug("traceback", f"{place} {type(error).__name__}", str(error)[:300])
@@ -170,7 +171,7 @@ class _Case:
         for conversion in needed:
             tensor, source, target = conversion
             form = conversion_form(self.graph, tensor, source, target)
-            self.coverage.conversion(conversion, form.graph)
+            self.coverage.conversion(form.graph)
             given = {form.inputs[0]: placed(source, self.values[tensor])}
             for graph in (form.graph, lower_packs(form.graph)):
                 memory = evaluate(graph, given)[form.outputs[0]]

@@ -11,7 +11,6 @@ from layoutopt.graph import Graph, Op, Pack, Reshape, Structured, Unpack
 from layoutopt.layout import Layout
 from layoutopt.rules.propagation import RULES
 from layoutopt.rules.rewrites import REWRITES
-from layoutopt.selection import Conversion
 
 FORMS = ("collapsed", "hint", "packed", "unnamed", "composite", "region")
 CONVERSIONS = ("reshape", "transpose", "pack", "unpack", "unpack and pack", "padding")
@@ -55,9 +54,8 @@ class Coverage:
         }
         self.seen.update(f"form {name}" for name, there in flags.items() if there)
 
-    def conversion(self, conversion: Conversion, form: Graph) -> None:
+    def conversion(self, form: Graph) -> None:
         """What a conversion is made of."""
-        _, source, target = conversion
         kinds = {type(op) for op in form.ops}
         if {Pack, Unpack} <= kinds:
             name = "unpack and pack"

@@ -42,8 +42,8 @@ def _smaller(program: Program) -> Iterator[Program]:
         for first in range(0, count if length > 1 else 0, max(length, 1)):
             kept = (*program.steps[:first], *program.steps[first + length :])
             yield replace(program, steps=kept)
-    for step in reversed(range(count)):
-        yield without(program, step)
+    for place in reversed(range(count)):
+        yield without(program, place)
     if program.results:
         yield replace(program, results=())
     for number, step in enumerate(program.steps):

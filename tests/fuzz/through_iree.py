@@ -34,6 +34,8 @@ from tests.fuzz.units import Compiled, Refused, compile_units, cut_into_units
 SEARCHES: tuple[Search, ...] = ("ilp", "greedy", "greedy", "taso")
 OBJECTIVES: tuple[Objective, ...] = ("latency",) * 6 + ("conversions",)
 RUN_LIMIT_S = 20.0
+WIDE = ("--iree-input-demote-f64-to-f32=false",)
+"""f64 stays f64, or arguments would be of other types than those written."""
 
 
 @dataclass
@@ -100,16 +102,22 @@ def random_options(rng: random.Random) -> Options:
 
 
 def hold_batch(
-    batch: Sequence[Written], plans: int, target: Target, seed: str
+    batch: Sequence[Written], plans: int, target: Target, seed: str, compiled: bool = True
 ) -> tuple[list[tuple[Written, Bug]], Tally]:
-    """Compile and run a batch; the bugs that show, each with its function."""
+    """Compile and run a batch; the bugs that show, each with its function.
+
+    ``compiled``: else planning and writing is all that is done.
+    """
     tally = Tally()
     bugs: list[tuple[Written, Bug]] = []
     with workspace() as folder:
         ways = [Way(w.name, w, None) for w in batch]
         for number in range(plans):
             names = (f"{w.name}_p{number}" for w in batch)
-            ways += [Way(n, write(w.program, n, KINDS), number) for n, w in zip(names, batch, strict=True)]
+            ways += [
+                Way(name, write(w.program, name, KINDS), number)
+                for name, w in zip(names, batch, strict=True)
+            ]
         source = folder / "batch.mlir"
         source.write_text("".join(way.written.text for way in ways))
         module = parse_module(source)
@@ -121,7 +129,9 @@ def hold_batch(
                 left.append(way)
             except Exception as error:
                 bugs.append((_original(way, batch), bug_of(error)))
-        flags = (*target.flags, *((target.data_tiling_flag,) if hinted else ()))
+        if not compiled:
+            return bugs, tally
+        flags = (*target.flags, *WIDE, *((target.data_tiling_flag,) if hinted else ()))
         planned = folder / "planned.mlir"
         try:
             module.write(planned, flags)

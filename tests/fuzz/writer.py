@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ LARGEST = 3000
 """Elements of a tensor at most."""
 
 
-class Impossible(Exception):
+class ImpossibleError(Exception):
     """A step that has no meaning where it stands; the program goes on without it."""
 
 
@@ -53,7 +54,18 @@ class Writer:
         self.constants: list[Array] = []
         self.values: list[Value] = []
         self.used: set[str] = set()
+        self.constant_outs = False
+        """Whether some op starts from a constant that is no splat: IREE 3.13 takes no such op."""
+        self._constant_names: set[str] = set()
         self._count = 0
+
+    def state(self) -> dict[str, object]:
+        """A copy of all that was written so far."""
+        return {name: copy(part) for name, part in vars(self).items()}
+
+    def restore(self, state: dict[str, object]) -> None:
+        """Take back what was written since."""
+        vars(self).update(state)
 
     def fresh(self) -> str:
         """A new name."""
@@ -70,9 +82,7 @@ class Writer:
         self.line(f"{name} = {text}")
         return name
 
-    def argument(
-        self, shape: Sequence[int], element: str, low: int = -2, high: int = 2
-    ) -> Value:
+    def argument(self, shape: Sequence[int], element: str, low: int = -2, high: int = 2) -> Value:
         """A new argument of the function."""
         if element == "i1":
             low, high = 0, 1
@@ -89,9 +99,18 @@ class Writer:
         self.constants.append(array.astype(numpy_dtype(element)))
         bound = float(np.max(np.abs(array))) if array.size else 0.0
         same = array.size and bool((array == array.reshape(-1)[0]).all())
-        text = self.number_text(array.reshape(-1)[0], element) if same else self._nested(array, element)
+        text = (
+            self.number_text(array.reshape(-1)[0], element)
+            if same
+            else self._nested(array, element)
+        )
         name = self.op(f"arith.constant dense<{text}> : {kind}")
+        self._constant_names.add(name)
         return Value(name, array.shape, element, bound)
+
+    def is_constant(self, value: Value) -> bool:
+        """Whether it is written as a constant."""
+        return value.name in self._constant_names
 
     def scalar(self, number: float, element: str) -> str:
         """A scalar constant."""
@@ -173,7 +192,7 @@ class Writer:
     def _check(self, value: Value) -> None:
         limit = {"f16": 3e4, "bf16": 1e30, "f32": 1e30, "f64": 1e30}.get(value.element, 2.0**63)
         if value.size > LARGEST or value.bound > limit:
-            raise Impossible(f"{value.type} with numbers up to {value.bound:g}")
+            raise ImpossibleError(f"{value.type} with numbers up to {value.bound:g}")
 
     def number_text(self, number: float, element: str) -> str:
         """A number as MLIR spells it in a type."""
@@ -185,7 +204,7 @@ class Writer:
         if not array.size:
             return ""
         if array.ndim == 0:
-            return self.number_text(array[()], element)
+            return self.number_text(float(array[()]), element)
         return f"[{', '.join(self._nested(part, element) for part in array)}]"
 
 

@@ -109,7 +109,7 @@ def _named(x: Value, last: bool, kind: str, order: list[int], windows: Windows) 
     spatial = len(windows.taps)
     if kind != "plain" or spatial != 2:
         return ""
-    found = {
+    found: dict[tuple[bool, tuple[int, ...]], str] = {
         (False, (1, 4, 5, 6)): "conv_2d_nchw_fchw",
         (True, (5, 6, 4, 1)): "conv_2d_nhwc_hwcf",
         (True, (1, 5, 6, 4)): "conv_2d_nhwc_fhwc",

@@ -74,6 +74,7 @@ def elementwise(writer: Writer, draw: Draw) -> None:
     reads = [Read(writer.read(v), v.type, m) for v, m in zip(operands, maps, strict=True)]
     if draw.one_in(6) and found.element == x.element and sizes == x.shape:
         into = writer.read(x)  # an output that is overwritten
+        writer.constant_outs |= writer.is_constant(x)
     arguments = [f"%x{i}: {v.element}" for i, v in enumerate(operands)]
     (name,) = writer.generic(
         reads,
@@ -112,9 +113,9 @@ def _combined(scalars: Scalars, a: Number, b: Number, draw: Draw) -> Number:
     product_error = a.error * b.bound + b.error * a.bound + a.error * b.error
     if kind not in EPSILON:
         name = draw.pick(("addi", "subi", "muli", "maxsi", "minsi", "andi", "ori", "xori"))
-        bound = {"muli": a.bound * b.bound, "addi": a.bound + b.bound, "subi": a.bound + b.bound}
+        bounds = {"muli": a.bound * b.bound, "addi": a.bound + b.bound, "subi": a.bound + b.bound}
         return scalars.add(
-            f"arith.{name} {a.name}, {b.name} : {kind}", kind, bound.get(name, 2 * larger + 1)
+            f"arith.{name} {a.name}, {b.name} : {kind}", kind, bounds.get(name, 2 * larger + 1)
         )
     name = draw.pick(("addf", "mulf", "subf", "maximumf", "minimumf", "select", "maxnumf"))
     if name == "select":

@@ -9,7 +9,7 @@ import numpy as np
 from layoutopt.types import Array
 from tests.fuzz.draw import Draw
 from tests.fuzz.value import EPSILON, Value
-from tests.fuzz.writer import Impossible, Writer
+from tests.fuzz.writer import ImpossibleError, Writer
 
 ELEMENTS = ("f32",) * 11 + ("f16", "f16", "bf16", "bf16", "i8", "i8", "i32", "i32", "i64", "f64")
 
@@ -82,8 +82,10 @@ def start(
         return name, Value(name, tuple(shape), kind, 3.0)
     if way == "constant":
         value = writer.constant(whole_numbers(draw, shape), kind)
+        writer.constant_outs = True
         return value.name, value
     value = alike(writer, draw, shape, kind)
+    writer.constant_outs |= writer.is_constant(value)
     return writer.read(value), value
 
 
@@ -108,9 +110,9 @@ def dims(numbers: Sequence[int]) -> str:
 
 
 def need(found: bool, why: str) -> None:
-    """Raise Impossible where a condition does not hold."""
+    """Raise ImpossibleError where a condition does not hold."""
     if not found:
-        raise Impossible(why)
+        raise ImpossibleError(why)
 
 
 def widened(draw: Draw, kind: str) -> str:
@@ -119,7 +121,9 @@ def widened(draw: Draw, kind: str) -> str:
     return draw.pick(wider.get(kind, (kind,)))
 
 
-def multiply_add(lhs: str, rhs: str, out: str, swapped: bool = False) -> tuple[list[str], list[str]]:
+def multiply_add(
+    lhs: str, rhs: str, out: str, swapped: bool = False
+) -> tuple[list[str], list[str]]:
     """The body ``out + lhs * rhs`` with widening casts: its lines and its block arguments."""
     floating = out in EPSILON
     lines, names = [], []
@@ -127,8 +131,7 @@ def multiply_add(lhs: str, rhs: str, out: str, swapped: bool = False) -> tuple[l
         if kind != out:
             cast = "extf" if floating else "extsi"
             lines.append(f"{name}w = arith.{cast} {name} : {kind} to {out}")
-            name += "w"
-        names.append(name)
+        names.append(name if kind == out else f"{name}w")
     suffix = "f" if floating else "i"
     a, b = reversed(names) if swapped else names
     order = "%p, %o" if swapped else "%o, %p"
