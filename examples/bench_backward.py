@@ -89,9 +89,12 @@ def plan_issue_shapes(folder: Path, cache: Path | None) -> Table:
         speedup = "-"
         if before.predicted_ms and after.predicted_ms:
             speedup = f"{before.predicted_ms / after.predicted_ms:.2f}x"
+        if report.predicted_speedup_range is not None:
+            speedup += " ({:.2f} to {:.2f})".format(*report.predicted_speedup_range)
         table.add_row(
             name, _number(before.predicted_ms), _number(after.predicted_ms), speedup,
-            str(before.dispatches), str(after.dispatches), f"{seconds:.1f} s",
+            *("-" if n is None else str(n) for n in (before.dispatches, after.dispatches)),
+            f"{seconds:.1f} s",
         )  # fmt: skip
     return table
 

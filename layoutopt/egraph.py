@@ -11,6 +11,7 @@ from typing import Any
 from layoutopt.graph import Graph, Op
 from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rule import Refusal, RewriteRule, apply
+from layoutopt.soundness import Soundness
 
 
 class StopReason(Enum):
@@ -50,10 +51,14 @@ class EGraph:
 
 
 def saturate(
-    graph: Graph, rules: Sequence[RewriteRule[Any]] = REWRITES, op_limit: int = 20_000
+    graph: Graph,
+    rules: Sequence[RewriteRule[Any]] = REWRITES,
+    op_limit: int = 20_000,
+    soundness: Soundness | None = None,
 ) -> EGraph:
     """Add every alternative that the rules find; each (op, rule) fires once at most.
 
+    ``soundness``: refuses those that compute something else than the op that they replace.
     Where an op's input gets another producer, the rules that found nothing there look again.
     """
     origin = list(range(len(graph.ops)))
@@ -81,6 +86,10 @@ def saturate(
             if found is None or isinstance(found, Refusal):
                 continue
             fired.add((index, rule.name))
+            unsound = soundness.reason(grown, index, found) if soundness is not None else ""
+            if unsound:
+                refusals[RefusedRewrite(origin[index], rule.name, unsound)] = None
+                continue
             if rule.normal_form:
                 superseded.add(index)
             if all(op in seen for op in found.ops):

@@ -17,6 +17,7 @@ from layoutopt.own_packing import load_rule
 from layoutopt.packing import Menu
 from layoutopt.profiles.target import Target
 from layoutopt.regions import padded_regions
+from layoutopt.soundness import Soundness
 from layoutopt.space import layout_sets
 from layoutopt.start import start_from_neutral
 from layoutopt.unread import without_unread
@@ -44,12 +45,15 @@ class Space:
     clusters: tuple[Cluster, ...]
     candidates: tuple[Candidate, ...]
     refusals: tuple[RefusedForm, ...]
+    cut: tuple[int, ...] = ()
+    """Tensors for which more layouts were found than are taken into account."""
 
 
 def explore(graph: Graph, target: Target, objective: Objective = "latency") -> Space:
     """Enumerate the candidates of a function."""
     plain = fold_broadcasts(start_from_neutral(without_unread(graph)))
-    egraph = saturate(with_integer_contractions(plain))
+    soundness = Soundness()
+    egraph = saturate(with_integer_contractions(plain), soundness=soundness)
     clusters = form_clusters(egraph)
     if target.fuses_pads and objective == "latency":
         clusters = (*clusters, *padded_regions(egraph.graph, clusters))
@@ -66,6 +70,10 @@ def explore(graph: Graph, target: Target, objective: Objective = "latency") -> S
         candidates, forms = (*candidates, *composites), (*forms, *refused)
     name = egraph.graph.name_of
     refusals = [RefusedForm(name(r.op), r.rule, r.reason) for r in egraph.refusals]
+    refusals += [
+        RefusedForm("rewrites", "check", f"{count} not held against the model's own ops: {why}")
+        for why, count in soundness.skipped.items()
+    ]
     refusals += [RefusedForm(name(op), "layout", reason) for op, reason in sets.refusals]
     refusals += [RefusedForm(name(op), "form", reason) for op, reason in forms]
-    return Space(egraph, clusters, candidates, tuple(dict.fromkeys(refusals)))
+    return Space(egraph, clusters, candidates, tuple(dict.fromkeys(refusals)), sets.cut)

@@ -10,6 +10,7 @@ from pathlib import Path
 from layoutopt.avoided import Avoided
 from layoutopt.blame import blamed
 from layoutopt.converted import ConvertedModels, converted_folder
+from layoutopt.dispatch_count import Dispatches
 from layoutopt.errors import InputError, RefusedModuleError
 from layoutopt.evaluated import OPTIMIZED
 from layoutopt.given_plan import given_plans
@@ -25,14 +26,16 @@ from layoutopt.pricers import at_device, open_pricer
 from layoutopt.profiles.store import Store, cache_folder, store_path
 from layoutopt.profiles.target import Target, load_target
 from layoutopt.report.barriers import barriers
-from layoutopt.report.build import Outcome, build_report, described
+from layoutopt.report.build import build_report, described
 from layoutopt.report.captured import compare_captured, starts_from_constant
-from layoutopt.report.report import Report
+from layoutopt.report.outcome import Outcome
+from layoutopt.report.report import CapturedReport, Report
 from layoutopt.runtime.measure import iree_version
 from layoutopt.source import Source, open_source
 from layoutopt.steps import Clock, SilentSteps, Steps
 from layoutopt.weight_budget import weight_bytes
-from layoutopt.whole_model import Modules, hold_against_original
+from layoutopt.whole_model import Held, Modules, hold_against_original
+from layoutopt.written import Written
 
 _ATTEMPTS = 5
 """Plans that are tried at most, each without what IREE refused inside the ones before."""
@@ -106,15 +109,19 @@ class _Job:
         graphs = tuple(module.graphs[i] for i in places)
         names = tuple(exported_name(module.names[i]) for i in places)
         signatures = [s for s in map(module.signature, places) if s is not None]
+        came = module.census(places)
+        already = module.stored_globals.keys()
         avoided = self._avoided(graphs)
         for attempt in range(_ATTEMPTS):
             plans = self._plans(names, graphs, avoided)
-            lowered, flags, optimized = self._lower(source, module, places, graphs, plans)
+            flags, optimized = self._lower(source, module, places, graphs, plans)
             modules = Modules(
                 self.model, source, optimized, flags, signatures, self.folder, archives
             )
+            held = Held()
             try:
-                held = hold_against_original(modules, self.target, self.options, self.clock)
+                if plans:
+                    held = hold_against_original(modules, self.target, self.options, self.clock)
                 avoided.remember()
                 break
             except RefusedModuleError as error:
@@ -122,37 +129,36 @@ class _Job:
                 if last or not avoided.add([blamed(p, error.dispatches) for p in plans]):
                     raise
                 module = parse_module(source.path)
-        winner = OPTIMIZED if self.options.objective == "conversions" else held.winner
-        written = optimized
-        if winner != OPTIMIZED and held.evaluation is not None:
-            flags = held.evaluation.result(winner).flags
-            module = parse_module(source.path)
-            written = source.path
-        captured = None
-        if any(map(starts_from_constant, graphs)):
-            plain = (*source.phase_flags, *self.target.flags)
-            with self.clock.stage("count constants"):
-                captured = compare_captured(
-                    (source.path, plain), (written, flags), self.folder, self.options
+        written = self._written(source, module, optimized, flags, held, _is_free(plans))
+        dispatches = Dispatches(None, None, "nothing was planned, so nothing was compiled")
+        if plans:
+            with self.clock.stage("count"):
+                dispatches = written.dispatches(
+                    source,
+                    self.target,
+                    held.evaluation,
+                    self.folder,
+                    self.options.compile_timeout_s,
                 )
+        computed = written.module.stored_globals
         report = build_report(
             Outcome(
                 str(self.model),
                 self.target,
-                "measured" if self.target.measurable else "analytic",
                 names,
                 graphs,
                 plans,
-                lowered,
                 held.evaluation,
-                held.dispatches,
-                winner,
-                flags,
+                dispatches,
+                came,
+                written.module.census(),
+                tuple(size for symbol, size in computed.items() if symbol not in already),
+                written.variant,
+                written.flags,
                 self.clock.seconds,
                 unreached,
-                captured,
-                self.options.objective,
-                self.options.weight_budget,
+                self._captured(source, written, graphs),
+                self.options,
             )
         )
         functions = tuple(
@@ -161,7 +167,35 @@ class _Job:
             )
             for n, g, p in zip(names, graphs, plans, strict=True)
         )
-        return Plan(functions, module, flags, report)
+        return Plan(functions, written.module, written.flags, report)
+
+    def _written(
+        self,
+        source: Source,
+        module: Module,
+        optimized: Path,
+        flags: tuple[str, ...],
+        held: Held,
+        free: bool,
+    ) -> Written:
+        """The module that is kept: the plan, or the original where nothing was faster."""
+        winner = OPTIMIZED if self.options.objective == "conversions" else held.winner
+        if winner != OPTIMIZED and held.evaluation is not None:
+            flags = held.evaluation.result(winner).flags
+            return Written(parse_module(source.path), source.path, flags, winner, True)
+        path = self.folder / "written.mlirbc" if free else optimized
+        return Written(module, path, flags, winner, not free)
+
+    def _captured(
+        self, source: Source, written: Written, graphs: tuple[Graph, ...]
+    ) -> CapturedReport | None:
+        if not any(map(starts_from_constant, graphs)):
+            return None
+        plain = (*source.phase_flags, *self.target.flags)
+        with self.clock.stage("count constants"):
+            return compare_captured(
+                (source.path, plain), (written.path, written.flags), self.folder, self.options
+            )
 
     def _lower(
         self,
@@ -170,7 +204,7 @@ class _Job:
         places: Sequence[int],
         graphs: tuple[Graph, ...],
         plans: tuple[GraphPlan, ...],
-    ) -> tuple[tuple[Lowered, ...], tuple[str, ...], Path]:
+    ) -> tuple[tuple[str, ...], Path]:
         """Write the plans into the module; hand back its flags and the file to compile."""
         with self.clock.stage("lower"):
             lowered = tuple(p.lowered() for p in plans)
@@ -180,12 +214,13 @@ class _Job:
             flags = self._flags(source, plans)
             optimized = self.folder / "optimized.mlirbc"
             module.write(optimized, flags)
-            if any(p.io for p in plans):  # what runs must take and give what the original does
+            if _is_free(plans):  # what runs must take and give what the original does
+                module.write(self.folder / "written.mlirbc", flags)
                 checked = parse_module(source.path)
                 for place, plan in zip(places, plans, strict=True):
                     checked.replace(place, plan.lowered(row_major_io=True))
                 checked.write(optimized, flags)
-        return lowered, flags, optimized
+        return flags, optimized
 
     def _avoided(self, graphs: tuple[Graph, ...]) -> Avoided:
         """What an earlier run of this model learned that IREE refuses inside it."""
@@ -219,7 +254,7 @@ class _Job:
             functions = list(zip(names, graphs, strict=True))
             return tuple(given_plans(self.plan, self.model, functions, self.target, self.options))
         with (
-            Store(store_path(self.options.cache)) as store,
+            Store(store_path(self.options.cache), renew=True) as store,
             open_pricer(store, self.target, self.options) as pricer,
         ):
             return plan_graphs(
@@ -230,3 +265,8 @@ class _Job:
         hinted = any(p.hinted for p in plans)
         tiling = (self.target.data_tiling_flag,) if hinted else ()
         return (*source.phase_flags, *self.target.flags, *tiling)
+
+
+def _is_free(plans: Sequence[GraphPlan]) -> bool:
+    """Whether some input or output lies in another layout than the original's."""
+    return any(not layout.is_row_major for plan in plans for layout in plan.io.values())

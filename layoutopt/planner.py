@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from layoutopt.analytic import estimate_ns
 from layoutopt.answer import check_answer
+from layoutopt.as_it_came import settle_own
 from layoutopt.avoided import digest
 from layoutopt.by_need import Priced, Question, price_all, price_by_need
-from layoutopt.candidate import Candidate, identity_candidate
+from layoutopt.candidate import Candidate
 from layoutopt.cluster import Cluster
 from layoutopt.egraph import EGraph
 from layoutopt.explore import RefusedForm, Space, explore
 from layoutopt.form_name import form_name
 from layoutopt.free_io import (
     chosen_io,
-    free_inputs,
-    free_outputs,
+    free_tensors,
     with_boundary,
     with_one_input_layout,
 )
 from layoutopt.graph import Graph
+from layoutopt.identity import identity_candidates
 from layoutopt.layout import Layout
 from layoutopt.lowering import Lowered, lower, packs_lowered
 from layoutopt.objective import conversion_objective
 from layoutopt.options import Options
-from layoutopt.prices import Analytic, Pricer, Work, candidate_work, conversion_work
+from layoutopt.prices import Analytic, Price, Pricer, Work, candidate_work, conversion_work
 from layoutopt.profiles.target import Target
+from layoutopt.reference import References
+from layoutopt.searched import Searched, searched
 from layoutopt.selection import (
     Choice,
     Conversion,
@@ -56,8 +60,20 @@ class GraphPlan:
     io: dict[int, Layout] = field(default_factory=dict)
     """Layouts of inputs and outputs that the plan was free to choose."""
     lower_packs: bool = False
-    unpriced: int = 0
-    """Candidates that no cheaper plan could have used, so that nobody asked for their price."""
+    searched: Searched | None = None
+    """What it was chosen among; None where it was given."""
+    source: str | None = None
+    """``measured`` or ``analytic``; None where the prices came with a plan that was given."""
+    identity: tuple[Candidate, ...] = ()
+    """The model as it came."""
+    prices: Mapping[Candidate | Conversion, Price] = field(default_factory=dict)
+    """Those of the choice and of the identity, with their uncertainties."""
+
+    @property
+    def cost_ns(self) -> int:
+        """Prices of all that the plan runs."""
+        changes = sum(self.conversion_costs.get(c, 0) for c in self.choice.conversions)
+        return changes + sum(self.costs[c] for c in self.choice.candidates)
 
     @property
     def hinted(self) -> bool:
@@ -119,9 +135,7 @@ def plan_graph(
     if fewest:
         pricer = Analytic(target)
     egraph, clusters = space.egraph, space.clusters
-    free: tuple[int, ...] = ()
-    if options.free_io_layout:
-        free = (*free_inputs(egraph.graph), *free_outputs(egraph.graph))
+    free = free_tensors(egraph.graph) if options.free_io_layout else ()
     refusals = list(space.refusals)
     with clock.stage("price") as progress:
         dropped = {c for c in space.candidates if avoided and digest(c) in avoided}
@@ -134,9 +148,13 @@ def plan_graph(
         refusals += [
             _refused(egraph, clusters, c, reason) for c in space.candidates if c in dropped
         ]
-        work, formless = candidate_work(egraph.graph, clusters, kept, target, 0)
+        identity = identity_candidates(egraph, clusters)
+        references = References(egraph.graph, egraph.original_ops)
+        work, formless = candidate_work(egraph.graph, clusters, kept, target, 0, references, identity)
         refusals += [_refused(egraph, clusters, c, reason) for c, reason in formless]
-        question = _question(space, dict(work), target, free, options)
+        question = _question(space, dict(work), identity, target, free, options)
+        if pricer.source == "measured":
+            settle_own(identity, question.candidates, clusters, references, pricer, progress)
         if pricer.source == "measured" and _settled_by_prices(options):
             priced = price_by_need(question, pricer, progress, target, options)
         else:
@@ -147,6 +165,7 @@ def plan_graph(
                 if isinstance(key, Candidate)
                 else RefusedForm(f"tensor {key[0]}", "conversion", reason)
             )
+        refusals += [_refused(egraph, clusters, c, note) for c, note in priced.notes.items()]
     costs, conversion_costs = priced.costs, priced.conversion_costs
     with clock.stage("select"):
         selection, solution = priced.answer or _selected(question, priced, options)
@@ -165,10 +184,17 @@ def plan_graph(
         conversion_costs,
         solution,
         tuple(dict.fromkeys(refusals)),
-        _identity_ns(egraph, clusters, costs),
+        sum(costs[c] for c in identity) if costs.keys() >= set(identity) else None,
         io,
         options.lower_packs,
-        sum(c not in costs and c not in priced.refused for c in question.candidates),
+        searched(space, question, priced, len(space.candidates) - len(kept) - len(dropped)),
+        pricer.source,
+        identity,
+        {
+            key: priced.prices[key]
+            for key in (*choice.candidates, *choice.conversions, *identity)
+            if key in priced.prices
+        },
     )
 
 
@@ -181,6 +207,7 @@ def _settled_by_prices(options: Options) -> bool:
 def _question(
     space: Space,
     work: dict[Candidate, Work],
+    own: Sequence[Candidate],
     target: Target,
     free: tuple[int, ...],
     options: Options,
@@ -194,11 +221,6 @@ def _question(
     budget = None
     if options.weight_budget is not None:
         budget = options.weight_budget.size_bytes(weight_bytes(graph))
-    identity = [
-        identity_candidate(graph, index, cluster)
-        for index, cluster in enumerate(clusters)
-        if _is_own(space.egraph, clusters, cluster)
-    ]
     return Question(
         graph,
         clusters,
@@ -206,7 +228,7 @@ def _question(
         changes,
         tuple(c for c in conversions if is_free(graph, c)),
         free,
-        frozenset(c for c in identity if c in work),
+        {c: estimate_ns(work[c].form, target) for c in own if c in work},
         budget,
     )
 
@@ -238,29 +260,3 @@ def _refused(
     cluster = clusters[candidate.cluster]
     form = form_name(egraph, cluster, candidate)
     return RefusedForm(egraph.graph.name_of(cluster.root), form, reason)
-
-
-def _identity_ns(
-    egraph: EGraph, clusters: tuple[Cluster, ...], costs: dict[Candidate, int]
-) -> int | None:
-    total = 0
-    for index, cluster in enumerate(clusters):
-        if not _is_own(egraph, clusters, cluster):
-            continue
-        cost = costs.get(identity_candidate(egraph.graph, index, cluster))
-        if cost is None:
-            return None
-        total += cost
-    return total
-
-
-def _is_own(egraph: EGraph, clusters: tuple[Cluster, ...], cluster: Cluster) -> bool:
-    """Whether a cluster is one of the model as it came."""
-    own = cluster.root < egraph.original_ops and bool(cluster.ops) and not cluster.region
-    return own and not _is_part(clusters, cluster)
-
-
-def _is_part(clusters: tuple[Cluster, ...], cluster: Cluster) -> bool:
-    """Whether a cluster is what follows another one's root, standing alone for alternatives."""
-    others = (o for o in clusters if o is not cluster and not o.region)
-    return any(set(cluster.ops) < set(other.ops) for other in others)

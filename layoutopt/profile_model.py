@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from layoutopt.explore import explore
+from layoutopt.free_io import free_tensors
 from layoutopt.graph import Graph
 from layoutopt.options import Options
 from layoutopt.prices import Pricer, Work, candidate_work, conversion_work
@@ -17,7 +18,7 @@ from layoutopt.selection import needed_conversions
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """How the prices of one model came out, and the refusals by reason."""
+    """How many prices models asked for, and the refusals among them by reason."""
 
     candidates: int
     conversions: int
@@ -52,7 +53,7 @@ def price_graphs(
             if owner is space and price.cost_ns is not None
         ]
         graph, clusters = space.egraph.graph, space.clusters
-        free = (*graph.inputs, *graph.outputs) if options.free_io_layout else ()
+        free = free_tensors(graph) if options.free_io_layout else ()
         needed = needed_conversions(graph, clusters, left, free)
         found_changes = conversion_work(
             graph, needed, target, first_group, options.lower_packs or None
@@ -61,7 +62,9 @@ def price_graphs(
         changes += [piece for _, piece in found_changes]
     prices += pricer.price(changes, progress)
     reasons += [price.reason for price in prices if price.cost_ns is None]
-    return Priced(len(work), len(changes), tuple(Counter(map(_short, reasons)).most_common()))
+    candidates = sum(len(space.candidates) for space in spaces)
+    refused = Counter(map(_short, reasons)).most_common()
+    return Priced(candidates, len(changes), tuple(refused))
 
 
 def _short(reason: str) -> str:

@@ -22,6 +22,8 @@ class LayoutSets:
     of: tuple[tuple[Layout, ...], ...]
     refusals: tuple[tuple[int, str], ...]
     """(op, reason) for each layout that could not pass through an op."""
+    cut: tuple[int, ...] = ()
+    """Tensors that had as many layouts as they may when more were found."""
 
 
 def layout_sets(  # noqa: PLR0912 -- one fixed point
@@ -36,10 +38,14 @@ def layout_sets(  # noqa: PLR0912 -- one fixed point
     found: list[list[Layout]] = [[row_major(len(t.shape))] for t in graph.types]
     pending: deque[tuple[int, Layout]] = deque()
     refusals: dict[tuple[int, str], None] = {}
+    cut: dict[int, None] = {}
 
     def offer(tensor: int, layout: Layout) -> None:
         layout = canonical(graph.types[tensor].shape, layout)
-        if layout in found[tensor] or len(found[tensor]) >= most or tensor in graph.constants:
+        if layout in found[tensor] or tensor in graph.constants:
+            return
+        if len(found[tensor]) >= most:
+            cut[tensor] = None
             return
         found[tensor].append(layout)
         pending.append((tensor, layout))
@@ -87,4 +93,4 @@ def layout_sets(  # noqa: PLR0912 -- one fixed point
                 continue
             for other, there in layouts.items():
                 offer(other, there)
-    return LayoutSets(tuple(map(tuple, found)), tuple(refusals))
+    return LayoutSets(tuple(map(tuple, found)), tuple(refusals), tuple(sorted(cut)))

@@ -45,7 +45,7 @@ def start_from_neutral(graph: Graph) -> Graph:
             started = _reading(graph, filled) if elementwise else _combined(graph, filled, types)
         ops += started
         names += [name, *(f"{name}.start" for _ in started[1:])]
-    return Graph(tuple(types), tuple(ops), graph.inputs, graph.outputs, tuple(names))
+    return replace(graph, types=tuple(types), ops=tuple(ops), names=tuple(names))
 
 
 def _filled(graph: Graph, init: Init) -> Init:

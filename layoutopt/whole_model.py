@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from layoutopt.mlir.module import Signature
 from layoutopt.options import Options
 from layoutopt.profiles.store import cache_folder
 from layoutopt.profiles.target import Target
-from layoutopt.runtime.compile import compile_file, compile_to
+from layoutopt.runtime.compile import compile_file
 from layoutopt.source import Source
 from layoutopt.steps import Clock
 
@@ -41,8 +40,6 @@ class Held:
     """What came of holding one module against the other."""
 
     evaluation: Evaluation | None = None
-    dispatches: tuple[int | None, int | None] = (None, None)
-    """Before and after, where the modules were compiled but not run."""
 
     @property
     def winner(self) -> str:
@@ -57,15 +54,14 @@ class Held:
 
 
 def hold_against_original(modules: Modules, target: Target, options: Options, clock: Clock) -> Held:
-    """Run both where the target is here, else compile both.
+    """Run both where the target is here and there are inputs to give; else compile the plan.
 
     Raises LoweringError where the optimized module does not compile or gives other results.
     """
-    if not modules.signatures:
-        return Held()
-    if not target.measurable:
+    if not target.measurable or not modules.signatures:
         with clock.stage("compile"):
-            return Held(dispatches=_compile_only(modules, target, options))
+            _compile_only(modules, options)
+        return Held()
     with clock.stage("verify and time"):
         evaluation = _evaluate(modules, target, options)
     v = evaluation.verification
@@ -103,26 +99,9 @@ def _evaluate(modules: Modules, target: Target, options: Options) -> Evaluation:
     )
 
 
-def _compile_only(
-    modules: Modules, target: Target, options: Options
-) -> tuple[int | None, int | None]:
-    """Compile for a target that is not here, and count dispatches in the compiled form."""
-    limit_s = options.compile_timeout_s
-    outcome = compile_file(
-        modules.optimized, modules.folder / "optimized.vmfb", modules.flags, limit_s
-    )
+def _compile_only(modules: Modules, options: Options) -> None:
+    """Compile what cannot be run: for a target that is not here, or without inputs to give it."""
+    output = modules.folder / "optimized.vmfb"
+    outcome = compile_file(modules.optimized, output, modules.flags, options.compile_timeout_s)
     if not outcome.ok:
         raise RefusedModuleError(outcome.reason, outcome.dispatches)
-    plain = (*modules.source.phase_flags, *target.flags)
-    return (
-        _dispatches(modules.source.path, plain, modules.folder, limit_s),
-        _dispatches(modules.optimized, modules.flags, modules.folder, limit_s),
-    )
-
-
-def _dispatches(path: Path, flags: tuple[str, ...], folder: Path, limit_s: float) -> int | None:
-    flow = folder / f"{path.stem}.flow.mlir"
-    if not compile_to(path, "flow", flow, flags, limit_s).ok:
-        return None
-    with flow.open(encoding="utf-8", errors="replace") as lines:
-        return sum(1 for line in lines if re.search(r"= flow\.dispatch @", line[:4000]))

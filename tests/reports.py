@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from layoutopt.report.checks import VerificationReport
 from layoutopt.report.report import (
     ChoiceReport,
     ConversionReport,
     FlagSetReport,
+    OpsReport,
     RefusalReport,
     Report,
     Side,
-    SolverReport,
-    VerificationReport,
 )
+from layoutopt.report.solver import SolverReport
 
 REPORT = Report(
     model="model.onnx",
@@ -20,7 +21,21 @@ REPORT = Report(
     winner="layoutopt",
     before=Side(0, 0, 1, 58, 120.0, 100.0),
     after=Side(0, 0, 2, 70, 19.0, 20.0),
-    solver=SolverReport("OPTIMAL", 19_000_000, 19_000_000, 0.0, 0.1, 700, 90, "proved", 640),
+    solver=SolverReport(
+        "OPTIMAL",
+        19_000_000,
+        19_000_000,
+        0.0,
+        0.1,
+        700,
+        90,
+        "proved",
+        640,
+        refused=23,
+        bounded=37,
+        tensors=160,
+        cut=3,
+    ),
     choices=(
         ChoiceReport(
             "main",
@@ -43,7 +58,8 @@ REPORT = Report(
             "perm[0,2,3,1]",
             1024,
             50,
-            "pad.2 is cheapest in row-major, convolution.3 in perm[0,2,3,1]",
+            "from pad.2 in row-major to convolution.3 in perm[0,2,3,1]",
+            ("transpose",),
         ),
     ),
     refusals=(
@@ -59,8 +75,10 @@ REPORT = Report(
         FlagSetReport("data-tiling", 60.0, 0.01, ""),
         FlagSetReport("layoutopt", 20.0, 0.01, ""),
     ),
-    verification=VerificationReport(1e-5, 1e-6, 1e-3, True, ()),
+    verification=VerificationReport(1e-5, 1e-6, 1e-3, True, "IREE on the original", ("main",)),
     compile_flags=("--flag",),
     seconds={"read": 1.0},
     measured_on="2026-01-01T00:00:00+00:00",
+    ops=OpsReport(70, 1),
+    dispatches_by="calls in one run, seen by IREE's profiler",
 )

@@ -1,4 +1,4 @@
-"""``layoutopt bench``: models side by side with IREE's own flag sets and with other runtimes."""
+"""``layoutopt bench``: models beside IREE's own flag sets in one run, then other runtimes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from layoutopt.errors import InputError
 from layoutopt.evaluated import OPTIMIZED
 from layoutopt.optimization import optimize
 from layoutopt.options import Options
-from layoutopt.output import check_writable, write_text
+from layoutopt.output import check_not_read, check_writable, write_text
 from layoutopt.parameters.files import ParameterFile
 from layoutopt.report.console import console
+from layoutopt.report.headline import headline
 from layoutopt.report.progress import TerminalSteps
 from layoutopt.report.report import Report
 from layoutopt.runtime.peers import check_peers, time_peer
@@ -59,24 +60,30 @@ def bench_command(
     cache: Path | None,
     json_path: Path | None,
 ) -> None:
-    """Plan each of MODELS, then time plan, IREE's own flag sets and peers in one run."""
+    """Plan each of MODELS; time plan and IREE's own flag sets in turns, in one run, then peers."""
     names = tuple(n for n in peers.split(",") if n)
     check_peers(names)
     if names and not any(model.suffix == ".onnx" for model in models):
         raise InputError("--peers", "an ONNX model to give them", "none", "leave it out")
     if json_path is not None:
         check_writable(json_path)
+        check_not_read(json_path, *models)
     files = tuple(map(ParameterFile.parse, parameters))
     options = Options(threads=threads, parameters=files, cache=cache, remember=False)
     rows = []
+    lines = []
     for model in models:
         with TerminalSteps(Console(stderr=True)) as steps:
             plan = optimize(model, "host", options, steps)
         rows.append(_row(plan.report, model, names, threads))
+        lines.append(headline(plan.report))
     if json_path is not None:
         text = json.dumps([asdict(row) for row in rows], indent=1)
         write_text(json_path, text + "\n")
-    _show(rows, threads)
+    screen = console()
+    _show(rows, threads, screen)
+    for line in lines:
+        screen.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _row(report: Report, model: Path, peers: tuple[str, ...], threads: int) -> Row:
@@ -86,7 +93,7 @@ def _row(report: Report, model: Path, peers: tuple[str, ...], threads: int) -> R
     return Row(str(model), found)
 
 
-def _show(rows: list[Row], threads: int) -> None:
+def _show(rows: list[Row], threads: int, screen: Console) -> None:
     columns = list(dict.fromkeys(name for row in rows for name in row.milliseconds))
     table = Table(title=f"Milliseconds, {threads} thread(s)", box=box.SIMPLE_HEAD)
     table.add_column("model", overflow="fold")
@@ -98,4 +105,4 @@ def _show(rows: list[Row], threads: int) -> None:
         table.add_row(
             Path(row.model).name, *("-" if c is None else f"{c:.2f}" for c in cells), speedup
         )
-    console().print(table)
+    screen.print(table)

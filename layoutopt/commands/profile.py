@@ -100,7 +100,7 @@ def measure_command(
         graphs = _graphs(models, target, options)
         steps.step("price")
         with (
-            Store(store_path(cache)) as store,
+            Store(store_path(cache), renew=True) as store,
             open_pricer(store, target, options, scheduler) as pricer,
         ):
             before = _held(store)
@@ -132,8 +132,9 @@ def _held(store: Store) -> int:
 def _show_priced(
     priced: Priced, target: Target, before: int, path: Path, console: Console
 ) -> None:  # fmt: skip
+    refused = sum(count for _, count in priced.refused)
     console.print(f"{target.name}: {priced.candidates} candidates and {priced.conversions} "
-                  "conversions have their prices", highlight=False)  # fmt: skip
+                  f"conversions; {refused} of them have no price", highlight=False)  # fmt: skip
     if target.measurable:
         with Store(path) as store:
             new = _held(store) - before

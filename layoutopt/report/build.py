@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 from layoutopt.candidate import Candidate
 from layoutopt.evaluated import OPTIMIZED, Evaluation
 from layoutopt.form_name import form_name
-from layoutopt.graph import Graph
-from layoutopt.lowering import Lowered
-from layoutopt.options import Objective
+from layoutopt.graph import Constant, Opaque
 from layoutopt.planner import GraphPlan
-from layoutopt.profiles.target import Target
-from layoutopt.report.census import Census, total
+from layoutopt.report.census import came_with_the_model, discrepancies
+from layoutopt.report.compared import verification_report
 from layoutopt.report.moves import (
     compiled_moves,
     contractions_of,
@@ -21,68 +16,48 @@ from layoutopt.report.moves import (
     labels_of,
     moves_inside,
 )
+from layoutopt.report.outcome import Outcome
 from layoutopt.report.report import (
-    CapturedReport,
     ChoiceReport,
     FlagSetReport,
     IoLayoutReport,
     MoveReport,
+    OpsReport,
     RefusalReport,
     Report,
-    Side,
-    SolverReport,
-    VerificationReport,
     WeightsReport,
 )
+from layoutopt.report.sides import after, before, speedup_range
+from layoutopt.report.solver import solver_report
 from layoutopt.report.validation import Validation, validate
-from layoutopt.weight_budget import WeightBudget, weight_bytes
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """All that the report is made from."""
-
-    model: str
-    target: Target
-    cost_source: str
-    names: tuple[str, ...]
-    graphs: tuple[Graph, ...]
-    """The functions as they came."""
-    plans: tuple[GraphPlan, ...]
-    lowered: tuple[Lowered, ...]
-    evaluation: Evaluation | None
-    dispatches: tuple[int | None, int | None]
-    """Before and after, where the modules were compiled but not run."""
-    winner: str
-    compile_flags: tuple[str, ...]
-    seconds: dict[str, float]
-    barriers: tuple[RefusalReport, ...] = ()
-    captured: CapturedReport | None = None
-    objective: Objective = "latency"
-    weight_budget: WeightBudget | None = None
+from layoutopt.weight_budget import weight_bytes
 
 
 def build_report(outcome: Outcome) -> Report:
     """The report of an optimization."""
     validation = _validation(outcome)
+    kept = outcome.original_kept
+    pairs = () if kept else tuple(zip(outcome.names, outcome.plans, strict=True))
+    inside = tuple(move for name, plan in pairs for move in moves_inside(name, plan))
+    conversions = (
+        *(c for name, plan in pairs for c in conversions_of(name, plan)),
+        *came_with_the_model(outcome.came.runs, kept),
+    )
+    twin = any(not layout.is_row_major for _, plan in pairs for layout in plan.io.values())
     return Report(
         model=outcome.model,
         profile=outcome.target.name,
-        cost_source=outcome.cost_source,
+        cost_source=_cost_source(outcome),
         winner=outcome.winner,
-        before=_before(outcome),
-        after=_after(outcome),
-        solver=_solver(outcome.plans),
+        before=before(outcome),
+        after=after(outcome),
+        solver=solver_report(outcome.plans, outcome.options.objective),
         choices=tuple(
             c
             for name, plan in zip(outcome.names, outcome.plans, strict=True)
             for c in _choices(name, plan)
         ),
-        conversions=tuple(
-            c
-            for name, plan in zip(outcome.names, outcome.plans, strict=True)
-            for c in conversions_of(name, plan)
-        ),
+        conversions=conversions,
         refusals=tuple(
             RefusalReport(name, r.op, r.rule, r.reason)
             for name, plan in zip(outcome.names, outcome.plans, strict=True)
@@ -90,10 +65,10 @@ def build_report(outcome: Outcome) -> Report:
         ),
         barriers=outcome.barriers,
         flag_sets=_flag_sets(outcome.evaluation),
-        verification=_verification(outcome.evaluation, outcome.names),
+        verification=verification_report(outcome.evaluation, outcome.names),
         compile_flags=outcome.compile_flags,
         seconds={k: round(v, 3) for k, v in outcome.seconds.items()},
-        objective=outcome.objective,
+        objective=outcome.options.objective,
         io_layouts=tuple(
             IoLayoutReport(
                 name,
@@ -103,30 +78,56 @@ def build_report(outcome: Outcome) -> Report:
             )
             for name, graph, plan in zip(outcome.names, outcome.graphs, outcome.plans, strict=True)
             for t, layout in plan.io.items()
+            if not kept
         ),
-        compiled_moves=_compiled_moves(outcome, validation),
+        compiled_moves=() if kept else _compiled_moves(outcome, validation),
         measured_on=outcome.evaluation.date_utc if outcome.evaluation else None,
         captured=outcome.captured,
         validation=validation,
-        moves_inside=tuple(
-            move
-            for name, plan in zip(outcome.names, outcome.plans, strict=True)
-            for move in moves_inside(name, plan)
-        ),
-        contractions=contractions_of(outcome.plans),
+        moves_inside=inside,
+        contractions=None if kept else contractions_of(outcome.plans),
         weights=_weights(outcome),
+        ops=_ops(outcome),
+        discrepancies=tuple(discrepancies(outcome.written, (*conversions, *inside))),
+        not_verified=_not_run(outcome) if outcome.evaluation is None else "",
+        not_timed=_not_run(outcome) if outcome.evaluation is None else "",
+        dispatches_by=outcome.dispatches.how,
+        ran_twin=twin and outcome.evaluation is not None,
+        predicted_speedup_range=speedup_range(outcome),
     )
+
+
+def _cost_source(outcome: Outcome) -> str:
+    """Where prices came from; those of one run all come from one place."""
+    sources = dict.fromkeys(plan.source or "plan" for plan in outcome.plans)
+    return next(iter(sources), "measured" if outcome.target.measurable else "analytic")
+
+
+def _not_run(outcome: Outcome) -> str:
+    """Why the modules were not run."""
+    if not outcome.plans:
+        return "nothing was planned"
+    if not outcome.target.measurable:
+        return f"{outcome.target.name} is not here"
+    return "no function has arguments that are all tensors of static shape"
+
+
+def _ops(outcome: Outcome) -> OpsReport:
+    planned = sum(
+        not isinstance(op, Opaque | Constant) and not all(t in graph.constants for t in op.outputs)
+        for graph in outcome.graphs
+        for op in graph.ops
+    )
+    return OpsReport(planned, len(outcome.barriers))
 
 
 def _weights(outcome: Outcome) -> WeightsReport:
     size = sum(map(weight_bytes, outcome.graphs))
-    kept = outcome.lowered if outcome.winner == OPTIMIZED else ()
-    copies = [c for low in kept for c in low.copied_weights]
-    budget = outcome.weight_budget
+    budget = outcome.options.weight_budget
     return WeightsReport(
         size,
-        len(copies),
-        sum(kind.size_bytes for kind in copies),
+        len(outcome.copies),
+        sum(outcome.copies),
         None if budget is None else budget.size_bytes(size),
     )
 
@@ -147,59 +148,6 @@ def _compiled_moves(outcome: Outcome, validation: Validation | None) -> tuple[Mo
         for label, row in zip(labels_of(plan), conversions_of(name, plan), strict=True)
     }
     return compiled_moves(outcome.evaluation.result(OPTIMIZED).moves, validation, planned)
-
-
-def _side(
-    census: Census, dispatches: int | None, predicted_ns: int | None, measured: float | None
-) -> Side:
-    predicted = None if predicted_ns is None else predicted_ns / 1e6
-    return Side(census.pack, census.unpack, census.transpose, dispatches, predicted, measured)
-
-
-def _before(outcome: Outcome) -> Side:
-    identities = [plan.identity_ns for plan in outcome.plans]
-    known = [ns for ns in identities if ns is not None]
-    predicted = sum(known) if len(known) == len(identities) else None
-    dispatches, measured = outcome.dispatches[0], None
-    if outcome.evaluation is not None:
-        default = outcome.evaluation.variants[0]
-        dispatches, measured = default.dispatches, default.milliseconds
-    return _side(total(outcome.graphs), dispatches, predicted, measured)
-
-
-def _after(outcome: Outcome) -> Side:
-    predicted = sum(map(_predicted_ns, outcome.plans))
-    planned = total(low.graph for low in outcome.lowered)
-    if outcome.evaluation is None:
-        return _side(planned, outcome.dispatches[1], predicted, None)
-    kept = outcome.evaluation.result(outcome.winner)
-    if outcome.winner == OPTIMIZED:
-        return _side(planned, kept.dispatches, predicted, kept.milliseconds)
-    return _side(total(outcome.graphs), kept.dispatches, None, kept.milliseconds)
-
-
-def _predicted_ns(plan: GraphPlan) -> int:
-    changes = sum(plan.conversion_costs.get(c, 0) for c in plan.choice.conversions)
-    return changes + sum(plan.costs[c] for c in plan.choice.candidates)
-
-
-def _solver(plans: Sequence[GraphPlan]) -> SolverReport:
-    order = ["optimal", "feasible", "unknown", "infeasible"]
-    solutions = [plan.solution for plan in plans]
-    objective = sum(s.objective_ns or 0 for s in solutions)
-    bound = sum(s.bound_ns for s in solutions)
-    worst = max((s.status.value for s in solutions), key=order.index, default="optimal")
-    return SolverReport(
-        status=worst.upper(),
-        objective_ns=objective,
-        bound_ns=bound,
-        gap=(objective - bound) / objective if objective else 0.0,
-        seconds=round(sum(s.seconds for s in solutions), 3),
-        candidates=sum(len(p.costs) + p.unpriced for p in plans),
-        classes=sum(len({t for c in p.clusters for t in c.outputs}) for p in plans),
-        stop_reason="; ".join(dict.fromkeys(str(s.stop_reason) for s in solutions)),
-        priced=sum(len(p.costs) for p in plans),
-    )
 
 
 def _choices(function: str, plan: GraphPlan) -> list[ChoiceReport]:
@@ -248,16 +196,4 @@ def _flag_sets(evaluation: Evaluation | None) -> tuple[FlagSetReport, ...]:
         return ()
     return tuple(
         FlagSetReport(v.name, v.milliseconds, v.spread, v.reason) for v in evaluation.variants
-    )
-
-
-def _verification(
-    evaluation: Evaluation | None, planned: tuple[str, ...]
-) -> VerificationReport | None:
-    if evaluation is None:
-        return None
-    v = evaluation.verification
-    unverified = tuple(n for n in planned if n not in v.functions)
-    return VerificationReport(
-        v.max_abs_error, v.max_rel_error, v.tolerance, v.passed, unverified, v.unresponsive
     )

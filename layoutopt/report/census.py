@@ -1,48 +1,56 @@
-"""Count what moves data at run time: packs, unpacks and transposes outside constants."""
+"""Hold what the plan lists against what moves data in the module that was written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
-from layoutopt.cluster import is_transpose
-from layoutopt.graph import DispatchRegion, Graph, Opaque, Pack, Structured, Unpack
-from layoutopt.objective import is_identity
+from layoutopt.mlir.census import ModuleCensus, Move
+from layoutopt.mlir.module import exported_name
+from layoutopt.report.report import ConversionReport
+
+_KINDS = ("pack", "unpack", "transpose")
 
 
-@dataclass(frozen=True, slots=True)
-class Census:
-    """Run-time conversions of a graph."""
+def came_with_the_model(moves: Iterable[Move], kept: bool = False) -> list[ConversionReport]:
+    """A row for each of the model's own ops that move data and stay as they are.
 
-    pack: int
-    unpack: int
-    transpose: int
-
-    def __add__(self, other: Census) -> Census:
-        return Census(
-            self.pack + other.pack, self.unpack + other.unpack, self.transpose + other.transpose
+    ``kept``: the original was written, so that all of them stay; else those that no plan reaches.
+    """
+    return [
+        ConversionReport(
+            exported_name(move.function),
+            move.source,
+            move.kind,
+            move.source,
+            move.result,
+            move.size_bytes,
+            None,
+            _where(move),
+            (move.kind,),
         )
-
-
-def count(graph: Graph) -> Census:
-    """Conversions among the ops of a graph that run each time."""
-    live = [
-        inner
-        for op in graph.ops
-        if not all(t in graph.constants for t in op.outputs)
-        for inner in (op.ops if isinstance(op, DispatchRegion) else (op,))
+        for move in moves
+        if kept or not move.reached
     ]
-    names = [op.name for op in live if isinstance(op, Opaque)]
-    transposes = sum(
-        isinstance(op, Structured) and is_transpose(op) and not is_identity(op) for op in live
-    )
-    packs = sum(isinstance(op, Pack) for op in live)
-    unpacks = sum(isinstance(op, Unpack) for op in live)
-    return Census(
-        packs + names.count("linalg.pack"), unpacks + names.count("linalg.unpack"), transposes
-    )
 
 
-def total(graphs: Iterable[Graph]) -> Census:
-    """Conversions of several graphs together."""
-    return sum((count(g) for g in graphs), Census(0, 0, 0))
+def _where(move: Move) -> str:
+    if move.inside:
+        return f"in the input, inside a barrier ({move.inside})"
+    if move.reached:
+        return "it came with the model, and the model was kept"
+    return f"it came with the model: no plan reaches this {move.op}"
+
+
+def discrepancies(written: ModuleCensus, rows: Sequence[ConversionReport]) -> Iterator[str]:
+    """Where the rows do not add up to what is in the module, a sentence for each kind."""
+    found = Counter((exported_name(m.function), m.kind) for m in written.runs)
+    listed = Counter((row.function, kind) for row in rows for kind in row.moves)
+    for function in dict.fromkeys(name for name, _ in (*found, *listed)):
+        for kind in _KINDS:
+            there, told = found[function, kind], listed[function, kind]
+            if there != told:
+                yield (
+                    f"function '{function}': the report lists {told} {kind} ops, but the module "
+                    f"has {there}; the counts of the module hold"
+                )

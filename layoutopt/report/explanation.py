@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from layoutopt.plan_file import FunctionPlan
+from layoutopt.report.headline import headline
 from layoutopt.report.report import ChoiceReport, Report
 
 _MOST = 8
@@ -13,16 +14,20 @@ _MOST = 8
 
 def explanation(report: Report, name: str | None) -> Iterator[str]:
     """What concerns ``name``, an op (convolution.3) or a tensor (t17); all where it is None."""
+    if name is None:
+        yield headline(report)
     for c in report.choices:
         if name in (None, c.op, *c.layouts):
             layouts = ", ".join(f"{t} {layout}" for t, layout in c.layouts.items())
             yield f"{c.op}: {c.form}, {c.cost_ns / 1e3:.1f} us; {layouts}; {runner_up(c)}"
-    for v in report.conversions:
+    for v in (*report.conversions, *(report.moves_inside if name is None else ())):
         if name in (None, v.tensor.partition(":")[0]) or f"{name} " in v.reason:
-            yield (
-                f"{v.tensor}: {v.kind} from {v.source} to {v.target}, "
-                f"{v.cost_ns / 1e3:.1f} us, {v.size_bytes} bytes; {v.reason}"
-            )
+            cost = "no price" if v.cost_ns is None else f"{v.cost_ns / 1e3:.1f} us"
+            size = "bytes unknown" if v.size_bytes is None else f"{v.size_bytes} bytes"
+            yield f"{v.tensor}: {v.kind} from {v.source} to {v.target}, {cost}, {size}; {v.reason}"
+    for u in report.unchecked:
+        if name in (None, u.op):
+            yield f"{u.op}: priced without a check of its results: {u.reason}"
     refused: dict[tuple[str, str], list[str]] = {}
     for r in (*report.refusals, *report.barriers):
         if name in (None, r.op):
@@ -55,9 +60,9 @@ def plan_explanation(plan: FunctionPlan, name: str | None) -> Iterator[str]:
 def runner_up(choice: ChoiceReport) -> str:
     """The second best, and why it lost."""
     if choice.runner_up_ns is None:
-        return "nothing else was possible"
+        return "nothing else has a price"
     more_us = (choice.runner_up_ns - choice.cost_ns) / 1e3
     side = f"{more_us:.1f} us more"
     if more_us < 0:
-        side = f"{-more_us:.1f} us less, lost to its conversions"
+        side = f"{-more_us:.1f} us less by itself, but not in the cheapest whole"
     return f"runner-up: {choice.runner_up}, {side}"

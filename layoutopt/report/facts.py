@@ -1,8 +1,8 @@
-"""What a report says in sentences: weights, captured constants, verification."""
+"""What a report says in sentences: what its figures hold for, weights, verification."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from layoutopt.report.report import Report
@@ -18,7 +18,52 @@ class Fact:
 
 def facts(report: Report) -> tuple[Fact, ...]:
     """The sentences that hold for a report, in the order in which they are shown."""
-    return (*_weights(report), *_captured(report), *_verification(report))
+    return (
+        *_discrepancies(report),
+        *_scope(report),
+        *_weights(report),
+        *_captured(report),
+        *_verification(report),
+        *_unchecked(report),
+    )
+
+
+def _discrepancies(report: Report) -> Iterator[Fact]:
+    for text in report.discrepancies:
+        yield Fact(f"Discrepancy: {text}", warns=True)
+
+
+def _scope(report: Report) -> Iterator[Fact]:
+    """What the figures of the table hold for."""
+    before, after = report.before, report.after
+    if before.dispatches is None or after.dispatches is None:
+        yield Fact(f"Dispatches were not counted: {report.dispatches_by}")
+    else:
+        yield Fact(f"Dispatches: {report.dispatches_by}")
+    if report.cost_source == "analytic" and report.ops.planned:
+        yield Fact(
+            "Prices are estimates from the target's data sheet, corrected by what was measured "
+            "elsewhere: no candidate was measured here.",
+            warns=True,
+        )
+    if report.cost_source == "plan":
+        yield Fact("Prices are those recorded in the plan that was given.")
+    if report.ops.barriers and (before.predicted_ms is not None or after.predicted_ms is not None):
+        yield Fact(
+            f"Predicted times are those of {report.ops.planned} of "
+            f"{report.ops.planned + report.ops.barriers} ops; barriers have no price."
+        )
+    if report.ran_twin:
+        yield Fact(
+            "What was verified and timed takes and gives row-major tensors: the plan with "
+            "conversions at its ends, not the module that was written.",
+            warns=True,
+        )
+
+
+def _unchecked(report: Report) -> Iterator[Fact]:
+    for reason, names in _by_reason((row.op, row.reason) for row in report.unchecked):
+        yield Fact(f"Priced without a check of their results: {names}; {reason}", warns=True)
 
 
 def _weights(report: Report) -> Iterator[Fact]:
@@ -47,23 +92,31 @@ def _verification(report: Report) -> Iterator[Fact]:
     v = report.verification
     if v is None:
         return
-    verdict = "passed" if v.passed else "failed"
-    yield Fact(
-        f"Verification {verdict}: largest relative error {v.max_rel_error:.2g} "
-        f"(allowed {v.tolerance:g})"
-    )
-    if v.unresponsive:
+    if v.compared:
+        verdict = "passed" if v.passed else "failed"
+        place = f", {v.place}" if v.place else ""
+        inputs = f"; inputs: {', '.join(v.inputs)}" if v.inputs else ""
         yield Fact(
-            f"That says little of {', '.join(v.unresponsive)}: its results were the same for all "
-            "inputs tried (a saturated softmax?).",
-            warns=True,
+            f"Verification {verdict} against {v.reference}{place}: largest relative error "
+            f"{v.max_rel_error:.2g} (allowed {v.tolerance:g}){inputs}"
         )
-    if v.unverified:
-        yield Fact(
-            f"Not run, so not verified: {', '.join(v.unverified)}; an argument is no tensor of "
-            "static shape.",
-            warns=True,
-        )
+    if v.reference_reason:
+        yield Fact(f"Not against IREE on the original: {v.reference_reason}", warns=True)
+    for reason, names in _by_reason(v.weak):
+        yield Fact(f"That says little of {names}: {reason}.", warns=True)
+    for reason, names in _by_reason(v.skipped):
+        yield Fact(f"Not compared on inputs of the kind {names}: {reason}")
+    for reason, names in _by_reason(v.unverified):
+        yield Fact(f"Not run, so not verified: {names}; {reason}.", warns=True)
+
+
+def _by_reason(rows: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Each reason once, with the names that it holds for."""
+    names: dict[str, dict[str, None]] = {}
+    for name, reason in rows:
+        names.setdefault(reason, {})[name] = None
+    for reason, found in names.items():
+        yield reason, ", ".join(found)
 
 
 def _mib(size_bytes: int) -> str:

@@ -11,9 +11,11 @@ from layoutopt.output import write_text
 from layoutopt.report.drawing import Edge, drawings, layout_counts
 from layoutopt.report.explanation import runner_up
 from layoutopt.report.facts import facts
+from layoutopt.report.headline import headline
 from layoutopt.report.plot import plot_validation
 from layoutopt.report.report import Report
-from layoutopt.report.units import milliseconds
+from layoutopt.report.solver import solver_text
+from layoutopt.report.units import milliseconds, predicted
 
 _COLOURS = ("#9ad0f5", "#f5c26b", "#a7d8a0", "#e6b3d3", "#f2e38a", "#f0a58f", "#b9b6e8")
 """Told apart by the colour-blind, after Okabe and Ito (2008), lighter: text stands on them."""
@@ -34,7 +36,12 @@ def html_page(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"ms": milliseconds, "path": _path, "runner_up": runner_up}
+    environment.filters |= {
+        "ms": milliseconds,
+        "path": _path,
+        "runner_up": runner_up,
+        "predicted": predicted,
+    }
     layouts = layout_counts(report)
     shades = (*_COLOURS, *(_OTHER for _ in layouts[len(_COLOURS) :]))
     times = [row.measured_ms for row in report.flag_sets if row.measured_ms is not None]
@@ -44,6 +51,8 @@ def html_page(report: Report) -> str:
         colours={layout: shade for (layout, _), shade in zip(layouts, shades, strict=False)},
         drawings=tuple(drawings(report)),
         facts=facts(report),
+        headline=headline(report),
+        solver=solver_text(report.solver, report.objective),
         plot=plot_validation(report.validation),
         slowest=max(times, default=1.0),
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from layoutopt.candidate import physical_form
-from layoutopt.conversion import conversion_form, conversion_label
+from layoutopt.cluster import is_transpose
+from layoutopt.conversion import conversion_form, conversion_label, lower_packs
 from layoutopt.data_movement import MoveDispatch
 from layoutopt.graph import Graph, Op, Pack, Structured, Unpack
 from layoutopt.layout import conversion_kind
@@ -52,9 +53,10 @@ def conversions_of(function: str, plan: GraphPlan) -> list[ConversionReport]:
         form = conversion_form(plan.egraph.graph, *conversion).graph
         names = [_move_name(op, form) for op in form.ops if is_move(op)]
         word = "+".join(names) or conversion_kind(kind.shape, source, target).value
-        lowered = plan.lower_packs or conversion in plan.choice.lowered
-        if lowered and any(isinstance(op, Pack | Unpack) for op in form.ops):
-            word += " (as transpose)"
+        if plan.lower_packs or conversion in plan.choice.lowered:
+            if any(isinstance(op, Pack | Unpack) for op in form.ops):
+                word += " (as transpose)"
+            form = lower_packs(form)
         found.append(
             ConversionReport(
                 function,
@@ -63,38 +65,41 @@ def conversions_of(function: str, plan: GraphPlan) -> list[ConversionReport]:
                 str(source),
                 str(target),
                 size,
-                plan.conversion_costs[conversion],
+                plan.conversion_costs.get(conversion),
                 _why(plan, conversion),
+                tuple(name for op in form.ops if (name := _written_as(op))),
             )
         )
     return found
 
 
 def moves_inside(function: str, plan: GraphPlan) -> list[ConversionReport]:
-    """Transposes and unfoldings that are part of a candidate; the price is that of all of it."""
+    """What moves data as a part of a candidate; the price is that of all of it."""
     graph = plan.egraph.graph
     found = []
     for candidate in plan.choice.candidates:
         cluster = plan.clusters[candidate.cluster]
         form = physical_form(graph, cluster, candidate)
         assert not isinstance(form, Refusal), form
-        for op in form.graph.ops:
-            if not is_move(op):
+        whole = lower_packs(form.graph) if plan.lower_packs else form.graph
+        for op in whole.ops:
+            written = _written_as(op)
+            if not written and not is_move(op):
                 continue
-            types = form.graph.types
+            types = whole.types
             read, made = types[op.inputs[0]], types[op.outputs[0]]
             outputs = ", ".join(f"t{t}: {graph.types[t]}" for t in cluster.outputs)
             found.append(
                 ConversionReport(
                     function,
                     outputs,
-                    _move_name(op, form.graph),
+                    _move_name(op, whole),
                     str(read),
                     str(made),
                     read.size_bytes + made.size_bytes,
                     plan.costs[candidate],
-                    f"it is part of {graph.name_of(cluster.root)}, "
-                    "whose layouts around it are the cheapest in all",
+                    f"it is part of {graph.name_of(cluster.root)} in the form that was chosen",
+                    (written,) if written else (),
                 )
             )
     return found
@@ -105,6 +110,16 @@ def _move_name(op: Op, graph: Graph) -> str:
         return "pack" if isinstance(op, Pack) else "unpack"
     read, made = graph.types[op.inputs[0]], graph.types[op.outputs[0]]
     return "transpose" if read.elements == made.elements else "unfold"
+
+
+def _written_as(op: Op) -> str:
+    """What an op is in the module, as a census of the module tells it; empty for no move."""
+    if isinstance(op, Pack | Unpack):
+        return "pack" if isinstance(op, Pack) else "unpack"
+    if not isinstance(op, Structured) or not is_transpose(op):
+        return ""
+    source, result = op.maps
+    return "transpose" if source != result else ""
 
 
 def _why(plan: GraphPlan, conversion: Conversion) -> str:
@@ -125,7 +140,8 @@ def _why(plan: GraphPlan, conversion: Conversion) -> str:
     if tensor in graph.outputs and target.is_row_major:
         takers.append("the model's output")
     made = makers[0] if makers else "the model's input"
-    return f"{made} is cheapest in {source}, {' and '.join(takers) or 'nobody'} in {target}"
+    wanted = " and ".join(takers) or "what reads it"
+    return f"from {made} in {source} to {wanted} in {target}"
 
 
 def compiled_moves(

@@ -10,38 +10,29 @@ import msgspec
 
 from layoutopt.errors import InputError, why
 from layoutopt.output import write_text
+from layoutopt.report.checks import UncheckedReport, VerificationReport
+from layoutopt.report.solver import SolverReport
 from layoutopt.report.validation import Validation
 
-VERSION = 1
+VERSION = 2
 """Of the JSON form: grows when a field changes its meaning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The model before or after: conversions, dispatches, predicted and measured milliseconds."""
+    """The model before or after: ops that move data, dispatches, milliseconds."""
 
     pack: int
     unpack: int
     transpose: int
+    """Like the two above, ops of the module that run on each call: see `layoutopt.mlir.census`."""
     dispatches: int | None
+    """As ``Report.dispatches_by`` says; None where they could not be counted."""
     predicted_ms: float | None
+    """Sum of the prices of what is planned; None where something of that has no price."""
     measured_ms: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class SolverReport:
-    """How good the plan is known to be, over all functions."""
-
-    status: str
-    objective_ns: int
-    bound_ns: int
-    gap: float
-    seconds: float
-    candidates: int
-    classes: int
-    stop_reason: str
-    priced: int
-    """Candidates with a price; the others could not have been in a cheaper plan."""
+    predicted_range_ms: tuple[float, float] | None = None
+    """One standard error of each estimate down and up; None where no price is an estimate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +59,20 @@ class ConversionReport:
     kind: str
     source: str
     target: str
-    size_bytes: int
-    cost_ns: int
+    size_bytes: int | None
+    cost_ns: int | None
+    """None for what came with the model: it has no price."""
     reason: str
+    moves: tuple[str, ...] = ()
+    """``pack``, ``unpack`` or ``transpose``: the ops that it is in the module."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpsReport:
+    """Ops that a plan could change, and barriers: ops and functions that no plan reaches."""
+
+    planned: int
+    barriers: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,20 +133,6 @@ class ContractionsReport:
 
 
 @dataclass(frozen=True, slots=True)
-class VerificationReport:
-    """Largest differences between the results of plan and original."""
-
-    max_abs_error: float
-    max_rel_error: float
-    tolerance: float
-    passed: bool
-    unverified: tuple[str, ...]
-    """Planned functions that could not be run: an argument is no tensor of static shape."""
-    unresponsive: tuple[str, ...] = ()
-    """Functions that gave the same results for all inputs tried: that they agree says little."""
-
-
-@dataclass(frozen=True, slots=True)
 class CapturedReport:
     """Constants that dispatches capture read-write and the copies of them in one run."""
 
@@ -175,7 +163,10 @@ class Report:
     model: str
     profile: str
     cost_source: str
+    """``measured``, ``analytic`` (estimates), or ``plan`` (recorded in the plan that was given)."""
     winner: str
+    """What was written: ``layoutopt``, a flag set of IREE's own on the original, or ``unchanged``
+    where the plan leaves every op as it came."""
     before: Side
     after: Side
     solver: SolverReport
@@ -199,11 +190,27 @@ class Report:
     io_layouts: tuple[IoLayoutReport, ...] = ()
     """Those chosen where they are free; verified and timed with conversions at both ends."""
     compiled_moves: tuple[MoveReport, ...] = ()
-    """The plan's conversions as IREE runs them; ``conversions`` has those of the plan."""
+    """The dispatches of the plan that only move data, as IREE formed them."""
     version: int = VERSION
     captured: CapturedReport | None = None
     """Counted only where some op of the model writes over a constant."""
     weights: WeightsReport | None = None
+    ops: OpsReport = OpsReport(0, 0)
+    discrepancies: tuple[str, ...] = ()
+    """Where the module that was written and the plan disagree about what moves data."""
+    unchecked: tuple[UncheckedReport, ...] = ()
+    """Candidates that nothing was there to check against."""
+    not_verified: str = ""
+    """Why nothing was compared; empty where ``verification`` says what was."""
+    not_timed: str = ""
+    """Why the module that was written was not timed; empty where it was."""
+    dispatches_by: str = ""
+    """How the dispatches of both sides were counted, or why they were not."""
+    ran_twin: bool = False
+    """Whether what was compared and timed takes and gives row-major tensors, and so is not the
+    module that was written."""
+    predicted_speedup_range: tuple[float, float] | None = None
+    """Of the predicted time before over the one after; None where no price is an estimate."""
 
     @property
     def speedup(self) -> float | None:

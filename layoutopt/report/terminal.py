@@ -10,8 +10,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from layoutopt.report.facts import facts
+from layoutopt.report.headline import PLANNED, UNCHANGED, headline
 from layoutopt.report.report import Report, Side
-from layoutopt.report.units import milliseconds
+from layoutopt.report.solver import solver_text
+from layoutopt.report.units import milliseconds, predicted
 
 _MOST = 12
 """Rows of a list that are shown; the JSON has all."""
@@ -46,47 +48,23 @@ def _ms(value: float | None) -> str:
 
 
 def _summary(report: Report, console: Console) -> None:
-    speed = report.speedup
-    best = min(
-        (
-            f.measured_ms
-            for f in report.flag_sets
-            if f.measured_ms is not None and f.name != "layoutopt"
-        ),
-        default=None,
-    )
-    if speed is None or report.after.measured_ms is None:
-        predicted = report.before.predicted_ms, report.after.predicted_ms
-        text = "planned" if report.choices else "nothing that a plan could change"
-        if predicted[0] and predicted[1]:
-            text = f"predicted {_ms(predicted[0])} ms -> {_ms(predicted[1])} ms"
-    else:
-        text = (
-            f"{_ms(report.before.measured_ms)} ms -> {_ms(report.after.measured_ms)} ms: "
-            f"{speed:.2f}x faster than IREE's default"
-        )
-        if best is not None:
-            text += f", {best / report.after.measured_ms:.2f}x than its best flags"
+    text = headline(report)
+    name = len(report.model)
     console.print(
-        f"[bold]{escape(report.model)}[/bold] on {report.profile}: {text}", highlight=False
+        f"[bold]{escape(text[:name])}[/bold]{escape(text[name:])}", highlight=False, soft_wrap=True
     )
-    if report.cost_source == "analytic":
-        console.print(
-            "[yellow]Costs are estimates from the target's data sheet: nothing was "
-            "measured on it.[/yellow]",
-            highlight=False,
-        )
-    if report.flag_sets and report.winner != "layoutopt":
-        console.print(
-            f"[yellow]Nothing beat the original compiled with '{report.winner}': that "
-            "is what was written.[/yellow]",
-            highlight=False,
-        )
 
 
 def _sides(report: Report, console: Console) -> None:
     table = _table(
-        "Model", "", "pack", "unpack", "transpose", "dispatches", "predicted ms", "measured ms"
+        "Model, as it came and as it was written",
+        "",
+        "pack",
+        "unpack",
+        "transpose",
+        "dispatches",
+        "predicted ms",
+        "measured ms",
     )
     for name, side in (("before", report.before), ("after", report.after)):
         table.add_row(name, *_side(side))
@@ -100,15 +78,17 @@ def _side(side: Side) -> list[str]:
         str(side.unpack),
         str(side.transpose),
         dispatches,
-        _ms(side.predicted_ms),
+        predicted(side),
         _ms(side.measured_ms),
     ]
 
 
 def _flag_sets(report: Report, console: Console) -> None:
-    table = _table("Timed in turns, in one run", "compiled with", "ms", "spread", "")
+    title = f"Timed in turns, in one run, {report.measured_on}"
+    table = _table(title, "compiled with", "ms", "spread", "")
+    written = PLANNED if report.winner == UNCHANGED else report.winner
     for row in report.flag_sets:
-        kept = "kept" if row.name == report.winner else escape(row.reason[:80])
+        kept = "kept" if row.name == written else escape(row.reason[:80])
         spread = "-" if row.measured_ms is None else f"{100 * row.spread:.1f} %"
         table.add_row(row.name, _ms(row.measured_ms), spread, kept)
     console.print(table)
@@ -117,7 +97,8 @@ def _flag_sets(report: Report, console: Console) -> None:
 def _conversions(report: Report, console: Console) -> None:
     rows = (*report.conversions, *report.moves_inside)
     if not rows:
-        console.print("No conversion stays.", highlight=False)
+        if not report.discrepancies:
+            console.print("No conversion stays in the module that was written.", highlight=False)
         return
     table = _table("Conversions that stay", "tensor", "kind", "why", "KiB", "us", left=3)
     for row in rows[:_MOST]:
@@ -125,8 +106,8 @@ def _conversions(report: Report, console: Console) -> None:
             row.tensor,
             row.kind,
             row.reason,
-            f"{row.size_bytes / 1024:.0f}",
-            f"{row.cost_ns / 1e3:.1f}",
+            "-" if row.size_bytes is None else f"{row.size_bytes / 1024:.0f}",
+            _us(row.cost_ns),
         )
     console.print(table)
     _more(len(rows), console)
@@ -140,7 +121,7 @@ def _contractions(report: Report, console: Console) -> None:
         return
     left = f"; not: {escape(', '.join(found.unpacked[:_MOST]))}" if found.unpacked else ""
     console.print(
-        f"Contractions and convolutions over tiles: {found.packed} of {found.total}{left}",
+        f"Contractions and convolutions planned over tiles: {found.packed} of {found.total}{left}",
         highlight=False,
     )
 
@@ -186,7 +167,15 @@ def _io_layouts(report: Report, console: Console) -> None:
 def _choices(report: Report, console: Console) -> None:
     if not report.choices:
         return
-    table = _table("Costliest choices", "op", "form", "us", "runner-up us", "runner-up", left=2)
+    table = _table(
+        f"Costliest choices{_whose(report)}",
+        "op",
+        "form",
+        "us",
+        "runner-up us",
+        "runner-up",
+        left=2,
+    )
     for row in report.choices[:_MOST]:
         second = "-" if row.runner_up_ns is None else f"{row.runner_up_ns / 1e3:.1f}"
         table.add_row(row.op, row.form, f"{row.cost_ns / 1e3:.1f}", second, row.runner_up or "-")
@@ -194,12 +183,18 @@ def _choices(report: Report, console: Console) -> None:
     _more(len(report.choices), console)
 
 
+def _whose(report: Report) -> str:
+    """Of what a table tells that is about the plan even where it was not written."""
+    kept = report.winner in (PLANNED, UNCHANGED)
+    return "" if kept else " of the plan, which was not written"
+
+
 def _validation(report: Report, console: Console) -> None:
     found = report.validation
     if found is None:
         return
     table = _table(
-        "Predicted against measured, inside the module",
+        f"Predicted against measured, inside the module{_whose(report)}",
         "op",
         "dispatch",
         "predicted us",
@@ -257,15 +252,7 @@ def _more(count: int, console: Console) -> None:
 
 
 def _closing(report: Report, console: Console) -> None:
-    s = report.solver
-    timed = f"objective {s.objective_ns / 1e6:.3f} ms, bound {s.bound_ns / 1e6:.3f} ms"
-    goal = timed if report.objective == "latency" else "fewest conversions"
-    console.print(
-        f"Solver: {s.status}, {goal}, gap {100 * s.gap:.4f} %, {s.candidates} candidates, "
-        f"{s.priced} of them priced, "
-        f"{s.seconds:.2f} s ({s.stop_reason})",
-        highlight=False,
-    )
+    console.print(solver_text(report.solver, report.objective), highlight=False)
     for fact in facts(report):
         console.print(
             fact.text, style="yellow" if fact.warns else None, markup=False, highlight=False

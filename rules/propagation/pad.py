@@ -7,7 +7,7 @@ import numpy as np
 from layoutopt.graph import Pad
 from layoutopt.layout import Layout
 from layoutopt.neutral import Padding
-from layoutopt.oracle.scalar import constant
+from layoutopt.oracle.constant import constant
 from layoutopt.rules.propagation.dims import in_tiles, keep_promise, ragged, same_places
 from layoutopt.rules.rule import Assignment, Physical, Refusal
 from layoutopt.types import TensorType, numpy_dtype

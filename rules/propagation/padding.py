@@ -22,7 +22,8 @@ import numpy as np
 
 from layoutopt.graph import Fill, FromTensor, Structured
 from layoutopt.neutral import Padding, neutral
-from layoutopt.oracle.scalar import apply, constant
+from layoutopt.oracle.constant import constant
+from layoutopt.oracle.scalar import apply
 from layoutopt.rules.rule import Assignment, Refusal
 from layoutopt.scalar import ScalarOp, is_reassociable
 from layoutopt.types import Array, TensorType, numpy_dtype

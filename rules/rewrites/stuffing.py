@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from layoutopt.graph import Constant, Graph, Insert, Op, Pad, Reshape, Scatter, Slice, Structured
-from layoutopt.oracle.scalar import constant
+from layoutopt.oracle.constant import constant
 from layoutopt.scalar import fill_value
 
 

@@ -57,8 +57,9 @@ def test_the_plan_is_proved_verified_and_timed(plan: layoutopt.Plan) -> None:
 
 def test_the_json_report_has_the_promised_fields(plan: layoutopt.Plan) -> None:
     table = json.loads(plan.report.to_json())
-    assert table["version"] == 1
+    assert table["version"] == 2
     side = {"pack", "unpack", "transpose", "dispatches", "predicted_ms", "measured_ms"}
+    side.add("predicted_range_ms")
     assert table["before"].keys() == table["after"].keys() == side
     assert table["solver"].keys() == {
         "status",
@@ -70,14 +71,29 @@ def test_the_json_report_has_the_promised_fields(plan: layoutopt.Plan) -> None:
         "classes",
         "stop_reason",
         "priced",
+        "refused",
+        "bounded",
+        "regions",
+        "tensors",
+        "cut",
+        "op_limit",
+        "rounds_ended",
+        "given",
+        "added_ns",
     }
     assert table["verification"].keys() == {
         "max_abs_error",
         "max_rel_error",
         "tolerance",
         "passed",
+        "reference",
+        "compared",
         "unverified",
-        "unresponsive",
+        "weak",
+        "inputs",
+        "skipped",
+        "reference_reason",
+        "place",
     }
     assert {"choices", "refusals", "compile_flags", "seconds", "model", "profile"} <= table.keys()
 

@@ -88,6 +88,9 @@ def test_the_answer_is_that_of_all_prices(
     assert plan.identity_ns == whole.identity_ns
     assert len(needed.asked) == len(set(map(id, needed.asked)))
     assert len(needed.asked) < len(every.asked)
+    assert plan.searched is not None
+    assert plan.searched.bounded > 0
+    assert not plan.searched.rounds_ended
 
 
 def test_rounds_end_with_the_gap_that_is_left(
@@ -99,6 +102,8 @@ def test_rounds_end_with_the_gap_that_is_left(
     assert plan.solution.objective_ns is not None
     assert 0 < plan.solution.bound_ns < plan.solution.objective_ns
     assert set(plan.choice.candidates) <= set(plan.costs)
+    assert plan.searched is not None
+    assert plan.searched.rounds_ended
 
 
 def test_what_is_stored_takes_no_rounds(

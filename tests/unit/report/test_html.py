@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from layoutopt.report.checks import VerificationReport
 from layoutopt.report.html import html_page
 from layoutopt.report.report import (
     CapturedReport,
@@ -15,7 +16,6 @@ from layoutopt.report.report import (
     ConversionReport,
     RefusalReport,
     Report,
-    VerificationReport,
 )
 from layoutopt.report.validation import DispatchValidation, Validation
 from tests.reports import REPORT
@@ -74,7 +74,7 @@ def test_the_page_tells_what_the_report_holds() -> None:
         "OPTIMAL",
         "convolution-to-im2col",
         "runner-up: as it came, 2.0 us more",
-        "pad.2 is cheapest in row-major, convolution.3 in perm[0,2,3,1]",
+        "from pad.2 in row-major to convolution.3 in perm[0,2,3,1]",
         "expected filter = stride",
         "expected an op of linalg",
         "stack limit exceeded",
@@ -86,7 +86,9 @@ def test_the_page_tells_what_the_report_holds() -> None:
 
 
 def test_the_page_warns_of_what_was_not_run_and_counts_captured_constants() -> None:
-    verification = VerificationReport(1e-5, 1e-6, 1e-3, True, ("decode<f32>",))
+    verification = VerificationReport(
+        1e-5, 1e-6, 1e-3, True, "IREE on the original", ("main",), (("decode<f32>", "a reason"),)
+    )
     captured = CapturedReport(2, 1, 2, 1, 100 << 20, 50 << 20)
     page = html_page(replace(REPORT, verification=verification, captured=captured))
     assert '<p class="warn">Not run, so not verified: decode&lt;f32&gt;;' in page

@@ -1,0 +1,52 @@
+"""Count dispatches in what iree-compile makes of a module.
+
+Read from the flow phase, where constants are folded and dispatches are formed. Those of
+initializers run when the module is loaded and are no part of a call, so they are left out. One in
+a loop counts once: the text does not tell how often it runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from layoutopt.runtime.compile import compile_to
+
+_DISPATCH = re.compile(r"= flow\.dispatch @")
+_OUTER = re.compile(r"\s*util\.(func|initializer)\b")
+_LONGEST = 4_000
+"""Characters of a line that are looked at: constants are printed in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatches:
+    """Dispatches of one call before and after, both counted in the same way."""
+
+    before: int | None
+    after: int | None
+    how: str
+    """How they were counted, or why they were not."""
+
+
+def dispatches_in(path: Path, flags: tuple[str, ...], folder: Path, timeout_s: float) -> int | None:
+    """Dispatches of all functions of a module; None where it does not compile."""
+    flow = folder / f"{path.stem}.flow.mlir"
+    if not compile_to(path, "flow", flow, flags, timeout_s).ok:
+        return None
+    with flow.open(encoding="utf-8", errors="replace") as lines:
+        return count_dispatches(lines)
+
+
+def count_dispatches(lines: Iterable[str]) -> int:
+    """Dispatches of functions, in text of the flow phase."""
+    found = 0
+    at_load = False
+    for line in lines:
+        text = line[:_LONGEST]
+        outer = _OUTER.match(text)
+        if outer:
+            at_load = outer[1] == "initializer"
+        found += not at_load and _DISPATCH.search(text) is not None
+    return found

@@ -1,0 +1,63 @@
+"""All that a report is made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from layoutopt.dispatch_count import Dispatches
+from layoutopt.evaluated import OPTIMIZED, Evaluation
+from layoutopt.graph import Graph
+from layoutopt.identity import is_unchanged
+from layoutopt.mlir.census import ModuleCensus
+from layoutopt.options import Options
+from layoutopt.planner import GraphPlan
+from layoutopt.profiles.target import Target
+from layoutopt.report.headline import UNCHANGED
+from layoutopt.report.report import CapturedReport, RefusalReport
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one optimization."""
+
+    model: str
+    target: Target
+    names: tuple[str, ...]
+    graphs: tuple[Graph, ...]
+    """The functions as they came."""
+    plans: tuple[GraphPlan, ...]
+    evaluation: Evaluation | None
+    dispatches: Dispatches
+    came: ModuleCensus
+    """What moves data in the module as it came."""
+    written: ModuleCensus
+    """The same of the module that is written."""
+    copies: tuple[int, ...]
+    """Bytes of each weight that the written module holds in another layout."""
+    variant: str
+    """What is written, as the evaluation names it."""
+    compile_flags: tuple[str, ...]
+    seconds: dict[str, float]
+    barriers: tuple[RefusalReport, ...] = ()
+    captured: CapturedReport | None = None
+    options: Options = field(default_factory=Options)
+
+    @property
+    def original_kept(self) -> bool:
+        """Whether the original was written and not the plan."""
+        return self.variant != OPTIMIZED
+
+    @cached_property
+    def winner(self) -> str:
+        """What was written, as the report names it."""
+        unchanged = all(
+            is_unchanged(graph, p.egraph, p.choice, p.identity)
+            for graph, p in zip(self.graphs, self.plans, strict=True)
+        )
+        return UNCHANGED if unchanged and not self.original_kept else self.variant
+
+    @property
+    def is_predicted(self) -> bool:
+        """Whether prices say anything of the model: not of one that only barriers make slow."""
+        return bool(self.plans) and not (self.winner == UNCHANGED and self.barriers)

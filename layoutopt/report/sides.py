@@ -1,0 +1,75 @@
+"""The model before and after: what was counted, predicted and measured."""
+
+from __future__ import annotations
+
+from layoutopt.mlir.census import ModuleCensus
+from layoutopt.prediction import Range, Step, ratio_of, spread_of, steps_of
+from layoutopt.report.outcome import Outcome
+from layoutopt.report.report import Side
+
+
+def before(outcome: Outcome) -> Side:
+    """The model as it came."""
+    predicted, spread = None, None
+    identities = [plan.identity_ns for plan in outcome.plans]
+    known = [ns for ns in identities if ns is not None]
+    if len(known) == len(identities) and outcome.is_predicted:
+        predicted, spread = sum(known), spread_of(_came(outcome))
+    measured = None
+    if outcome.evaluation is not None:
+        measured = outcome.evaluation.variants[0].milliseconds
+    return _side(outcome.came, outcome.dispatches.before, predicted, spread, measured)
+
+
+def after(outcome: Outcome) -> Side:
+    """The module that was written."""
+    predicted, spread = None, None
+    if not outcome.original_kept and outcome.is_predicted:
+        predicted = sum(plan.cost_ns for plan in outcome.plans)
+        spread = spread_of(_planned(outcome))
+    measured = None
+    if outcome.evaluation is not None:
+        measured = outcome.evaluation.result(outcome.variant).milliseconds
+    return _side(outcome.written, outcome.dispatches.after, predicted, spread, measured)
+
+
+def _side(
+    census: ModuleCensus,
+    dispatches: int | None,
+    predicted_ns: int | None,
+    spread: Range | None,
+    measured_ms: float | None,
+) -> Side:
+    return Side(
+        census.count("pack"),
+        census.count("unpack"),
+        census.count("transpose"),
+        dispatches,
+        None if predicted_ns is None else predicted_ns / 1e6,
+        measured_ms,
+        None if spread is None else (spread.low / 1e6, spread.high / 1e6),
+    )
+
+
+def _came(outcome: Outcome) -> list[Step]:
+    return [
+        step
+        for place, p in enumerate(outcome.plans)
+        for step in steps_of(place, p.identity, p.prices)
+    ]
+
+
+def _planned(outcome: Outcome) -> list[Step]:
+    return [
+        step
+        for place, p in enumerate(outcome.plans)
+        for step in steps_of(place, (*p.choice.candidates, *p.choice.conversions), p.prices)
+    ]
+
+
+def speedup_range(outcome: Outcome) -> tuple[float, float] | None:
+    """Of the predicted times; None where nothing is an estimate."""
+    if before(outcome).predicted_ms is None or after(outcome).predicted_ms is None:
+        return None
+    found = ratio_of(_came(outcome), _planned(outcome))
+    return None if found is None else (found.low, found.high)

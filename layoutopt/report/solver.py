@@ -1,0 +1,119 @@
+"""How good the plan is known to be, and over what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from layoutopt.options import Objective
+from layoutopt.planner import GraphPlan
+from layoutopt.solver import Status
+
+
+@dataclass(frozen=True, slots=True)
+class SolverReport:
+    """How good the plan is known to be, over all functions."""
+
+    status: str
+    objective_ns: int
+    bound_ns: int
+    gap: float
+    seconds: float
+    candidates: int
+    classes: int
+    stop_reason: str
+    priced: int
+    refused: int = 0
+    """Candidates that cannot be written, do not compile or compute wrong numbers."""
+    bounded: int = 0
+    """Candidates without a price: a lower bound that was assumed says that none of them pays."""
+    regions: int = 0
+    """Dispatch regions, left out where prices are estimates."""
+    tensors: int = 0
+    """Tensors that may take other layouts, those of alternatives included."""
+    cut: int = 0
+    """Tensors for which more layouts were found than were taken into account."""
+    op_limit: bool = False
+    """Whether rewriting stopped at its limit of ops in some function."""
+    rounds_ended: bool = False
+    """Whether pricing stopped at its limit of rounds in some function."""
+    given: bool = False
+    """Whether the plan came from a file: the status and bound are those of its making."""
+    added_ns: int = 0
+    """What the plan costs beyond the objective: conversions that were added behind the solver."""
+
+
+NOT_RUN = "NOT RUN"
+"""Status where no function had anything to plan."""
+_WORST = (Status.OPTIMAL, Status.FEASIBLE, Status.UNKNOWN, Status.INFEASIBLE)
+
+
+def solver_report(plans: Sequence[GraphPlan], objective: Objective) -> SolverReport:
+    """All functions together: sums, and the worst status."""
+    solutions = [plan.solution for plan in plans]
+    objective_ns = sum(s.objective_ns or 0 for s in solutions)
+    added_ns = sum(plan.cost_ns for plan in plans) - objective_ns
+    bound = sum(s.bound_ns for s in solutions)
+    worst = max((s.status for s in solutions), key=_WORST.index, default=None)
+    found = [plan.searched for plan in plans if plan.searched is not None]
+    return SolverReport(
+        status=NOT_RUN if worst is None else worst.value.upper(),
+        objective_ns=objective_ns,
+        bound_ns=bound,
+        gap=(objective_ns - bound) / objective_ns if objective_ns else 0.0,
+        seconds=round(sum(s.seconds for s in solutions), 3),
+        candidates=sum(s.enumerated for s in found),
+        classes=sum(len({t for c in p.clusters for t in c.outputs}) for p in plans),
+        stop_reason="; ".join(dict.fromkeys(str(s.stop_reason) for s in solutions)),
+        priced=sum(s.priced for s in found),
+        refused=sum(s.refused for s in found),
+        bounded=sum(s.bounded for s in found),
+        regions=sum(s.regions for s in found),
+        tensors=sum(s.tensors for s in found),
+        cut=sum(s.cut for s in found),
+        op_limit=any(s.op_limit for s in found),
+        rounds_ended=any(s.rounds_ended for s in found),
+        given=any(plan.searched is None for plan in plans),
+        added_ns=max(0, added_ns) if objective == "latency" else 0,
+    )
+
+
+def solver_text(solver: SolverReport, objective: str) -> str:
+    """One sentence: the status, over what, the limits that were met, the gap."""
+    if solver.status == NOT_RUN:
+        return "Solver: not run, there was nothing to plan"
+    goal = "fewest conversions, then the smallest"
+    if objective == "latency":
+        goal = f"objective {solver.objective_ns / 1e6:.3f} ms, bound {solver.bound_ns / 1e6:.3f} ms"
+    if solver.given:
+        return f"Solver: not run, the plan was given; when it was made: {solver.status}, {goal}"
+    left_out = ", ".join(_left_out(solver))
+    over = f"{solver.priced} of {solver.candidates} candidates priced"
+    limits = "".join(f"; {limit}" for limit in _limits(solver))
+    return (
+        f"Solver: {solver.status} over {over}{f' ({left_out})' if left_out else ''}{limits}; "
+        f"gap {100 * solver.gap:.4f} %, {goal}; {solver.seconds:.2f} s ({solver.stop_reason})"
+    )
+
+
+def _left_out(solver: SolverReport) -> Iterator[str]:
+    if solver.bounded:
+        yield f"{solver.bounded} excluded by assumed lower bounds"
+    if solver.refused:
+        yield f"{solver.refused} refused"
+    if solver.regions:
+        yield f"{solver.regions} dispatch regions that are not estimated"
+
+
+def _limits(solver: SolverReport) -> Iterator[str]:
+    if solver.cut:
+        yield f"layouts cut on {solver.cut} of {solver.tensors} tensors"
+    if solver.op_limit:
+        yield "rewriting stopped at its limit of ops"
+    if solver.rounds_ended:
+        yield "pricing stopped at its limit of rounds"
+    if solver.added_ns:
+        yield (
+            f"{solver.added_ns / 1e3:.1f} us of conversions added behind the solver, "
+            "which its objective and bound do not hold"
+        )
