@@ -1,5 +1,6 @@
 # make demo   plan ResNet-50 on this machine and print the report
 # make test   run all tests
+# make fuzz   random graphs for SECONDS=60, by the oracle and through IREE; SEED=0
 # make check  lint, format, types, import contracts
 # make bench  compare on the example models
 # make clean  remove the environment and everything built
@@ -12,19 +13,24 @@ BIN := $(VENV)/bin
 PY := $(BIN)/python
 READY := $(VENV)/ready
 PYTEST_FLAGS ?= -n 2
+SECONDS ?= 60
+SEED ?= 0
 PIP_FLAGS := --quiet --quiet --disable-pip-version-check --no-input --retries 5 --timeout 60
 
 EXAMPLES := resnet50 squeezenet mobilenetv2 bert mlp
 MODELS := $(EXAMPLES:%=build/%.onnx)
 
 .DELETE_ON_ERROR:
-.PHONY: demo test check bench clean
+.PHONY: demo test fuzz check bench clean
 
 demo: build/resnet50.onnx
 	@$(PY) -m layoutopt optimize $< -o build/resnet50.opt.mlir --report build/resnet50.report.json
 
 test: $(READY)
 	@$(PY) -m pytest $(PYTEST_FLAGS)
+
+fuzz: $(READY)
+	@$(PY) -m tests.fuzz --seconds $(SECONDS) --seed $(SEED)
 
 check: $(READY)
 	@$(PY) -m ruff check .

@@ -2,29 +2,48 @@
 
     max, index = reduce(x)      ->      max = reduce(x)        where nobody reads the index
 
+An op of which no result is read goes as a whole: exporters leave such ops behind, and what nothing
+demands can have no price.
+
 Importers write a softmax with the place of each maximum, which ties it to the order of its loops.
 Sound where no result that stays is computed from an accumulator that goes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import replace
 
-from layoutopt.graph import Graph, Op, Structured
+from layoutopt.graph import Constant, Graph, Op, Opaque, Structured
 from layoutopt.scalar import Body
 
 
 def without_unread(graph: Graph) -> Graph:
-    """The same graph where structured ops have only results that somebody reads."""
-    read = {t for op in graph.ops for t in op.inputs} | set(graph.outputs)
-    ops: list[Op] = []
-    for op in graph.ops:
-        kept = [i for i, t in enumerate(op.outputs) if t in read]
-        narrowed = None
-        if isinstance(op, Structured) and 0 < len(kept) < len(op.outputs):
-            narrowed = _narrowed(op, kept)
-        ops.append(narrowed or op)
-    return replace(graph, ops=tuple(ops))
+    """The same graph with only the ops and results that somebody reads.
+
+    Constants, and ops that the graph cannot see through, stay in any case.
+    """
+    read = set(graph.outputs)
+    kept: list[tuple[Op, str]] = []
+    for index in reversed(range(len(graph.ops))):
+        op: Op | None = _needed_part(graph.ops[index], read)
+        if op is not None:
+            kept.append((op, graph.name_of(index)))
+            read.update(op.inputs)
+    ops, names = zip(*reversed(kept), strict=True) if kept else ((), ())
+    return replace(graph, ops=ops, names=names)
+
+
+def _needed_part(op: Op, read: Set[int]) -> Op | None:
+    """The op as far as some of the tensors ``read`` need it."""
+    if isinstance(op, Constant | Opaque):
+        return op
+    kept = [i for i, t in enumerate(op.outputs) if t in read]
+    if not kept:
+        return None
+    if isinstance(op, Structured) and len(kept) < len(op.outputs):
+        return _narrowed(op, kept) or op
+    return op
 
 
 def _narrowed(op: Structured, kept: list[int]) -> Structured | None:

@@ -1,0 +1,25 @@
+"""A fixed budget of the fuzzer: fixed seeds, so that it says the same every time."""
+
+from __future__ import annotations
+
+from tests.fuzz.coverage import wanted
+from tests.fuzz.iree_run import run_iree
+from tests.fuzz.oracle_run import run_oracle
+from tests.fuzz.settings import Settings
+
+UNBOUNDED_S = 3600.0
+
+
+def test_graphs_hold_to_the_oracle_and_reach_everything() -> None:
+    total, failures = run_oracle(Settings(UNBOUNDED_S, seed=1, plans=2, models=300, jobs=1))
+    assert [failure.bug for failure in failures] == []
+    assert [name for name in wanted() if not total.seen[name]] == []
+    assert total.graphs == 300
+
+
+def test_plans_compute_the_same_through_iree() -> None:
+    tally, failures = run_iree(Settings(UNBOUNDED_S, seed=1, plans=2, models=10, jobs=1))
+    assert [failure.bug for failure in failures] == []
+    assert not tally.refused_plans
+    assert tally.originals == 10
+    assert tally.plans >= 15

@@ -1,0 +1,47 @@
+"""The kinds of steps that programs are made of, and how often each is tried."""
+
+from __future__ import annotations
+
+from tests.fuzz.kinds import (
+    calls,
+    contractions,
+    convolutions,
+    elementwise,
+    movement,
+    reductions,
+    sources,
+)
+from tests.fuzz.program import Kind
+
+WEIGHTED: dict[str, tuple[Kind, int]] = {
+    "argument": (sources.argument, 2),
+    "image": (sources.image, 6),
+    "constant": (sources.constant, 1),
+    "filled": (sources.filled, 1),
+    "elementwise": (elementwise.elementwise, 8),
+    "contraction": (contractions.contraction, 6),
+    "matmul": (contractions.matmul, 4),
+    "quantized-matmul": (contractions.quantized_matmul, 1),
+    "convolution": (convolutions.convolution, 8),
+    "pooling": (reductions.pooling, 3),
+    "reduction": (reductions.reduction, 3),
+    "two-results": (reductions.two_results, 1),
+    "pad": (movement.pad, 4),
+    "slice": (movement.cut, 4),
+    "concat": (movement.concat, 3),
+    "insert": (movement.insert, 2),
+    "zero-stuff": (movement.zero_stuff, 5),
+    "collapse": (movement.collapse, 2),
+    "expand": (movement.expand, 2),
+    "transpose": (movement.transpose, 3),
+    "broadcast": (movement.broadcast, 1),
+    "pack": (movement.pack, 1),
+    "gather-rows": (movement.gather_rows, 2),
+    "flip": (movement.flip, 2),
+    "diagonal": (movement.diagonal, 1),
+    "call": (calls.call, 1),
+    "softmax": (calls.softmax, 1),
+}
+
+KINDS: dict[str, Kind] = {name: kind for name, (kind, _) in WEIGHTED.items()}
+OFTEN: list[str] = [name for name, (_, weight) in WEIGHTED.items() for _ in range(weight)]

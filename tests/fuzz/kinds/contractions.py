@@ -1,0 +1,153 @@
+"""Steps that multiply and add: contractions with any maps."""
+
+from __future__ import annotations
+
+import math
+
+from tests.fuzz.draw import Draw
+from tests.fuzz.kinds.shapes import (
+    alike,
+    dims,
+    fresh,
+    given,
+    multiply_add,
+    need,
+    start,
+    widened,
+)
+from tests.fuzz.value import Value, tensor_text
+from tests.fuzz.writer import Read, Writer, summed
+
+MOST_PRODUCTS = 60_000
+
+
+def contraction(writer: Writer, draw: Draw) -> None:
+    """A contraction where each dim of the first operand is batch, m, k, or something odd.
+
+    Odd: read at a constant index, or along with another dim (a diagonal).
+    """
+    x = given(writer, draw, range(1, 5))
+    need(x.element != "i1", "a number")
+    loops: list[int] = []  # sizes
+    letters: list[str] = []  # "b", "m", "n", "k" for each loop
+    forms: list[str] = []
+    for d, n in enumerate(x.shape):
+        simplest = "k" if d == len(x.shape) - 1 else "m"
+        role = draw.pick((simplest, simplest, simplest, "b", "k", "m", "constant", "diagonal"))
+        same = [i for i, size in enumerate(loops) if size == n]
+        if role == "diagonal" and same:
+            forms.append(f"d{draw.pick(same)}")
+            continue
+        if role == "constant" and n:
+            forms.append(str(draw.below(n)))
+            continue
+        loops.append(n)
+        letters.append(role if role in "bkm" else "m")
+        forms.append(f"d{len(loops) - 1}")
+    need("k" in letters, "something to sum over")
+    for _ in range(draw.pick((1, 1, 0, 2))):
+        loops.append(draw.between(1, 7))
+        letters.append("n")
+    need(math.prod(loops) <= MOST_PRODUCTS, "few products")
+    other_dims = draw.order([i for i, letter in enumerate(letters) if letter in "nkb"])
+    other = alike(writer, draw, [loops[d] for d in other_dims], x.element)
+    other_forms = dims(other_dims)
+    if draw.one_in(12):
+        other = fresh(writer, draw, (*(loops[d] for d in other_dims), 3), x.element)
+        other_forms = ", ".join([*(f"d{d}" for d in other_dims), str(draw.below(3))])
+    made = [i for i, letter in enumerate(letters) if letter in "bmn"]
+    made = list(draw.order(made)) if draw.one_in(3) else made
+    _multiply(writer, draw, x, ", ".join(forms), other, other_forms, loops, letters, made)
+
+
+def _multiply(
+    writer: Writer,
+    draw: Draw,
+    x: Value,
+    x_map: str,
+    y: Value,
+    y_map: str,
+    loops: list[int],
+    letters: list[str],
+    made: list[int],
+) -> None:
+    out = widened(draw, x.element)
+    sizes, result_map = tuple(loops[d] for d in made), dims(made)
+    if made and draw.one_in(15):  # the diagonal of a result
+        sizes, result_map = (*sizes, sizes[-1]), f"{result_map}, d{made[-1]}"
+    name, begin = start(writer, draw, sizes, out)
+    terms = math.prod(n for n, letter in zip(loops, letters, strict=True) if letter == "k")
+    accumulated = Value("", (), out, 1.0)
+    bound, error, integral = summed(out, [x, y], max(terms, 1), begin, windowed=False)
+    swapped = draw.one_in(4)
+    reads = [Read(writer.read(x), x.type, x_map), Read(writer.read(y), y.type, y_map)]
+    kinds = [x.element, y.element]
+    if swapped:
+        reads, kinds = reads[::-1], kinds[::-1]
+    body, arguments = multiply_add(kinds[0], kinds[1], accumulated.element, draw.one_in(4))
+    (result,) = writer.generic(
+        reads,
+        [Read(name, tensor_text(sizes, out), result_map)],
+        "".join("r" if letter == "k" else "p" for letter in letters),
+        body,
+        arguments,
+    )
+    writer.define(result, sizes, out, bound, error, integral)
+
+
+def matmul(writer: Writer, draw: Draw) -> None:
+    """A named matmul or batch_matmul, with any init."""
+    x = given(writer, draw, range(2, 4))
+    need(x.element != "i1", "a number")
+    batch, (m, k), n = x.shape[:-2], x.shape[-2:], draw.between(1, 8)
+    out = widened(draw, x.element)
+    y = alike(writer, draw, (*batch, k, n), x.element)
+    sizes = (*batch, m, n)
+    need(math.prod(sizes) * k <= MOST_PRODUCTS, "few products")
+    name, begin = start(writer, draw, sizes, out)
+    bound, error, integral = summed(out, [x, y], max(k, 1), begin, windowed=False)
+    kind = tensor_text(sizes, out)
+    result = writer.op(
+        f"linalg.{'batch_matmul' if batch else 'matmul'} ins({writer.read(x)}, {writer.read(y)} : "
+        f"{x.type}, {y.type}) outs({name} : {kind}) -> {kind}"
+    )
+    writer.define(result, sizes, out, bound, error, integral)
+
+
+def quantized_matmul(writer: Writer, draw: Draw) -> None:
+    """Numbers (q - zero point) * scale, multiplied as floats: integers in disguise."""
+    m, k, n = draw.between(1, 6), draw.between(1, 8), draw.between(1, 6)
+    sides = []
+    for sizes in ((m, k), (k, n)):
+        q = fresh(writer, draw, sizes, "i8")
+        sides.append(_dequantized(writer, draw, q))
+    x, y = sides
+    name, begin = start(writer, draw, (m, n), "f32")
+    bound, error, integral = summed("f32", [x, y], k, begin, windowed=False)
+    kind = tensor_text((m, n), "f32")
+    result = writer.op(
+        f"linalg.matmul ins({writer.read(x)}, {writer.read(y)} : {x.type}, {y.type}) "
+        f"outs({name} : {kind}) -> {kind}"
+    )
+    error += 64 * 2.0**-23 * bound
+    writer.define(result, (m, n), "f32", bound, error, integral)
+
+
+def _dequantized(writer: Writer, draw: Draw, q: Value) -> Value:
+    zero, scale = draw.pick((0, 3, -1)), draw.pick((1, 2))
+    into = writer.empty(q.shape, "f32")
+    point, factor = writer.scalar(zero, "i32"), writer.scalar(scale, "f32")
+    (name,) = writer.generic(
+        [Read(q.name, q.type, "d0, d1")],
+        [Read(into, tensor_text(q.shape, "f32"), "d0, d1")],
+        "pp",
+        [
+            "%w = arith.extsi %x : i8 to i32",
+            f"%d = arith.subi %w, {point} : i32",
+            "%f = arith.sitofp %d : i32 to f32",
+            f"%r = arith.mulf %f, {factor} : f32",
+            "linalg.yield %r : f32",
+        ],
+        ["%x: i8", "%o: f32"],
+    )
+    return writer.define(name, q.shape, "f32", (q.bound + abs(zero)) * scale)

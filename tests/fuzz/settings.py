@@ -1,0 +1,46 @@
+"""What a run of the fuzzer is given, and the targets that it plans for."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from layoutopt.profiles.target import Target, Tile, load_target
+from tests.fuzz.kinds import KINDS, OFTEN
+from tests.fuzz.program import Written, generate
+
+FOLDER = Path("build/fuzz")
+SMALL_TILES = {
+    "f32": (Tile(2, 3, 2), Tile(4, 4, 1, mmt4d=False)),
+    "f16": (Tile(2, 2, 2),),
+    "bf16": (Tile(2, 2, 2, mmt4d=False),),
+    "i8": (Tile(4, 2, 2),),
+    "i32": (Tile(3, 2, 1),),
+}
+"""Tiles that small tensors are larger than; no compiler sees them."""
+TILED_EVERY = 4
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One run."""
+
+    seconds: float = 60.0
+    seed: int = 0
+    plans: int = 2
+    models: int | None = None
+    """Graphs at most; None for as many as there is time for."""
+    jobs: int = 2
+    folder: Path = FOLDER
+
+
+def graph(seed: int, number: int) -> Written:
+    """Graph ``number`` of a seed."""
+    return generate(random.Random(f"{seed}/{number}"), f"g{number}", KINDS, OFTEN)
+
+
+def oracle_target(number: int) -> Target:
+    """A target of the same properties on every machine; some graphs are packed in small tiles."""
+    target = replace(load_target("x86-64-avx512"), fuses_pads=True)
+    return target if number % TILED_EVERY else replace(target, tiles=SMALL_TILES)
