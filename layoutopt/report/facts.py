@@ -36,6 +36,10 @@ def _discrepancies(report: Report) -> Iterator[Fact]:
 def _scope(report: Report) -> Iterator[Fact]:
     """What the figures of the table hold for."""
     before, after = report.before, report.after
+    if before.unfold or after.unfold:
+        yield Fact(
+            f"Of the transposes, {before.unfold} before and {after.unfold} after copy windows."
+        )
     if before.dispatches is None or after.dispatches is None:
         yield Fact(f"Dispatches were not counted: {report.dispatches_by}")
     else:

@@ -138,6 +138,12 @@ def test_what_was_priced_without_a_check_is_named() -> None:
     )  # fmt: skip
 
 
+def test_transposes_that_copy_windows_are_told_apart() -> None:
+    line = "Of the transposes, 0 before and 2 after copy windows.\n"
+    assert line in printed(replace(REPORT, after=replace(REPORT.after, unfold=2)))
+    assert line not in printed(REPORT)
+
+
 def test_dispatches_that_were_not_counted_say_why() -> None:
     side = replace(REPORT.before, dispatches=None)
     report = replace(REPORT, before=side, dispatches_by="iree-compile does not take the original")

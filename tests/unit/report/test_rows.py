@@ -93,7 +93,9 @@ def test_rows_are_the_ops_of_the_module(name: str, options: Options, seed: int) 
     assert (listed["pack"], listed["unpack"], listed["transpose"]) == counted(plan.lowered())
 
 
-MOVE = Move("main$async", "pack", "linalg.pack", "tensor<8xf32>", "tensor<1x8xf32>", 64, "", False)
+MOVE = Move(
+    "main$async", "pack", False, "linalg.pack", "tensor<8xf32>", "tensor<1x8xf32>", 64, "", False
+)
 
 
 def test_only_what_no_plan_reaches_came_with_the_model() -> None:
