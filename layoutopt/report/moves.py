@@ -10,6 +10,7 @@ from layoutopt.data_movement import MoveDispatch
 from layoutopt.graph import Graph, Op, Pack, Structured, Unpack
 from layoutopt.layout import conversion_kind
 from layoutopt.mlir.census import reorders
+from layoutopt.mlir.gather import runs_backwards
 from layoutopt.objective import is_move
 from layoutopt.planner import GraphPlan
 from layoutopt.report.report import ContractionsReport, ConversionReport, MoveReport
@@ -117,6 +118,8 @@ def _written_as(op: Op) -> str:
     if isinstance(op, Pack | Unpack):
         return "pack" if isinstance(op, Pack) else "unpack"
     if not isinstance(op, Structured) or not op.is_copy or len(op.maps) != 2:
+        return ""
+    if runs_backwards(op.maps[0]):  # written as reads at computed places
         return ""
     source, result = ([dim for form in m for dim in form.dims] for m in op.maps)
     return "transpose" if reorders(source, result) else ""
