@@ -78,6 +78,12 @@ def plain_dims(index_map: IndexMap) -> tuple[int, ...] | None:
     return dims if len(dims) == len(index_map) else None
 
 
+def loops_with_a_size(maps: Iterable[IndexMap]) -> frozenset[int]:
+    """The loops that are one plain dim of some operand: linalg takes their sizes from there."""
+    found = {form.plain_dim for index_map in maps for form in index_map}
+    return frozenset(d for d in found if d is not None)
+
+
 def map_text(index_map: IndexMap, rank: int) -> str:
     """The map as MLIR text, ``affine_map<(d0, d1) -> (d1, d0)>``."""
     dims = ", ".join(f"d{i}" for i in range(rank))

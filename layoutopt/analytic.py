@@ -11,6 +11,8 @@ from layoutopt.estimate.roofline import estimate
 from layoutopt.estimate.work import Estimate
 from layoutopt.profiles.target import Target
 
+LONGEST_NS = 1e14
+"""A day: nothing is estimated to take longer, so that a whole plan can be added up."""
 FREE = Estimate(0.0, 0.0, "nothing")
 
 
@@ -22,7 +24,7 @@ def estimate_form(form: PhysicalForm, target: Target, kernel: Kernel | None = No
     total = sum(part.ns for part in parts)
     error = math.sqrt(sum((part.ns * part.uncertainty) ** 2 for part in parts))
     longest = max(parts, key=lambda part: part.ns)
-    return Estimate(total, error / total, longest.bound)
+    return Estimate(min(total, LONGEST_NS), error / total, longest.bound)
 
 
 def estimate_ns(form: PhysicalForm, target: Target) -> int:

@@ -6,17 +6,24 @@ They are named by a digest of what they are: clusters and layouts are enumerated
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from layoutopt.candidate import Candidate
 from layoutopt.output import write_text
+from layoutopt.sealed import sealed, unsealed
+
+_FORMAT = 2
+"""To be raised where the files are written in another way."""
 
 
 def digest(candidate: Candidate) -> str:
     """A name for a candidate of one function."""
-    return hashlib.sha256(repr(candidate).encode()).hexdigest()[:32]
+    return _digest_of(repr(candidate))[:32]
+
+
+def _digest_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Avoided:
@@ -25,7 +32,7 @@ class Avoided:
     def __init__(self, folder: Path | None, keys: Sequence[str]) -> None:
         """``keys``: what tells each function from others: its graph, target, compiler, flags."""
         self._folder = folder
-        self._names = [f"avoided-{hashlib.sha256(key.encode()).hexdigest()}.json" for key in keys]
+        self._names = [f"avoided-{_digest_of(f'{_FORMAT} {key}')}.json" for key in keys]
         self.digests = [self._recall(name) for name in self._names]
         self._known = list(self.digests)
 
@@ -44,9 +51,9 @@ class Avoided:
         for name, known, digests in zip(self._names, self._known, self.digests, strict=True):
             if digests != known:
                 self._folder.mkdir(parents=True, exist_ok=True)
-                write_text(self._folder / name, json.dumps(sorted(digests)))
+                write_text(self._folder / name, sealed(sorted(digests)))
 
     def _recall(self, name: str) -> frozenset[str]:
-        if self._folder is None or not (self._folder / name).is_file():
+        if self._folder is None:
             return frozenset()
-        return frozenset(json.loads((self._folder / name).read_text(encoding="utf-8")))
+        return unsealed(self._folder / name, frozenset[str]) or frozenset()

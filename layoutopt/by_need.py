@@ -32,6 +32,13 @@ ROUNDS = 40
 """Rounds at most; then the best plan among the prices there are, with its gap."""
 
 
+_UNCOMPILED = ("compile-error", "compile-crash", "compile-timeout")
+_UNKNOWN = "oracle: "
+_LAST_RESORT_NS = 10**12
+"""On top of the price of what IREE does not compile alone: chosen where there is nothing else."""
+_UNKNOWN_ERROR = 1.0
+"""Relative error of an estimate in place of a measurement that failed."""
+
 Text = tuple[tuple[str, ...], str]
 
 
@@ -48,8 +55,9 @@ class Question:
     """Those that are free."""
     free: tuple[int, ...]
     """Inputs and outputs in any layout."""
-    first: frozenset[Candidate]
-    """Candidates whose price is wanted in any case: the model as it came."""
+    first: dict[Candidate, int]
+    """The model as it came, whose price is wanted in any case, and estimates in nanoseconds: it can
+    be chosen though it fails alone."""
     weight_budget_bytes: int | None = None
 
 
@@ -64,6 +72,8 @@ class Priced:
     refused: dict[Candidate | Conversion, str] = field(default_factory=dict)
     prices: dict[Candidate | Conversion, Price] = field(default_factory=dict)
     """Where the cost of each came from."""
+    notes: dict[Candidate, str] = field(default_factory=dict)
+    """What there is to say of prices: unchecked results, estimates in place of measurements."""
     answer: tuple[Selection, Solution] | None = None
     rounds_ended: bool = False
     """Whether `ROUNDS` ran out before the cheapest plan was known."""
@@ -182,6 +192,9 @@ def _settle(
         if len(found) < len(pieces):
             continue
         costs = [price.cost_ns for price in found if price.cost_ns is not None]
+        if not costs and isinstance(key, Candidate) and key in question.first:
+            _stay(question, priced, key, found[-1].reason)
+            continue
         if not costs:
             priced.refused[key] = found[-1].reason
             continue
@@ -191,10 +204,27 @@ def _settle(
         priced.prices[key] = price
         if isinstance(key, Candidate):
             priced.costs[key] = min(costs)
+            if price.reason:
+                priced.notes[key] = _note(key in question.first, price.reason)
         else:
             priced.conversion_costs[key] = min(costs)
             if best.lowered:
                 priced.transposed.add(key)
+
+
+def _stay(question: Question, priced: Priced, key: Candidate, reason: str) -> None:
+    """Keep the model's own ops, though they have no price: inside the model they may do."""
+    fails = reason.startswith(_UNCOMPILED)
+    priced.costs[key] = question.first[key] + (_LAST_RESORT_NS if fails else 0)
+    priced.prices[key] = Price(priced.costs[key], reason, _UNKNOWN_ERROR, estimated=True)
+    how = "the last resort" if fails else "by estimate"
+    priced.notes[key] = f"kept as it came, priced {how}: {reason}"
+
+
+def _note(own: bool, reason: str) -> str:
+    if own and not reason.startswith(_UNKNOWN):
+        return f"the oracle and IREE differ on it as it came, and IREE is right: {reason}"
+    return f"priced without its check: {reason}"
 
 
 def _text(work: Work) -> Text:

@@ -106,7 +106,7 @@ def enumerate_candidates(
 
 def identity_candidate(graph: Graph, index: int, cluster: Cluster) -> Candidate:
     """The cluster as the model has it."""
-    tensors = _tensors(graph, cluster)
+    tensors = tensors_of(graph, cluster)
     return Candidate(index, tuple((t, row_major(len(graph.types[t].shape))) for t in tensors))
 
 
@@ -140,7 +140,8 @@ def _marked(op: Op, hint: bool = False, unnamed: bool = False) -> Op:
     return replace(op, hint=hint or op.hint, unnamed=unnamed or op.unnamed)
 
 
-def _tensors(graph: Graph, cluster: Cluster) -> tuple[int, ...]:
+def tensors_of(graph: Graph, cluster: Cluster) -> tuple[int, ...]:
+    """Every tensor that the ops of a cluster read or make, in order."""
     found: dict[int, None] = {}
     for index in cluster.ops:
         op = graph.ops[index]
@@ -296,9 +297,9 @@ def follow(
             return layouts
         for tensor, layout in layouts.items():
             known.setdefault(tensor, canonical(graph.types[tensor].shape, layout))
-    for tensor in _tensors(graph, cluster):
+    for tensor in tensors_of(graph, cluster):
         known.setdefault(tensor, row_major(len(graph.types[tensor].shape)))
-    return Candidate(index, tuple((t, known[t]) for t in _tensors(graph, cluster)))
+    return Candidate(index, tuple((t, known[t]) for t in tensors_of(graph, cluster)))
 
 
 def _widest(graph: Graph, op: Op, known: dict[int, Layout]) -> int:

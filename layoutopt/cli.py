@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import io
+import logging
 import os
 import signal
 import sys
+import traceback
 from importlib.metadata import PackageNotFoundError, version
 from types import FrameType
 from typing import NoReturn
@@ -17,6 +20,7 @@ from layoutopt.commands.usage import usage_error
 from layoutopt.errors import INTERRUPTED, InputError, LayoutoptError, MissingProfileError, why
 from layoutopt.interrupt import INTERRUPTED_CODE
 from layoutopt.runtime.process import kill_running
+from layoutopt.unexpected import UNEXPECTED_CODE, shows_traceback, unexpected
 
 _GARBAGE_THRESHOLD = 200_000
 """New objects between collections. A plan is many small values that live to its end, hardly one of
@@ -60,6 +64,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line; every error is one line and a non-zero exit code."""
     gc.set_threshold(_GARBAGE_THRESHOLD)
     signal.signal(signal.SIGTERM, _terminate)
+    _show_anything()
     try:
         cli.main(arguments, prog_name="layoutopt", standalone_mode=False)
         sys.stdout.flush()
@@ -82,6 +87,26 @@ def main(arguments: list[str] | None = None) -> None:
     except OSError as error:
         where = error.filename or "layoutopt"
         _fail(str(InputError(str(where), "a file system that serves", why(error), _ROOM)), 1)
+    except (MemoryError, RecursionError) as error:
+        kill_running()
+        _fail(str(unexpected(error)), 1)
+    except Exception as error:
+        kill_running()
+        if shows_traceback():
+            traceback.print_exc()
+        _fail(str(unexpected(error)), UNEXPECTED_CODE)
+
+
+def _show_anything() -> None:
+    """Notes go to stderr; names that a terminal has no characters for are spelled in others."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    notes = logging.getLogger("layoutopt")
+    if not notes.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("layoutopt: note: %(message)s"))
+        notes.addHandler(handler)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

@@ -33,7 +33,7 @@ from layoutopt.graph import (
 )
 from layoutopt.layout import Layout, fills, row_major, same_memory, same_tiles
 from layoutopt.rules.propagation import relayout
-from layoutopt.rules.rule import Physical
+from layoutopt.rules.rule import Physical, Refusal
 from layoutopt.scalar import copy_body
 from layoutopt.simplify import simplified
 from layoutopt.types import TensorType
@@ -42,6 +42,9 @@ from layoutopt.types import TensorType
 def conversion_form(graph: Graph, tensor: int, source: Layout, target: Layout) -> PhysicalForm:
     """The conversion of one tensor of ``graph``."""
     kind = graph.types[tensor]
+    refilled = _refilled(kind, source, target)
+    if isinstance(refilled, PhysicalForm):
+        return refilled
     builder = GraphBuilder()
     start = builder.tensor(source.physical_shape(kind.shape), kind.element)
     end = builder.tensor(target.physical_shape(kind.shape), kind.element)
@@ -50,8 +53,6 @@ def conversion_form(graph: Graph, tensor: int, source: Layout, target: Layout) -
     elif source.is_tiled == target.is_tiled and _splits(kind.shape, source, target):
         whole = TensorType(source.whole_shape(kind.shape), kind.element)
         _shuffle(builder, whole, source, target, start, end)
-    elif same_tiles(kind.shape, source, target):
-        return _refilled(kind, source, target)
     elif not source.is_tiled:
         builder.add(Pack(start, end, _seen_from(target, source), _filler(kind, target)))
     elif not target.is_tiled:
@@ -112,8 +113,10 @@ def _filler(kind: TensorType, layout: Layout) -> str | None:
     return layout.padding.text(kind.element) if layout.pads(kind.shape) else None
 
 
-def _refilled(kind: TensorType, source: Layout, target: Layout) -> PhysicalForm:
+def _refilled(kind: TensorType, source: Layout, target: Layout) -> PhysicalForm | Refusal:
     """A copy of the logical tensor over both layouts: it masks what the target promises."""
+    if not same_tiles(kind.shape, source, target) or fills(source, target):
+        return Refusal("expected the same tiles with another padding")
     rank = len(kind.shape)
     copy = Structured(
         (0,),
@@ -127,7 +130,8 @@ def _refilled(kind: TensorType, source: Layout, target: Layout) -> PhysicalForm:
     physical = Physical((kind, kind))
     layouts = {0: source, 1: target}
     refusal = relayout(copy, layouts, physical)
-    assert refusal is None, refusal
+    if refusal is not None:
+        return refusal
     start, end = (physical.tensor(t, x) for t, x in layouts.items())
     return PhysicalForm(physical.builder.build((start,), (end,)), (start,), (), (end,))
 

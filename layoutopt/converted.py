@@ -8,7 +8,6 @@ at each use.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import time
@@ -18,8 +17,9 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from layoutopt.errors import InputError
+from layoutopt.errors import InputError, why
 from layoutopt.profiles.store import cache_folder
+from layoutopt.sealed import LOG, is_whole, sealed, unsealed
 
 LIMIT_BYTES = 4 << 30
 """What all entries may take together; the least recently used go first."""
@@ -59,15 +59,22 @@ class ConvertedModels:
         changed, or where its own module has.
         """
         about = self._about(key)
-        entry = _read(about)
+        entry = unsealed(about, Entry)
         if entry is None:
             return None
         try:
             _place(self._module(key), output)
         except FileNotFoundError:  # another process removed it just now
             return None
-        changed = any(_digest_or_none(beside / n) != d for n, d in entry.external.items())
-        if changed or digest_of(output) != entry.sha256:
+        except OSError as error:
+            LOG.warning(
+                "%s: cannot be read (%s), so it is made anew", self._module(key), why(error)
+            )
+            return None
+        damaged = digest_of(output) != entry.sha256
+        if damaged:
+            LOG.warning("%s: damaged, so it is made anew", self._module(key))
+        if damaged or any(_digest_or_none(beside / n) != d for n, d in entry.external.items()):
             self._remove(key)
             output.unlink()
             return None
@@ -87,7 +94,7 @@ class ConvertedModels:
             self.folder.mkdir(parents=True, exist_ok=True)
             _place(module, partial)
             partial.replace(self._module(key))
-            partial.write_text(json.dumps(asdict(entry), sort_keys=True), encoding="utf-8")
+            partial.write_text(sealed(asdict(entry)), encoding="utf-8")
             partial.replace(self._about(key))
             self._bound()
         except OSError as error:
@@ -125,7 +132,7 @@ class ConvertedModels:
         """(time of last use, key, entry), the least recently used first."""
         found = []
         for about in self.folder.glob("*.json"):
-            entry = _read(about)
+            entry = unsealed(about, Entry) if is_whole(about, Entry) else None
             with suppress(FileNotFoundError):
                 if entry is not None:
                     found.append((about.stat().st_mtime, about.stem, entry))
@@ -143,10 +150,10 @@ class ConvertedModels:
             path.unlink(missing_ok=True)
 
     def _abandoned(self) -> Iterator[Path]:
-        """What a killed process left behind."""
+        """What a killed process left behind, and entries that are damaged."""
         limit = time.time() - _ABANDONED.total_seconds()
         for path in self.folder.iterdir():
-            if path.suffix == ".json" or self._about(path.stem).exists():
+            if path.is_dir() or is_whole(self._about(path.stem), Entry):
                 continue
             with suppress(FileNotFoundError):
                 if path.stat().st_mtime < limit:
@@ -181,11 +188,3 @@ def _place(source: Path, output: Path) -> None:
         raise
     except OSError:
         shutil.copyfile(source, output)
-
-
-def _read(about: Path) -> Entry | None:
-    """An entry; None where there is none, or none that can be read."""
-    try:
-        return Entry(**json.loads(about.read_text(encoding="utf-8")))
-    except (FileNotFoundError, NotADirectoryError, ValueError, TypeError):
-        return None

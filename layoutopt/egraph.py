@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from layoutopt.graph import Graph, Op
 from layoutopt.rules.rewrites import REWRITES
-from layoutopt.rules.rule import Refusal, RewriteRule, apply
+from layoutopt.rules.rule import EVERY_EXACTNESS, Exactness, Refusal, RewriteRule, apply
+from layoutopt.soundness import Soundness
 
 
 class StopReason(Enum):
@@ -50,12 +51,19 @@ class EGraph:
 
 
 def saturate(
-    graph: Graph, rules: Sequence[RewriteRule[Any]] = REWRITES, op_limit: int = 20_000
+    graph: Graph,
+    rules: Sequence[RewriteRule[Any]] = REWRITES,
+    op_limit: int = 20_000,
+    soundness: Soundness | None = None,
+    admitted: Collection[Exactness] = EVERY_EXACTNESS,
 ) -> EGraph:
     """Add every alternative that the rules find; each (op, rule) fires once at most.
 
+    ``soundness``: refuses those that compute something else than the op that they replace.
+    ``admitted``: rules of another exactness are left out.
     Where an op's input gets another producer, the rules that found nothing there look again.
     """
+    rules = [rule for rule in rules if rule.exactness in admitted]
     origin = list(range(len(graph.ops)))
     made_by: list[tuple[str, ...]] = [()] * len(graph.ops)
     refusals: dict[RefusedRewrite, None] = {}
@@ -81,6 +89,10 @@ def saturate(
             if found is None or isinstance(found, Refusal):
                 continue
             fired.add((index, rule.name))
+            unsound = soundness.reason(grown, index, found) if soundness is not None else ""
+            if unsound:
+                refusals[RefusedRewrite(origin[index], rule.name, unsound)] = None
+                continue
             if rule.normal_form:
                 superseded.add(index)
             if all(op in seen for op in found.ops):

@@ -14,7 +14,7 @@ class LayoutoptError(Exception):
         self.expected = expected
         self.got = got
         self.next_step = next_step
-        super().__init__(f"{where}: expected {expected}, but got {got}; {next_step}")
+        super().__init__(one_line(f"{where}: expected {expected}, but got {got}; {next_step}"))
 
 
 class InputError(LayoutoptError):
@@ -44,6 +44,13 @@ class RefusedModuleError(LoweringError):
             "report this as a bug of layoutopt",
         )
         self.dispatches = dispatches
+
+
+def one_line(text: str) -> str:
+    """The text without line breaks and other characters that do not print."""
+    if text.isprintable():
+        return text
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def why(error: Exception) -> str:

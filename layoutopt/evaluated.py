@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any  # what json.loads gives
 
 from layoutopt.data_movement import MoveDispatch
 from layoutopt.output import write_text
 from layoutopt.runtime.measure import iree_version
+from layoutopt.sealed import sealed, unsealed
 
 OPTIMIZED = "layoutopt"
 """Name of the planned variant among those that are timed."""
 
 
-_PROTOCOL = 2
+_PROTOCOL = 3
 """Goes up when modules are timed in another way; what was remembered then is timed anew."""
 
 
@@ -115,29 +114,10 @@ def _file_digest(path: Path) -> str:
 def remember(memory: Path, key: str, evaluation: Evaluation) -> None:
     """Keep an evaluation in the folder ``memory``, whole or not at all."""
     memory.mkdir(parents=True, exist_ok=True)
-    write_text(memory / f"{key}.json", json.dumps(asdict(evaluation)))
+    write_text(memory / f"{key}.json", sealed(asdict(evaluation)))
 
 
 def recall(path: Path) -> Evaluation | None:
-    """An evaluation that was kept, None where there is none."""
-    if not path.is_file():
-        return None
-    table = json.loads(path.read_text(encoding="utf-8"))
-    return Evaluation(
-        tuple(map(_variant_result, table["variants"])),
-        Verification(
-            **{
-                **table["verification"],
-                "functions": tuple(table["verification"]["functions"]),
-                "unresponsive": tuple(table["verification"]["unresponsive"]),
-            }
-        ),
-        table["date_utc"],
-        remembered=True,
-    )
-
-
-def _variant_result(row: dict[str, Any]) -> VariantResult:
-    moves = tuple(MoveDispatch(**m) for m in row.get("moves", ()))
-    calls = tuple((name, ns) for name, ns in row.get("calls", ()))
-    return VariantResult(**{**row, "flags": tuple(row["flags"]), "moves": moves, "calls": calls})
+    """An evaluation that was kept, None where there is none, or none that is whole."""
+    found = unsealed(path, Evaluation)
+    return None if found is None else replace(found, remembered=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from layoutopt.candidate import Candidate, enumerate_candidates
@@ -17,6 +18,8 @@ from layoutopt.own_packing import load_rule
 from layoutopt.packing import Menu
 from layoutopt.profiles.target import Target
 from layoutopt.regions import padded_regions
+from layoutopt.rules.rule import EVERY_EXACTNESS, Exactness
+from layoutopt.soundness import Soundness
 from layoutopt.space import layout_sets
 from layoutopt.start import start_from_neutral
 from layoutopt.unread import without_unread
@@ -48,10 +51,21 @@ class Space:
     """Tensors for which more layouts were found than are taken into account."""
 
 
-def explore(graph: Graph, target: Target, objective: Objective = "latency") -> Space:
-    """Enumerate the candidates of a function."""
-    plain = fold_broadcasts(start_from_neutral(without_unread(graph)))
-    egraph = saturate(with_integer_contractions(plain))
+def prepared(graph: Graph, admitted: Collection[Exactness] = EVERY_EXACTNESS) -> Graph:
+    """The graph that the rules start from: what is always as good is done once, for all."""
+    plain = start_from_neutral(without_unread(graph), Exactness.REASSOCIATES in admitted)
+    return with_integer_contractions(fold_broadcasts(plain), Exactness.APPROXIMATES in admitted)
+
+
+def explore(
+    graph: Graph,
+    target: Target,
+    objective: Objective = "latency",
+    admitted: Collection[Exactness] = EVERY_EXACTNESS,
+) -> Space:
+    """Enumerate the candidates of a function, made by rules whose exactness is ``admitted``."""
+    soundness = Soundness()
+    egraph = saturate(prepared(graph, admitted), soundness=soundness, admitted=admitted)
     clusters = form_clusters(egraph)
     if target.fuses_pads and objective == "latency":
         clusters = (*clusters, *padded_regions(egraph.graph, clusters))
@@ -68,6 +82,10 @@ def explore(graph: Graph, target: Target, objective: Objective = "latency") -> S
         candidates, forms = (*candidates, *composites), (*forms, *refused)
     name = egraph.graph.name_of
     refusals = [RefusedForm(name(r.op), r.rule, r.reason) for r in egraph.refusals]
+    refusals += [
+        RefusedForm("rewrites", "check", f"{count} not held against the model's own ops: {why}")
+        for why, count in soundness.skipped.items()
+    ]
     refusals += [RefusedForm(name(op), "layout", reason) for op, reason in sets.refusals]
     refusals += [RefusedForm(name(op), "form", reason) for op, reason in forms]
     return Space(egraph, clusters, candidates, tuple(dict.fromkeys(refusals)), sets.cut)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from layoutopt.affine import Affine, IndexMap, affine, plain_dims
+from layoutopt.affine import Affine, IndexMap, affine, loops_with_a_size, plain_dims
 from layoutopt.graph import Graph, Op, Structured
 
 
@@ -72,16 +72,11 @@ def _reading_through(op: Structured, through: dict[int, tuple[int, IndexMap]]) -
         sources[position], inner = through[tensor]
         maps[position] = tuple(_composed(form, maps[position]) for form in inner)
     changed = replace(op, sources=tuple(sources), maps=tuple(maps))
-    return changed if _covers_domain(changed) else op
+    sized = len(loops_with_a_size(changed.maps)) == len(changed.domain)
+    return changed if sized else op
 
 
 def _composed(form: Affine, outer: IndexMap) -> Affine:
     terms = [(d, c * k) for axis, c in form.terms for d, k in outer[axis].terms]
     offset = form.offset + sum(c * outer[axis].offset for axis, c in form.terms)
     return affine(terms, offset)
-
-
-def _covers_domain(op: Structured) -> bool:
-    """Whether every loop is still one plain dim of some operand, as linalg wants it."""
-    seen = {form.plain_dim for m in op.maps for form in m}
-    return all(d in seen for d in range(len(op.domain)))

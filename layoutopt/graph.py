@@ -8,6 +8,7 @@ are equal ways to compute it (an e-class), added by rewrite rules.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -72,6 +73,8 @@ class Graph:
     outputs: tuple[int, ...]
     names: tuple[str, ...] = field(default=(), compare=False)
     """A name per op for reports; empty where nobody named them."""
+    fixed: frozenset[int] = frozenset()
+    """Inputs and outputs whose memory others than the caller see too: they lie row-major."""
 
     @cached_property
     def producers(self) -> tuple[tuple[int, ...], ...]:
@@ -86,7 +89,7 @@ class Graph:
     @cached_property
     def constants(self) -> frozenset[int]:
         """Tensors that depend on constants alone; IREE evaluates them ahead of time."""
-        return _with_constants(frozenset(), self.ops)
+        return _with_constants(frozenset(), frozenset(self.inputs), self.ops)
 
     @cached_property
     def splats(self) -> dict[int, str]:
@@ -132,7 +135,9 @@ class Graph:
         if "consumers" in known:
             vars(grown)["consumers"] = _with_readers([*self.consumers, *room], new, start)
         if "constants" in known:
-            vars(grown)["constants"] = _with_constants(self.constants, new)
+            made = {t for op in self.ops for t in op.outputs}
+            varying = made.union(self.inputs) - self.constants
+            vars(grown)["constants"] = _with_constants(self.constants, varying, new)
 
 
 Places = tuple[tuple[int, ...], ...]
@@ -154,14 +159,21 @@ def _with_readers(known: list[tuple[int, ...]], ops: Sequence[Op], start: int = 
     return tuple(known)
 
 
-def _with_constants(known: frozenset[int], ops: Sequence[Op]) -> frozenset[int]:
-    """Constant tensors, those that ``ops`` make too."""
-    found = set(known)
+def _with_constants(
+    known: frozenset[int], varying: AbstractSet[int], ops: Sequence[Op]
+) -> frozenset[int]:
+    """Constant tensors, those that ``ops`` make too.
+
+    ``varying``: tensors that are none, though another way to make one reads constants alone.
+    """
+    found, others = set(known), set(varying)
     for op in ops:
-        if isinstance(op, Opaque):
-            continue
-        if isinstance(op, Constant) or all(t in found for t in op.inputs):
-            found.update(op.outputs)
+        if isinstance(op, Constant) or (
+            not isinstance(op, Opaque) and all(t in found for t in op.inputs)
+        ):
+            found.update(t for t in op.outputs if t not in others)
+        else:
+            others.update(t for t in op.outputs if t not in found)
     return frozenset(found)
 
 

@@ -21,20 +21,24 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from layoutopt.affine import plain_dims
+from layoutopt.affine import loops_with_a_size, plain_dims
 from layoutopt.graph import Constant, Fill, Graph, Op, Opaque, Structured
 from layoutopt.quantized import SHIFT, Quantized
 from layoutopt.recognizer import Recognizer
 from layoutopt.rules.rewrites.loops import Rewriting
 from layoutopt.rules.rewrites.stuffing import is_zero
+from layoutopt.types import is_float
 from layoutopt.zero_points import SUM, Factor, Product, Sums, write_corrected
 
 _SUM_BITS = 32
 _LARGEST = 1 << (_SUM_BITS - 1)
 
 
-def with_integer_contractions(graph: Graph) -> Graph:
-    """The same graph where quantized tensors are contracted as integers."""
+def with_integer_contractions(graph: Graph, floats: bool = True) -> Graph:
+    """The same graph where quantized tensors are contracted as integers.
+
+    ``floats``: also where they were dequantized, which rounds in other places.
+    """
     rewriting = Rewriting(graph.types)
     recognizer = Recognizer(graph, rewriting)
     sums: Sums = {}
@@ -44,7 +48,7 @@ def with_integer_contractions(graph: Graph) -> Graph:
     for index, op in enumerate(graph.ops):
         name = graph.name_of(index)
         before = len(rewriting.builder.ops)
-        found = _match(recognizer, op) if isinstance(op, Structured) else None
+        found = _match(recognizer, op, floats) if isinstance(op, Structured) else None
         if found is not None:
             changed = True
             write_corrected(rewriting, found, sums)
@@ -80,9 +84,11 @@ def _without_dead(graph: Graph) -> Graph:
     )
 
 
-def _match(recognizer: Recognizer, op: Structured) -> Product | None:
+def _match(recognizer: Recognizer, op: Structured, floats: bool) -> Product | None:
     """The factors where an op is a sum of products of quantized numbers, else None."""
     if not op.reduction_dims or len(op.results) != 1 or op.body.reads_index:
+        return None
+    if is_float(op.body.arguments[-1]) and not floats:
         return None
     add = op.body.op_of(op.body.yields[0])
     accumulator = len(op.sources)
@@ -112,6 +118,9 @@ def _is_plain(match: Product) -> bool:
 def _is_sound(match: Product, rewriting: Rewriting) -> bool:
     """Whether zero points and scales stay the same along the sum, and no sum leaves its type."""
     op = match.op
+    sized = loops_with_a_size((match.lhs.map, match.rhs.map, *op.result_maps))
+    if len(sized) < len(op.domain):
+        return False
     written = plain_dims(op.result_maps[0])
     parallel = {d for d in range(len(op.domain)) if d not in op.reduction_dims}
     if written is None or {*written} != parallel:

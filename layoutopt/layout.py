@@ -201,9 +201,13 @@ def fills(source: Layout, target: Layout) -> bool:
 
 
 def same_tiles(shape: Sequence[int], source: Layout, target: Layout) -> bool:
-    """Whether both pad the same dims with the same tiles, in whatever order."""
+    """Whether both pad the same dims with the same tiles, in whatever order.
+
+    Of the other dims, those that both tile have one tile too: a loop is tiled in one way.
+    """
     ragged = [d for d, n in enumerate(shape) if n % source.tile_of(d) or n % target.tile_of(d)]
-    return bool(ragged) and all(source.tile_of(d) == target.tile_of(d) for d in ragged)
+    both = [d for d in source.inner_dims_pos if d in target.inner_dims_pos]
+    return bool(ragged) and all(source.tile_of(d) == target.tile_of(d) for d in (*ragged, *both))
 
 
 def memory_runs(shape: Sequence[int], layout: Layout) -> tuple[Run, ...]:

@@ -5,18 +5,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
-from layoutopt.types import is_float
-
-_INFINITY = {"f64": "0x7FF0000000000000", "f32": "0x7F800000", "f16": "0x7C00", "bf16": "0x7F80"}
-_MINUS_INFINITY = {
-    "f64": "0xFFF0000000000000",
-    "f32": "0xFF800000",
-    "f16": "0xFC00",
-    "bf16": "0xFF80",
-}
-
+from layoutopt.types import Array, element_of, integer_bits, is_float, numpy_dtype
 
 class Padding(Enum):
     """What the elements hold that fill up the last tiles, by the op that they change nothing in."""
@@ -52,10 +44,12 @@ class Padding(Enum):
             return 1
         if dtype.kind == "b":
             return self is not Padding.LOWEST
-        if dtype.kind not in "iu":
+        integer = element_of(dtype) or ""
+        if dtype.kind not in "iu" and integer_bits(integer) is None:
             spoiled = {Padding.LOWEST: -np.inf, Padding.HIGHEST: np.inf, Padding.ANY: np.nan}
-            return spoiled[self]
-        limits = np.iinfo(dtype)
+            number = spoiled[self]
+            return number if self is Padding.ANY or dtype.kind == "c" else _last(number, dtype)
+        limits = ml_dtypes.iinfo(dtype)
         if self is Padding.ANY:
             return limits.max // 3
         return limits.min if self is Padding.LOWEST else limits.max
@@ -65,9 +59,15 @@ def neutral(combiner: str, element: str) -> str | None:
     """The element that changes nothing under an op, as MLIR text; None where it is unknown."""
     name = combiner.removeprefix("arith.")
     if is_float(element):
-        low, high = _MINUS_INFINITY[element], _INFINITY[element]
-        known = {"addf": "0.0", "mulf": "1.0", "maximumf": low, "maxnumf": low}
-        known |= {"minimumf": high, "minnumf": high}
+        dtype = np.dtype(numpy_dtype(element))
+        if float(np.zeros((), dtype)) != 0:
+            return None  # f8E8M0FNU has neither a zero nor signs
+        low, high = _bits(_last(-np.inf, dtype)), _bits(_last(np.inf, dtype))
+        known = {"addf": "0.0", "mulf": "1.0", "maximumf": low, "minimumf": high}
+        with np.errstate(all="ignore"):
+            nan = np.asarray(np.nan).astype(dtype)
+        if np.isnan(nan.astype(np.float64)):  # maxnumf(nan, x) is x; (-inf, nan) would give -inf
+            known |= {"maxnumf": _bits(nan), "minnumf": _bits(nan)}
     elif element.startswith("i") and element[1:].isdigit():
         bits = int(element[1:])
         known = {"addi": "0", "muli": "1", "ori": "0", "xori": "0", "andi": "-1"}
@@ -81,3 +81,17 @@ def neutral(combiner: str, element: str) -> str | None:
     if value is None or value in ("true", "false"):
         return value
     return f"{value} : {element}"
+
+
+def _last(infinity: float, dtype: np.dtype[Any]) -> Array:
+    """An infinity, or the last number before it in types that have none."""
+    limits = ml_dtypes.finfo(dtype)
+    with np.errstate(all="ignore"):
+        value = np.asarray(infinity).astype(dtype)
+        if np.isinf(value.astype(np.float64)):
+            return value
+        return np.asarray(limits.max if infinity > 0 else limits.min).astype(dtype)
+
+
+def _bits(value: Array) -> str:
+    return f"0x{value.tobytes()[::-1].hex().upper()}"

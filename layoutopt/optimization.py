@@ -254,7 +254,7 @@ class _Job:
             functions = list(zip(names, graphs, strict=True))
             return tuple(given_plans(self.plan, self.model, functions, self.target, self.options))
         with (
-            Store(store_path(self.options.cache)) as store,
+            Store(store_path(self.options.cache), renew=True) as store,
             open_pricer(store, self.target, self.options) as pricer,
         ):
             return plan_graphs(

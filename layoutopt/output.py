@@ -28,6 +28,15 @@ def check_writable(path: Path) -> None:
         ) from error
 
 
+def check_not_read(made: Path, *read: Path) -> None:
+    """Raises InputError where a file to write is one that is read."""
+    for source in read:
+        if made.exists() and source.exists() and made.samefile(source):
+            raise InputError(
+                str(made), "another file than the one that is read", "the same", "rename it"
+            )
+
+
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
     """A path to write to that takes the place of ``path`` once the body is through.

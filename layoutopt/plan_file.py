@@ -7,11 +7,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any  # what json.loads gives; checked by use
+from typing import Annotated
+
+import msgspec
 
 from layoutopt.candidate import Candidate
 from layoutopt.errors import InputError
 from layoutopt.graph import Graph
+from layoutopt.input import check_file, read_input
 from layoutopt.layout import Layout
 from layoutopt.neutral import Padding
 from layoutopt.output import write_text
@@ -20,6 +23,9 @@ from layoutopt.solver import Solution, Status
 
 VERSION = 1
 """Of the JSON form."""
+
+_Index = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
+_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 @dataclass(frozen=True)
@@ -51,28 +57,27 @@ def write_plan(path: Path, functions: Sequence[FunctionPlan]) -> None:
 
 def read_plan(path: Path) -> tuple[FunctionPlan, ...]:
     """Read plans. Raises InputError for a file that is none."""
-    if not path.is_file():
-        raise InputError(str(path), "a plan file", "no such file", "check the path")
+    check_file(path, "a plan file")
+    text = read_input(path)
     try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-        version = table["version"]
-        functions = tuple(map(_from_table, table["functions"])) if version == VERSION else ()
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+        version = msgspec.json.decode(text, type=_Versioned).version
+        if version == VERSION:
+            table = msgspec.json.decode(text, type=_Plan)
+            return tuple(map(_function_plan, table.functions))
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise InputError(
-            str(path), "a plan that `--plan-out` wrote", f"{error!r}", "make the plan again"
+            str(path), "a plan that `--plan-out` wrote", str(error), "make the plan again"
         ) from error
-    if version != VERSION:
-        raise InputError(
-            str(path), f"a plan of version {VERSION}", f"version {version}", "make the plan again"
-        )
-    return functions
+    raise InputError(
+        str(path), f"a plan of version {VERSION}", f"version {version}", "make the plan again"
+    )
 
 
 def is_plan(path: Path) -> bool:
     """Whether a file is a plan and no report, by its fields."""
     try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        table = msgspec.json.decode(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(table, dict) and "functions" in table and "choices" not in table
 
@@ -125,57 +130,103 @@ def _layout_table(layout: Layout) -> list[list[int] | str]:
     ]
 
 
-def _layout(table: list[Any]) -> Layout:
-    outer, pos, tiles = map(tuple, table[:3])
-    return Layout(outer, pos, tiles, Padding(table[3]) if len(table) > 3 else Padding.ZERO)
+class _Versioned(msgspec.Struct):
+    version: int
 
 
-def _from_table(table: dict[str, object]) -> FunctionPlan:
-    costs: dict[Candidate, int] = {}
-    conversions: dict[Conversion, int] = {}
-    lowered: list[Conversion] = []
-    described: dict[Candidate, tuple[str, str]] = {}
-    for row in _rows(table["candidates"]):
-        layouts = tuple((row_[0], _layout(row_[1:])) for row_ in row["layouts"])
-        candidate = Candidate(
-            row["cluster"],
-            layouts,
-            row["collapsed"],
-            row["hint"],
-            row.get("packed", False),
-            row.get("unnamed", False),
+class _Layout(msgspec.Struct, array_like=True):
+    outer_dims_perm: tuple[_Index, ...]
+    inner_dims_pos: tuple[_Index, ...]
+    inner_tiles: tuple[_Index, ...]
+    padding: Padding = Padding.ZERO
+
+    def value(self) -> Layout:
+        """Raises ValueError where it is no layout of any tensor."""
+        return Layout(self.outer_dims_perm, self.inner_dims_pos, self.inner_tiles, self.padding)
+
+
+class _Placed(msgspec.Struct, array_like=True):
+    tensor: _Index
+    outer_dims_perm: tuple[_Index, ...]
+    inner_dims_pos: tuple[_Index, ...]
+    inner_tiles: tuple[_Index, ...]
+    padding: Padding = Padding.ZERO
+
+    def value(self) -> tuple[int, Layout]:
+        """Raises ValueError where it is no layout of any tensor."""
+        return self.tensor, Layout(
+            self.outer_dims_perm, self.inner_dims_pos, self.inner_tiles, self.padding
         )
-        costs[candidate] = int(row["cost_ns"])
-        if "op" in row and "form" in row:
-            described[candidate] = (str(row["op"]), str(row["form"]))
-    for row in _rows(table["conversions"]):
-        conversion = (row["tensor"], _layout(row["source"]), _layout(row["target"]))
-        conversions[conversion] = int(row["cost_ns"])
-        if row.get("lowered", False):
-            lowered.append(conversion)
-    s = _rows([table["solution"]])[0]
+
+
+class _Candidate(msgspec.Struct):
+    cluster: _Index
+    layouts: tuple[_Placed, ...]
+    collapsed: bool
+    hint: bool
+    cost_ns: _Index
+    packed: bool = False
+    unnamed: bool = False
+    op: str | None = None
+    form: str | None = None
+
+    def value(self) -> Candidate:
+        """Raises ValueError where a layout is none."""
+        layouts = tuple(placed.value() for placed in self.layouts)
+        way = (self.collapsed, self.hint, self.packed, self.unnamed)
+        return Candidate(self.cluster, layouts, *way)
+
+
+class _Conversion(msgspec.Struct):
+    tensor: _Index
+    source: _Layout
+    target: _Layout
+    cost_ns: _Index
+    lowered: bool = False
+
+    def value(self) -> Conversion:
+        """Raises ValueError where a layout is none."""
+        return self.tensor, self.source.value(), self.target.value()
+
+
+class _Solution(msgspec.Struct):
+    status: Status
+    objective_ns: _Index
+    bound_ns: _Index
+    gap: _Share
+    seconds: float
+    stop_reason: str
+
+
+class _Function(msgspec.Struct):
+    function: str
+    graph: str
+    candidates: tuple[_Candidate, ...]
+    conversions: tuple[_Conversion, ...]
+    solution: _Solution
+
+
+class _Plan(msgspec.Struct):
+    version: int
+    functions: tuple[_Function, ...]
+
+
+def _function_plan(table: _Function) -> FunctionPlan:
+    costs = {row.value(): row.cost_ns for row in table.candidates}
+    conversions = {row.value(): row.cost_ns for row in table.conversions}
+    if len(costs) != len(table.candidates) or len(conversions) != len(table.conversions):
+        raise ValueError(f"a choice of function '{table.function}' twice")
+    described = {
+        row.value(): (row.op, row.form)
+        for row in table.candidates
+        if row.op is not None and row.form is not None
+    }
+    lowered = frozenset(row.value() for row in table.conversions if row.lowered)
+    s = table.solution
     solution = Solution(
-        Status(s["status"]),
-        (),
-        (),
-        s["objective_ns"],
-        s["bound_ns"],
-        s["gap"],
-        s["seconds"],
-        s["stop_reason"],
+        s.status, (), (), s.objective_ns, s.bound_ns, s.gap, s.seconds, s.stop_reason
     )
+    choice = Choice(tuple(costs), tuple(conversions), lowered)
     return FunctionPlan(
-        str(table["function"]),
-        str(table["graph"]),
-        Choice(tuple(costs), tuple(conversions), frozenset(lowered)),
-        costs,
-        conversions,
-        solution,
-        described,
+        table.function, table.graph, choice, costs, conversions, solution, described
     )
-
-
-def _rows(value: object) -> list[dict[str, Any]]:
-    if not isinstance(value, list):
-        raise TypeError(f"{value!r} is no list")
-    return value

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from layoutopt.analytic import estimate_ns
 from layoutopt.answer import check_answer
+from layoutopt.as_it_came import settle_own
 from layoutopt.avoided import digest
 from layoutopt.by_need import Priced, Question, price_all, price_by_need
 from layoutopt.candidate import Candidate
@@ -15,8 +17,7 @@ from layoutopt.explore import RefusedForm, Space, explore
 from layoutopt.form_name import form_name
 from layoutopt.free_io import (
     chosen_io,
-    free_inputs,
-    free_outputs,
+    free_tensors,
     with_boundary,
     with_one_input_layout,
 )
@@ -28,6 +29,7 @@ from layoutopt.objective import conversion_objective
 from layoutopt.options import Options
 from layoutopt.prices import Analytic, Price, Pricer, Work, candidate_work, conversion_work
 from layoutopt.profiles.target import Target
+from layoutopt.reference import References
 from layoutopt.searched import Searched, searched
 from layoutopt.selection import (
     Choice,
@@ -133,9 +135,7 @@ def plan_graph(
     if fewest:
         pricer = Analytic(target)
     egraph, clusters = space.egraph, space.clusters
-    free: tuple[int, ...] = ()
-    if options.free_io_layout:
-        free = (*free_inputs(egraph.graph), *free_outputs(egraph.graph))
+    free = free_tensors(egraph.graph) if options.free_io_layout else ()
     refusals = list(space.refusals)
     with clock.stage("price") as progress:
         dropped = {c for c in space.candidates if avoided and digest(c) in avoided}
@@ -148,9 +148,13 @@ def plan_graph(
         refusals += [
             _refused(egraph, clusters, c, reason) for c in space.candidates if c in dropped
         ]
-        work, formless = candidate_work(egraph.graph, clusters, kept, target, 0)
+        identity = identity_candidates(egraph, clusters)
+        references = References(egraph.graph, egraph.original_ops)
+        work, formless = candidate_work(egraph.graph, clusters, kept, target, 0, references, identity)
         refusals += [_refused(egraph, clusters, c, reason) for c, reason in formless]
-        question = _question(space, dict(work), target, free, options)
+        question = _question(space, dict(work), identity, target, free, options)
+        if pricer.source == "measured":
+            settle_own(identity, question.candidates, clusters, references, pricer, progress)
         if pricer.source == "measured" and _settled_by_prices(options):
             priced = price_by_need(question, pricer, progress, target, options)
         else:
@@ -161,12 +165,12 @@ def plan_graph(
                 if isinstance(key, Candidate)
                 else RefusedForm(f"tensor {key[0]}", "conversion", reason)
             )
+        refusals += [_refused(egraph, clusters, c, note) for c, note in priced.notes.items()]
     costs, conversion_costs = priced.costs, priced.conversion_costs
     with clock.stage("select"):
         selection, solution = priced.answer or _selected(question, priced, options)
         check_answer(selection.problem, solution, options, refusals)
     choice = selection.choice(solution.candidates, solution.conversions)
-    identity = identity_candidates(egraph, clusters)
     choice = replace(choice, lowered=frozenset(priced.transposed.intersection(choice.conversions)))
     io: dict[int, Layout] = {}
     if options.free_io_layout:
@@ -203,6 +207,7 @@ def _settled_by_prices(options: Options) -> bool:
 def _question(
     space: Space,
     work: dict[Candidate, Work],
+    own: Sequence[Candidate],
     target: Target,
     free: tuple[int, ...],
     options: Options,
@@ -216,7 +221,6 @@ def _question(
     budget = None
     if options.weight_budget is not None:
         budget = options.weight_budget.size_bytes(weight_bytes(graph))
-    identity = identity_candidates(space.egraph, clusters)
     return Question(
         graph,
         clusters,
@@ -224,7 +228,7 @@ def _question(
         changes,
         tuple(c for c in conversions if is_free(graph, c)),
         free,
-        frozenset(c for c in identity if c in work),
+        {c: estimate_ns(work[c].form, target) for c in own if c in work},
         budget,
     )
 

@@ -17,12 +17,15 @@ from layoutopt.graph import Graph
 from layoutopt.pricing import candidate_benchmark, conversion_benchmark
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import Target
+from layoutopt.reference import References
 from layoutopt.rules.rule import Refusal
 from layoutopt.runtime.benchmark import Benchmark
 from layoutopt.runtime.kernels import Facts, Kernels
 from layoutopt.runtime.measure import Measurement, fingerprint_of, known_measurements
 from layoutopt.runtime.progress import Progress
+from layoutopt.runtime.transport import can_pass
 from layoutopt.selection import Conversion, is_free
+from layoutopt.types import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class Price:
 
     cost_ns: int | None
     reason: str = ""
+    """Why it was refused; of what has a price, why its results were not checked, or differ."""
     uncertainty: float = 0.0
     """Relative standard error: of the estimate, or the spread of the fastest samples."""
     estimated: bool = False
@@ -54,6 +58,9 @@ class Pricer(Protocol):
     def stored(self, work: Sequence[Work]) -> list[Price | None]:
         """The prices that are there already, in order; None for the others."""
 
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        """What a candidate computes on its own inputs; None where it does not run here."""
+
 
 @dataclass(frozen=True)
 class Work:
@@ -65,6 +72,16 @@ class Work:
     """Pieces of one group compete: cliffs among them are measured with few samples."""
     lowered: bool = False
     """A conversion with reshapes and transposes in place of packs."""
+
+    @property
+    def unmeasurable(self) -> str:
+        """Why it can't be called: an argument or result has a type that arrays do not have."""
+        types = self.form.graph.types
+        passed = (*self.form.inputs, *self.form.weights, *self.form.outputs)
+        unknown = next((types[t].element for t in passed if not can_pass(types[t].element)), None)
+        if unknown is None:
+            return ""
+        return f"expected an element type that IREE's runtime passes, but got {unknown}"
 
 
 class Analytic:
@@ -109,6 +126,10 @@ class Analytic:
 
         return _stored(work, known, _estimated(FREE))
 
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        """The target is not here."""
+        return None
+
 
 def _estimated(estimate: Estimate) -> Price:
     return Price(round(estimate.robust_ns), uncertainty=estimate.uncertainty, estimated=True)
@@ -128,6 +149,9 @@ class Measures(Protocol):
     def known(self, benchmarks: Sequence[Benchmark]) -> list[Measurement | None]:
         """What was measured before, in order; None for the others."""
 
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        """What a candidate computes on its own inputs; None where it does not run here."""
+
 
 class Measured:
     """Measurements on this machine, or on a farm of machines like the target."""
@@ -139,15 +163,26 @@ class Measured:
 
     def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
         """Of the fastest samples; what does not compile, run or compute rightly is refused."""
-        paid = [w for w in work if not w.form.is_free]
+        paid = [w for w in work if not w.form.is_free and not w.unmeasurable]
         measured = iter(
             self.measurer.measure([w.benchmark for w in paid], progress, [w.group for w in paid])
         )
-        return [Price(0) if w.form.is_free else _price(next(measured)) for w in work]
+        return [_known_at_once(w) or _price(next(measured)) for w in work]
 
     def stored(self, work: Sequence[Work]) -> list[Price | None]:
         """What was measured before."""
         return _stored(work, self.measurer.known, Price(0))
+
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        """Of one call, where the device is here."""
+        return self.measurer.outputs(benchmark)
+
+
+def _known_at_once(work: Work) -> Price | None:
+    """The price of what is not measured."""
+    if work.form.is_free:
+        return Price(0)
+    return Price(None, work.unmeasurable) if work.unmeasurable else None
 
 
 def _stored(
@@ -168,7 +203,7 @@ def _stored(
 def _price(measurement: Measurement) -> Price:
     if measurement.ok:
         cost_ns = max(LAUNCH_NS, measurement.fastest_ns)
-        return Price(cost_ns, uncertainty=measurement.fastest_spread)
+        return Price(cost_ns, measurement.reason, measurement.fastest_spread)
     return Price(None, f"{measurement.outcome.value}: {measurement.reason}")
 
 
@@ -178,10 +213,13 @@ def candidate_work(
     candidates: Sequence[Candidate],
     target: Target,
     first_group: int,
+    references: References | None = None,
+    own: Sequence[Candidate] = (),
 ) -> tuple[list[tuple[Candidate, Work]], list[tuple[Candidate, str]]]:
     """The work of pricing each candidate, and those that have no form, with the reason.
 
     Rivals make the same tensor: their group is its number, from ``first_group`` on.
+    ``references``: what they have to compute. ``own``: the model's own ops, as they came.
     """
     found: list[tuple[Candidate, Work]] = []
     refused: list[tuple[Candidate, str]] = []
@@ -191,20 +229,36 @@ def candidate_work(
         cluster = clusters[candidate.cluster]
         key = alike.key(cluster, candidate)
         if key not in known:
-            known[key] = _work(graph, cluster, candidate, target)
+            known[key] = _work(graph, cluster, candidate, target, references)
         work = known[key]
         if isinstance(work, Refusal):
             refused.append((candidate, work.reason))
         else:
             found.append((candidate, replace(work, group=first_group + cluster.outputs[0])))
-    return found, refused
+    came = _texts(found, own)
+    return [(c, _as_it_came(w) if w.benchmark.text in came else w) for c, w in found], refused
 
 
-def _work(graph: Graph, cluster: Cluster, candidate: Candidate, target: Target) -> Work | Refusal:
+def _texts(found: Sequence[tuple[Candidate, Work]], own: Sequence[Candidate]) -> set[str]:
+    wanted = set(own)
+    return {work.benchmark.text for candidate, work in found if candidate in wanted}
+
+
+def _as_it_came(work: Work) -> Work:
+    return replace(work, benchmark=replace(work.benchmark, as_it_came=True))
+
+
+def _work(
+    graph: Graph,
+    cluster: Cluster,
+    candidate: Candidate,
+    target: Target,
+    references: References | None,
+) -> Work | Refusal:
     form = physical_form(graph, cluster, candidate)
     if isinstance(form, Refusal):
         return form
-    return Work(form, candidate_benchmark(graph, cluster, candidate, form, target), 0)
+    return Work(form, candidate_benchmark(graph, cluster, candidate, form, target, references), 0)
 
 
 def conversion_work(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from layoutopt.explore import explore
+from layoutopt.free_io import free_tensors
 from layoutopt.graph import Graph
 from layoutopt.options import Options
 from layoutopt.prices import Pricer, Work, candidate_work, conversion_work
@@ -52,7 +53,7 @@ def price_graphs(
             if owner is space and price.cost_ns is not None
         ]
         graph, clusters = space.egraph.graph, space.clusters
-        free = (*graph.inputs, *graph.outputs) if options.free_io_layout else ()
+        free = free_tensors(graph) if options.free_io_layout else ()
         needed = needed_conversions(graph, clusters, left, free)
         found_changes = conversion_work(
             graph, needed, target, first_group, options.lower_packs or None

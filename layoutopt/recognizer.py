@@ -21,7 +21,8 @@ from layoutopt.graph import (
     Structured,
     Uninitialized,
 )
-from layoutopt.oracle.scalar import apply, constant
+from layoutopt.oracle.constant import constant
+from layoutopt.oracle.scalar import apply
 from layoutopt.quantized import INTEGER, SHIFT, Quantized, Scale, Zero, depends, parts_of
 from layoutopt.rules.rewrites.loops import Rewriting
 from layoutopt.rules.rewrites.stuffing import is_zero

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import assert_never
 
 from layoutopt.graph import (
     Concat,
@@ -14,6 +15,7 @@ from layoutopt.graph import (
     Gather,
     Insert,
     Op,
+    Opaque,
     Pack,
     Pad,
     Reshape,
@@ -38,12 +40,14 @@ def renamed(op: Op, new: Callable[[int], int]) -> Op:
             return replace(op, source=new(op.source), destination=new(op.destination))
         case Gather():
             return replace(op, table=new(op.table), indices=new(op.indices))
-        case Concat() | Scatter():
+        case Concat() | Scatter() | Opaque():
             return replace(op, sources=tuple(map(new, op.sources)))
         case DispatchRegion():
             return replace(op, ops=tuple(renamed(inner, new) for inner in op.ops))
-        case _:
+        case Constant():
             return op
+        case _:
+            assert_never(op)
 
 
 def counted_from_zero(ops: Iterable[Op]) -> tuple[tuple[Op, ...], tuple[int, ...]]:
@@ -56,15 +60,15 @@ def counted_from_zero(ops: Iterable[Op]) -> tuple[tuple[Op, ...], tuple[int, ...
 
 def renumbered(op: Op, number: Mapping[int, int]) -> Op:
     """The op over other tensors: those it reads, makes, and has inside."""
-    if isinstance(op, DispatchRegion):
-        return DispatchRegion(
-            tuple(renumbered(inner, number) for inner in op.ops),
-            tuple(number[t] for t in op.yields),
-            tuple(number[t] for t in op.results),
-        )
-    moved = renamed(op, number.__getitem__)
+    moved = op if isinstance(op, DispatchRegion) else renamed(op, number.__getitem__)
     match moved:
-        case Structured():
+        case DispatchRegion():
+            return DispatchRegion(
+                tuple(renumbered(inner, number) for inner in moved.ops),
+                tuple(number[t] for t in moved.yields),
+                tuple(number[t] for t in moved.results),
+            )
+        case Structured() | Opaque():
             return replace(moved, results=tuple(number[t] for t in moved.results))
         case (
             Pad()
@@ -80,4 +84,5 @@ def renumbered(op: Op, number: Mapping[int, int]) -> Op:
             | Constant()
         ):
             return replace(moved, result=number[moved.result])
-    raise AssertionError(f"an op that is never written: {op}")
+        case _:
+            assert_never(moved)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from layoutopt.types import is_float
+
 _WIDENING = ("arith.extf", "arith.extsi")
 _COMMUTATIVE = (
     "arith.addf",
@@ -124,7 +126,7 @@ def fill_body(value: str, element: str) -> Body:
 
 def contraction_body(lhs: str, rhs: str, out: str) -> Body:
     """``out + widen(lhs) * widen(rhs)`` in the type of ``out``."""
-    floating = out in ("f64", "f32", "f16", "bf16")
+    floating = is_float(out)
     ops: list[ScalarOp] = []
     factors = []
     for position, element in enumerate((lhs, rhs)):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from layoutopt.candidate import Candidate
 from layoutopt.errors import SolverError
 from layoutopt.form_name import form_name
-from layoutopt.free_io import free_inputs, free_outputs
+from layoutopt.free_io import free_tensors
 from layoutopt.graph import Graph
 from layoutopt.options import Options
 from layoutopt.planner import GraphPlan, plan_graph
@@ -138,9 +138,7 @@ class _Question:
             return round(price.nominal_ns * (1 + error))
 
         graph = self._plan.egraph.graph
-        free: tuple[int, ...] = ()
-        if self._options.free_io_layout:
-            free = (*free_inputs(graph), *free_outputs(graph))
+        free = free_tensors(graph) if self._options.free_io_layout else ()
         budget = self._options.weight_budget
         selection = build_selection(
             graph,

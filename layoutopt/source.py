@@ -12,16 +12,17 @@ from pathlib import Path
 from layoutopt.converted import ConvertedModels, Entry, digest_of
 from layoutopt.errors import InputError
 from layoutopt.input import check_file
-from layoutopt.mlir.module import Module, input_dialect, parse_module
+from layoutopt.mlir.module import MATCHING, Module, input_dialect, parse_module
 from layoutopt.runtime.compile import compile_to
 from layoutopt.runtime.measure import iree_version
 from layoutopt.runtime.process import Ended, find_tool, run_tool
 from layoutopt.runtime.reason import failure_reason
+from layoutopt.runtime.reread import reread
 
 _SUFFIXES = (".mlir", ".mlirbc", ".onnx")
 _INPUT_TYPES = {"vhlo": ("--iree-input-type=stablehlo",)}
 """Where iree-compile 3.13 does not find out by itself: StableHLO as it is kept in files."""
-_FORMAT = 1
+_FORMAT = 3
 """To be raised where entries of the cache are made in another way than before."""
 
 
@@ -62,21 +63,19 @@ def open_source(
     linalg = folder / "input.mlirbc"
     entry = converted.find(key, model.parent, linalg)
     if entry is not None:
-        return Source(linalg, entry.from_input_phase), parse_module(linalg)
+        return Source(linalg, entry.from_input_phase), parse_module(linalg, model)
     external: dict[str, str] = {}
     path, dialect = model, "onnx"
     if model.suffix == ".onnx":
         path = _import_onnx(model, folder, timeout_s)
         external = {name: digest_of(model.parent / name) for name in _external_files(model)}
     else:
-        dialect = input_dialect(model) or ""
+        reread(model, linalg, MATCHING, timeout_s)
+        dialect = input_dialect(linalg) or ""
     if dialect:
         flags = (*target_flags, *_INPUT_TYPES.get(dialect, ()))
         _convert(model, path, linalg, flags, timeout_s)
-        module = parse_module(linalg)
-    else:
-        module = parse_module(model)
-        module.write_bytecode(linalg)
+    module = parse_module(linalg, model)
     made = digest_of(linalg), linalg.stat().st_size
     converted.keep(key, linalg, Entry(*made, bool(dialect), iree_version(), external))
     return Source(linalg, bool(dialect)), module

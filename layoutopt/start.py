@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from layoutopt.affine import identity_map
+from layoutopt.affine import identity_map, plain_dims
 from layoutopt.graph import (
     Fill,
     FromTensor,
@@ -28,11 +28,14 @@ from layoutopt.graph import (
 from layoutopt.neutral import neutral
 from layoutopt.rules.rewrites.stuffing import splat_of, typed
 from layoutopt.scalar import Body, ScalarOp, is_reassociable
-from layoutopt.types import TensorType
+from layoutopt.types import TensorType, is_float
 
 
-def start_from_neutral(graph: Graph) -> Graph:
-    """The same graph where no linalg op starts from a constant or a broadcast."""
+def start_from_neutral(graph: Graph, reassociates: bool = True) -> Graph:
+    """The same graph where no linalg op starts from a constant or a broadcast.
+
+    ``reassociates``: floats may be added up in another order; else only integers are.
+    """
     types = list(graph.types)
     ops: list[Op] = []
     names: list[str] = []
@@ -41,11 +44,14 @@ def start_from_neutral(graph: Graph) -> Graph:
         started = [op]
         if isinstance(op, Structured):
             filled = replace(op, inits=tuple(_filled(graph, init) for init in op.inits))
-            elementwise = op.is_elementwise
-            started = _reading(graph, filled) if elementwise else _combined(graph, filled, types)
+            started = [filled]
+            if op.is_elementwise:
+                started = _reading(graph, filled)
+            elif reassociates or not any(is_float(graph.types[t].element) for t in op.results):
+                started = _combined(graph, filled, types)
         ops += started
         names += [name, *(f"{name}.start" for _ in started[1:])]
-    return Graph(tuple(types), tuple(ops), graph.inputs, graph.outputs, tuple(names))
+    return replace(graph, types=tuple(types), ops=tuple(ops), names=tuple(names))
 
 
 def _filled(graph: Graph, init: Init) -> Init:
@@ -102,10 +108,14 @@ def _combine(name: str, first: int, second: int, result: int, kind: TensorType) 
 
 
 def _reading(graph: Graph, op: Structured) -> list[Op]:
-    """An elementwise op that reads what it started from as one more input."""
+    """An elementwise op that reads what it started from as one more input.
+
+    What is not written keeps the start, which then stays an init.
+    """
     for position, init in enumerate(op.inits):
         start = _constant_start(graph, init)
-        if start is None:
+        written = plain_dims(op.result_maps[position])
+        if start is None or written is None or len(written) < len(op.domain):
             continue
         op = _with_input(op, position, start)
     return [op]

@@ -2,7 +2,8 @@
 
 A tile that does not divide its loop gives way to the largest divisor below it, or stays and is
 padded: with zeros where the loop is summed over. Where it is not, the padding of the operands may
-be anything, and so is that of the result; zeros in it give zeros.
+be anything, and so is that of the result: a float beside zeros may be infinite. Integers give zeros
+for zeros.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from layoutopt.graph import Structured
 from layoutopt.layout import Layout
 from layoutopt.neutral import Padding
 from layoutopt.preference import canonical
-from layoutopt.types import TensorType
+from layoutopt.types import TensorType, is_float
 
 Loops = tuple[int, ...]
 Fit = Callable[[int, int], int]
@@ -81,11 +82,11 @@ def promised(
 ) -> Iterator[Packing]:
     """A packing with all that the paddings of its operands may hold together."""
     padded = set(_padded_loops(packing, op, types))
-    zeros = (Padding.ZERO,) * 3
     if padded and padded.isdisjoint(op.reduction_dims):
         right = Padding.ZERO if constant_rhs else Padding.ANY
         yield _with_paddings(packing, op, types, (Padding.ANY, right, Padding.ANY))
-    yield _with_paddings(packing, op, types, zeros)
+    made = Padding.ANY if is_float(types[op.results[0]].element) else Padding.ZERO
+    yield _with_paddings(packing, op, types, (Padding.ZERO, Padding.ZERO, made))
 
 
 def _padded_loops(

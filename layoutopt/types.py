@@ -13,33 +13,58 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]  # element types are known at run time only
 
-_DTYPES: dict[str, npt.DTypeLike] = {
+_FLOATS: dict[str, npt.DTypeLike] = {
     "f64": np.float64,
     "f32": np.float32,
     "f16": np.float16,
     "bf16": ml_dtypes.bfloat16,
+    "f8E4M3FN": ml_dtypes.float8_e4m3fn,
+    "f8E5M2": ml_dtypes.float8_e5m2,
+    "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz,
+    "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
+    "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
+    "f4E2M1FN": ml_dtypes.float4_e2m1fn,
+}
+_INTEGERS: dict[str, npt.DTypeLike] = {
     "i1": np.bool_,
+    "i2": ml_dtypes.int2,
+    "i4": ml_dtypes.int4,
     "i8": np.int8,
     "i16": np.int16,
     "i32": np.int32,
     "i64": np.int64,
-    "index": np.int64,
+    "ui8": np.uint8,
+    "ui16": np.uint16,
+    "ui32": np.uint32,
+    "ui64": np.uint64,
 }
-_FLOATS = ("f64", "f32", "f16", "bf16")
+_COMPLEX: dict[str, npt.DTypeLike] = {"complex<f32>": np.complex64, "complex<f64>": np.complex128}
+
+DTYPES: dict[str, np.dtype[np.generic]] = {
+    name: np.dtype(dtype) for name, dtype in (_FLOATS | _INTEGERS | _COMPLEX).items()
+}
+"""Element types that arrays hold, each with its own NumPy type."""
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+_WIDEST_BITS = 64
 
 
 def element_bytes(element: str) -> int:
     """Bytes of one element in memory; sub-byte types take one byte, as in IREE's buffers."""
-    if element in _DTYPES:
-        return np.dtype(_DTYPES[element]).itemsize
+    dtype = numpy_dtype(element)
+    if dtype is not None:
+        return dtype.itemsize
     found = re.search(r"\d+", element)
-    return max(1, int(found[0]) // 8) if found else 4
+    parts = 2 if is_complex(element) else 1
+    return parts * max(1, int(found[0]) // 8) if found else 4
 
 
 def is_stored_whole(element: str) -> bool:
     """Whether each element of a parameter takes the same whole number of bytes (i4 shares one)."""
+    if is_complex(element):
+        return is_stored_whole(element.removeprefix("complex<").removesuffix(">"))
     found = re.match(r"(?:[su]?i|b?f)(\d+)", element)
-    return element in _DTYPES or (found is not None and int(found[1]) % 8 == 0)
+    return element in ("i1", "index") or (found is not None and int(found[1]) % 8 == 0)
 
 
 def is_float(element: str) -> bool:
@@ -47,10 +72,28 @@ def is_float(element: str) -> bool:
     return element in _FLOATS
 
 
+def is_complex(element: str) -> bool:
+    """Whether the element type is a complex number."""
+    return element.startswith("complex<")
+
+
+def integer_bits(element: str) -> int | None:
+    """The width of an integer type up to 64 bits, None for other types; an index has 64."""
+    if element == "index":
+        return _WIDEST_BITS
+    found = re.fullmatch(r"u?i(\d+)", element)
+    bits = int(found[1]) if found else 0
+    return bits if 0 < bits <= _WIDEST_BITS else None
+
+
 def numpy_dtype(element: str) -> np.dtype[np.generic] | None:
     """The NumPy type of an MLIR element type, or None where NumPy has none."""
-    dtype = _DTYPES.get(element)
-    return None if dtype is None else np.dtype(dtype)
+    return DTYPES.get("i64" if element == "index" else element)
+
+
+def element_of(dtype: np.dtype[np.generic]) -> str | None:
+    """The MLIR name of a NumPy type: ``f32`` for float32. None where MLIR has none."""
+    return _NAMES.get(dtype)
 
 
 @dataclass(frozen=True, slots=True)

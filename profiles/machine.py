@@ -5,8 +5,14 @@ Every field has a default, so that a target can be written with its peak rates a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
+
+from layoutopt.profiles.toml_table import MOST, Table
+
+MOST_TILE = 1 << 16
+"""No tile of a packed contraction is larger."""
+_MOST_UNCERTAIN = 100.0
+_LISTS = ("levels", "tiles")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,38 +81,46 @@ class Machine:
     """Tiles that the compiler chooses from."""
 
 
-def machine_from(table: Mapping[str, object]) -> Machine:
+def machine_from(table: Table) -> Machine:
     """Read the `machine`, `memory` and `tiles` parts of a target; each may be missing.
 
-    Raises TypeError or ValueError where a field is unknown or of another type.
+    Raises InputError where a field is unknown, of another type or out of range.
     """
-    given = table.get("machine", {})
-    if not isinstance(given, dict):
-        raise TypeError("machine is no table")
-    known = {field.name: field.type for field in fields(Machine)}
+    given = table.table("machine", optional=True)
+    known = {f.name: (str(f.type), f.default) for f in fields(Machine) if f.name not in _LISTS}
+    given.only(known)
     values: dict[str, object] = {}
-    for name, value in given.items():
-        if known.get(name) not in {"int", "float", "bool"}:
-            raise ValueError(f"an unknown field machine.{name}")
-        values[name] = _number(str(known[name]), value)
-    values["levels"] = tuple(
-        MemoryLevel(str(level["name"]), int(level["size_bytes"]), float(level["gb_s"]))
-        for level in _list(table, "memory")
-    )
-    values["tiles"] = tuple(Tile(*(int(size) for size in tile)) for tile in _list(table, "tiles"))
+    for name, (kind, default) in known.items():
+        if name in given.values:
+            values[name] = _field(given, name, kind, default)
+    values["levels"] = tuple(map(_level, table.tables("memory")))
+    rows = enumerate(table.items("tiles"))
+    values["tiles"] = tuple(Tile(*tile_sizes(table, f"tiles[{i}]", row)) for i, row in rows)
     return Machine(**values)  # type: ignore[arg-type]
 
 
-def _number(kind: str, value: object) -> object:
+def tile_sizes(table: Table, key: str, sizes: object) -> tuple[int, int, int]:
+    """``[m, n, k]`` of a tile. Raises InputError for anything else."""
+    match sizes:
+        case [int(m), int(n), int(k)] if all(
+            type(size) is int and 1 <= size <= MOST_TILE for size in (m, n, k)
+        ):
+            return m, n, k
+    raise table.refused(key, f"[m, n, k], each from 1 to {MOST_TILE}", sizes)
+
+
+def _field(given: Table, name: str, kind: str, default: object) -> object:
+    """A field counts things, or is a share or an error, or a rate or time that may be 0."""
     if kind == "bool":
-        if not isinstance(value, bool):
-            raise TypeError(f"{value!r} is neither true nor false")
-        return value
-    return int(str(value)) if kind == "int" else float(str(value))
+        return given.flag(name)
+    if kind == "int":
+        return given.whole(name, 1 if default == 1 else 0)
+    if name.endswith("_share"):
+        return given.number(name, most=1.0)
+    most = _MOST_UNCERTAIN if name.startswith("uncertainty") else MOST
+    return given.number(name, most, or_zero=True)
 
 
-def _list(table: Mapping[str, object], key: str) -> list:  # type: ignore[type-arg]
-    found = table.get(key, [])
-    if not isinstance(found, list):
-        raise TypeError(f"{key} is no list")
-    return found
+def _level(row: Table) -> MemoryLevel:
+    row.only(("name", "size_bytes", "gb_s"))
+    return MemoryLevel(row.text("name"), row.whole("size_bytes", 0), row.number("gb_s"))

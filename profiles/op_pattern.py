@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args
 
 from layoutopt.errors import InputError
+from layoutopt.profiles.machine import MOST_TILE
 
 Role = Literal["batch", "m", "n", "k"]
 Kind = Literal["contraction", "convolution"]
@@ -129,8 +130,8 @@ class _Reader:
             value = dict(zip(("m", "n", "k"), value, strict=True))
         if not isinstance(value, dict) or not value or not value.keys() <= set(ROLES):
             raise self._refused("tile", "[m, n, k] or a table of batch, m, n and k", value)
-        if any(type(n) is not int or n < 1 for n in value.values()):
-            raise self._refused("tile", "sizes of at least 1", list(value.values()))
+        if any(type(n) is not int or not 1 <= n <= MOST_TILE for n in value.values()):
+            raise self._refused("tile", f"sizes from 1 to {MOST_TILE}", list(value.values()))
         return tuple((role, value[role]) for role in ROLES if role in value)
 
     def _roles(self, field: str, value: object) -> tuple[Role, ...]:

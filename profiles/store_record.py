@@ -5,7 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+import msgspec
+
 from layoutopt.errors import InputError
+from layoutopt.runtime.outcome import Outcome
+
+_OUTCOMES = {outcome.value for outcome in Outcome}
+_MOST_NS = 10**18
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +72,20 @@ def to_row(record: Record) -> Row:
 
 
 def from_row(row: Row) -> Record:
-    """Read back what `to_row` wrote."""
+    """Read back what `to_row` wrote. Raises ValueError where it is none."""
     key, target, version, flags, text, outcome, samples, reason, command, date, machine = row
-    return Record(
-        key=key,
-        target_fingerprint=target,
-        iree_version=version,
-        flags=tuple(json.loads(flags)),
-        text=text,
-        outcome=outcome,
-        samples_ns=tuple(json.loads(samples)),
-        reason=reason,
-        provenance=Provenance(command, date, machine),
-    )
+    table = {
+        "key": key,
+        "target_fingerprint": target,
+        "iree_version": version,
+        "flags": json.loads(flags),
+        "text": text,
+        "outcome": outcome,
+        "samples_ns": json.loads(samples),
+        "reason": reason,
+        "provenance": {"command": command, "date_utc": date, "machine": machine},
+    }
+    return _checked(msgspec.convert(table, Record))
 
 
 def to_line(record: Record) -> str:
@@ -86,22 +93,20 @@ def to_line(record: Record) -> str:
     return json.dumps(asdict(record), sort_keys=True)
 
 
-def from_line(line: str, where: str) -> Record:
+def from_line(line: bytes, where: str) -> Record:
     """Read a line that `to_line` wrote; InputError where it is not one."""
     try:
-        read = json.loads(line)
-        return Record(
-            key=str(read["key"]),
-            target_fingerprint=str(read["target_fingerprint"]),
-            iree_version=str(read["iree_version"]),
-            flags=tuple(str(flag) for flag in read["flags"]),
-            text=str(read["text"]),
-            outcome=str(read["outcome"]),
-            samples_ns=tuple(int(sample) for sample in read["samples_ns"]),
-            reason=str(read["reason"]),
-            provenance=Provenance(**{k: str(v) for k, v in read["provenance"].items()}),
-        )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(
-            where, "one price as JSON", type(error).__name__, "export the store again"
-        ) from None
+        return _checked(msgspec.json.decode(line, type=Record))
+    except (ValueError, RecursionError) as error:
+        raise InputError(where, "one price as JSON", str(error), "export the store again") from None
+
+
+def _checked(record: Record) -> Record:
+    """Raises ValueError where a record has no outcome, or a time without samples."""
+    if record.outcome not in _OUTCOMES:
+        raise ValueError(f"no outcome '{record.outcome}'")
+    if record.outcome == Outcome.OK.value and not record.samples_ns:
+        raise ValueError("a time without samples")
+    if not all(0 <= sample <= _MOST_NS for sample in record.samples_ns):
+        raise ValueError("a sample out of range")
+    return record

@@ -12,8 +12,18 @@ from pathlib import Path
 from layoutopt.errors import InputError, MissingProfileError
 from layoutopt.input import check_file, read_text
 from layoutopt.profiles.host import detected_gflops
-from layoutopt.profiles.machine import Machine, machine_from
+from layoutopt.profiles.machine import Machine, machine_from, tile_sizes
 from layoutopt.profiles.op_pattern import OpPattern, op_patterns
+from layoutopt.profiles.toml_table import Table
+
+FORMS = ("matmul", "conv_nhwc", "conv_nchw", "conv_other", "generic", "copy")
+"""What the estimate asks `rates.efficiency` for."""
+_ELEMENTS = ("f32",)
+"""Rates that stand in for those of any other element type."""
+_KEYS = (
+    "name", "description", "tiles", "compile", "run", "rates", "machine", "memory", "packing"
+)  # fmt: skip
+_COMPILE_KEYS = ("flags", "data_tiling_flag", "fuses_pads", "flag_sets")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +39,12 @@ class Rates:
     """What the roofline needs; sources stand beside the numbers in the TOML file."""
 
     gflops: dict[str, float]
-    """Peak rate of a contraction by element type of its inputs, in GFLOP/s."""
+    """Peak rate of a contraction by element type of its inputs, in GFLOP/s; always of f32, which
+    stands in for the others."""
     bandwidth_gb_s: float
     launch_ns: float
     efficiency: dict[str, float]
-    """Share of the peak by form: matmul, conv_nhwc, conv_nchw, conv_other, generic, copy, ..."""
+    """Share of the peak, above 0 and up to 1, for each of `FORMS`."""
     vector_gflops: dict[str, float] = field(default_factory=dict)
     """Peak rate without matrix instructions; empty where there is no difference."""
 
@@ -113,103 +124,73 @@ def target_text(name: str) -> str:
     return (resources.files("layoutopt.profiles") / f"{name}.toml").read_text(encoding="utf-8")
 
 
-def _parse(text: str, where: str) -> Target:
+def _parse(text: str, name: str) -> Target:
+    where = f"profile '{name}'"
     try:
         table = tomllib.loads(text)
-        return _target(table, f"profile '{where}'")
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(
-            f"profile '{where}'", "valid TOML", str(error), "correct the file"
-        ) from error
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(
-            f"profile '{where}'",
-            "the fields of a target",
-            f"no field {error}" if isinstance(error, KeyError) else str(error),
-            "compare with `layoutopt targets --show mi355x`",
-        ) from error
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
+        told = "lists nested too deep" if isinstance(error, RecursionError) else str(error)
+        raise InputError(where, "valid TOML", told, "correct the file") from error
+    return _target(Table(where, "", table).only(_KEYS))
 
 
-def _target(table: dict[str, object], where: str) -> Target:
-    compiling, running, rates = (_table(table, k) for k in ("compile", "run", "rates"))
-    sets = _table(compiling, "flag_sets")
-    measurable = _flag(running["measurable"], "measurable")
-    name = str(table["name"])
-    gflops = {k: float(str(v)) for k, v in _table(rates, "gflops").items()}
-    if _flag(running.get("detect", False), "detect"):
-        gflops |= detected_gflops()
-    flags = _strings(compiling["flags"])
+def _target(table: Table) -> Target:
+    compiling = table.table("compile").only(_COMPILE_KEYS)
+    running = table.table("run").only(("device", "measurable", "detect"))
+    packing = table.table("packing", optional=True).only(("tiles", "blocks", "custom", "op"))
+    sets = compiling.table("flag_sets")
+    measurable = running.flag("measurable")
+    name = table.text("name")
     return Target(
         name=name,
-        description=str(table["description"]),
-        flags=flags,
-        data_tiling_flag=str(compiling.get("data_tiling_flag", "")),
-        flag_sets=tuple(FlagSet(str(k), _strings(v)) for k, v in sets.items()),
-        device=str(running["device"]),
+        description=table.text("description"),
+        flags=compiling.texts("flags"),
+        data_tiling_flag=compiling.text("data_tiling_flag", ""),
+        flag_sets=tuple(FlagSet(k, sets.texts(k)) for k in sets.values),
+        device=running.text("device"),
         measurable=measurable,
-        rates=Rates(
-            gflops,
-            float(str(rates["bandwidth_gb_s"])),
-            float(str(rates["launch_ns"])),
-            {k: float(str(v)) for k, v in _table(rates, "efficiency").items()},
-            {k: float(str(v)) for k, v in _optional(rates, "vector_gflops").items()},
-        ),
+        rates=_rates(table.table("rates"), running.flag("detect", False)),
         fingerprint=f"{name}:{machine_fingerprint() if measurable else 'estimate'}",
-        fuses_pads=_flag(compiling.get("fuses_pads", False), "fuses_pads"),
+        fuses_pads=compiling.flag("fuses_pads", False),
         machine=machine_from(table),
-        tiles=_menu(table, "tiles"),
-        blocks=_menu(table, "blocks"),
-        custom_packing=str(_optional(table, "packing").get("custom", "")),
-        op_packings=op_patterns(_optional(table, "packing").get("op", []), where),
+        tiles=_menu(packing.table("tiles", optional=True)),
+        blocks=_menu(packing.table("blocks", optional=True)),
+        custom_packing=packing.text("custom", ""),
+        op_packings=op_patterns(packing.values.get("op", []), table.where),
     )
 
 
-def _menu(table: dict[str, object], key: str) -> dict[str, tuple[Tile, ...]]:
+def _rates(table: Table, detect: bool) -> Rates:
+    table.only(("bandwidth_gb_s", "launch_ns", "gflops", "vector_gflops", "efficiency"))
+    vectors = table.table("vector_gflops", optional=True)
+    return Rates(
+        table.table("gflops").numbers(_ELEMENTS) | (detected_gflops() if detect else {}),
+        table.number("bandwidth_gb_s"),
+        table.number("launch_ns"),
+        table.table("efficiency").only(FORMS).numbers(FORMS, most=1.0),
+        vectors.numbers(_ELEMENTS) if vectors.values else {},
+    )
+
+
+def _menu(table: Table) -> dict[str, tuple[Tile, ...]]:
     """The tiles of ``[packing.<key>]``, none where the target does not say."""
-    packing = _table({"packing": {}} | table, "packing")
-    found: dict[str, tuple[Tile, ...]] = {}
-    for element, rows in _table({key: {}} | packing, key).items():
-        if not isinstance(rows, list):
-            raise TypeError(f"packing.{key}.{element} is no list of tiles")
-        found[element] = tuple(_tile(row) for row in rows)
-    return found
+    return {
+        element: tuple(_tile(table, f"{element}[{i}]", row) for i, row in enumerate(rows))
+        for element in table.values
+        for rows in [table.items(element)]
+    }
 
 
-def _tile(row: object) -> Tile:
+def _tile(table: Table, key: str, row: object) -> Tile:
     """``[m, n, k]`` or ``{tile = [m, n, k], emit = "mmt4d" | "generic"}``."""
     fields = row if isinstance(row, dict) else {"tile": row}
-    sizes, emit = fields["tile"], fields.get("emit", "mmt4d")
-    if not isinstance(sizes, list) or len(sizes) != 3 or any(type(n) is not int for n in sizes):
-        raise TypeError(f"{sizes!r} is no tile of m, n and k")
-    if min(sizes) < 1:
-        raise ValueError(f"{sizes!r} has a tile below 1")
+    if not fields.keys() <= {"tile", "emit"}:
+        raise table.refused(key, "a table of tile and emit", row)
+    m, n, k = tile_sizes(table, key, fields.get("tile"))
+    emit = fields.get("emit", "mmt4d")
     if emit not in ("mmt4d", "generic"):
-        raise ValueError(f"{emit!r} is neither mmt4d nor generic")
-    m, n, k = sizes
+        raise table.refused(f"{key}.emit", "'mmt4d' or 'generic'", emit)
     return Tile(m, n, k, emit == "mmt4d")
-
-
-def _table(table: dict[str, object], key: str) -> dict[str, object]:
-    found = table[key]
-    if not isinstance(found, dict):
-        raise TypeError(f"{key} is no table")
-    return found
-
-
-def _optional(table: dict[str, object], key: str) -> dict[str, object]:
-    return _table(table, key) if key in table else {}
-
-
-def _flag(value: object, name: str) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"{name} = {value!r}, neither true nor false")
-    return value
-
-
-def _strings(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise TypeError(f"{value!r} is no list of strings")
-    return tuple(map(str, value))
 
 
 def machine_fingerprint() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Protocol, TypeVar
 
 from layoutopt.graph import Graph, GraphBuilder, Op
@@ -59,6 +60,22 @@ class PropagationRule(Protocol[OpT_contra]):
         """Add the op over tensors in these layouts to ``physical``, or say why it has no form."""
 
 
+class Exactness(Enum):
+    """How far the numbers of two equal ways to compute a tensor may differ."""
+
+    BIT_EXACT = "bit-exact"
+    """The same operations on the same numbers in the same order, for Inf and NaN too."""
+    REASSOCIATES = "up to reassociation"
+    """The same terms, added up in another order."""
+    ASSUMES_FINITE = "assumes finite values"
+    """Products by zero are left out: 0 * x = 0, which no Inf and no NaN keeps."""
+    APPROXIMATES = "other operations, assumes finite values"
+    """Equal in real numbers; the roundings are others, and one Inf or NaN spreads."""
+
+
+EVERY_EXACTNESS = frozenset(Exactness)
+
+
 @dataclass(frozen=True, slots=True)
 class Unproven:
     """In place of a proof: why there is none."""
@@ -107,6 +124,10 @@ class RewriteRule(Protocol[MatchT]):
         """Why both sides are equal."""
 
     @property
+    def exactness(self) -> Exactness:
+        """How far the numbers of both sides may differ."""
+
+    @property
     def normal_form(self) -> bool:
         """Whether the new form is the same computation with fewer loops.
 
@@ -128,7 +149,13 @@ class RewriteRule(Protocol[MatchT]):
 
 
 def apply(rule: RewriteRule[MatchT], graph: Graph, op: int) -> Expression | Refusal | None:
-    """Run one rule at one op: its expression, its refusal, or None where it does not match."""
+    """Run one rule at one op: its expression, its refusal, or None where it does not match.
+
+    An op that reads or makes an empty tensor costs nothing and keeps its form.
+    """
+    found = graph.ops[op]
+    if not all(graph.types[t].elements for t in (*found.inputs, *found.outputs)):
+        return None
     match = rule.match(graph, op)
     if match is None:
         return None

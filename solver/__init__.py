@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Literal
 
-from layoutopt.solver.check import check
+from layoutopt.solver.check import check, unmet
 from layoutopt.solver.greedy import solve_greedy
 from layoutopt.solver.ilp import solve_ilp
 from layoutopt.solver.problem import Candidate, Conversion, Demand, Pair, Problem
@@ -30,6 +30,7 @@ __all__ = [
     "solve_greedy",
     "solve_ilp",
     "solve_taso",
+    "unmet",
 ]
 
 Search = Literal["ilp", "greedy", "taso"]

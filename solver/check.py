@@ -19,12 +19,16 @@ def check(problem: Problem, solution: Solution) -> list[str]:
     if wrong:
         return wrong
     return (
-        _made_once(problem, solution)
-        + _computable(problem, solution)
+        unmet(problem, solution.candidates, solution.conversions)
         + _unused(problem, solution)
         + _budget(problem, solution)
         + _objective(problem, solution)
     )
+
+
+def unmet(problem: Problem, candidates: tuple[int, ...], conversions: tuple[int, ...]) -> list[str]:
+    """Return what keeps candidates and conversions from being a plan, in words."""
+    return _made_once(problem, candidates) + _computable(problem, candidates, conversions)
 
 
 def _indices(kind: str, indices: tuple[int, ...], count: int) -> list[str]:
@@ -34,14 +38,14 @@ def _indices(kind: str, indices: tuple[int, ...], count: int) -> list[str]:
     return wrong
 
 
-def _native(problem: Problem, solution: Solution) -> set[Pair]:
-    made = (pair for i in solution.candidates for pair in problem.candidates[i].outputs)
+def _native(problem: Problem, candidates: tuple[int, ...]) -> set[Pair]:
+    made = (pair for i in candidates for pair in problem.candidates[i].outputs)
     return {*problem.given, *made}
 
 
-def _made_once(problem: Problem, solution: Solution) -> list[str]:
+def _made_once(problem: Problem, candidates: tuple[int, ...]) -> list[str]:
     makers: dict[int, list[int]] = {}
-    for i in solution.candidates:
+    for i in candidates:
         for tensor in sorted({tensor for tensor, _ in problem.candidates[i].outputs}):
             makers.setdefault(tensor, []).append(i)
     return [
@@ -51,17 +55,19 @@ def _made_once(problem: Problem, solution: Solution) -> list[str]:
     ]
 
 
-def _computable(problem: Problem, solution: Solution) -> list[str]:
+def _computable(
+    problem: Problem, candidates: tuple[int, ...], conversions: tuple[int, ...]
+) -> list[str]:
     """Find unmet inputs and demands, conversions from nowhere, and circles."""
-    claimed = _native(problem, solution)
+    claimed = _native(problem, candidates)
     arrivals = set(claimed)
     wrong = []
-    for i in solution.conversions:
+    for i in conversions:
         c = problem.conversions[i]
         arrivals.add((c.tensor, c.target))
         if (c.tensor, c.source) not in claimed:
             wrong.append(f"conversion {i}: nobody makes tensor {c.tensor} in layout {c.source}")
-    for i in solution.candidates:
+    for i in candidates:
         for tensor, layout in problem.candidates[i].inputs:
             if (tensor, layout) not in arrivals:
                 wrong.append(f"candidate {i}: tensor {tensor} is not there in layout {layout}")
@@ -72,11 +78,11 @@ def _computable(problem: Problem, solution: Solution) -> list[str]:
         return wrong
 
     native = set(problem.given)
-    waiting = list(solution.candidates)
+    waiting = list(candidates)
     while True:  # all that is asked for is claimed by somebody; now compute it, in passes
         present = native | {
             (c.tensor, c.target)
-            for c in (problem.conversions[i] for i in solution.conversions)
+            for c in (problem.conversions[i] for i in conversions)
             if (c.tensor, c.source) in native
         }
         runs = [i for i in waiting if all(p in present for p in problem.candidates[i].inputs)]

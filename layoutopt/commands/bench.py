@@ -17,7 +17,7 @@ from layoutopt.errors import InputError
 from layoutopt.evaluated import OPTIMIZED
 from layoutopt.optimization import optimize
 from layoutopt.options import Options
-from layoutopt.output import check_writable, write_text
+from layoutopt.output import check_not_read, check_writable, write_text
 from layoutopt.parameters.files import ParameterFile
 from layoutopt.report.console import console
 from layoutopt.report.headline import headline
@@ -67,6 +67,7 @@ def bench_command(
         raise InputError("--peers", "an ONNX model to give them", "none", "leave it out")
     if json_path is not None:
         check_writable(json_path)
+        check_not_read(json_path, *models)
     files = tuple(map(ParameterFile.parse, parameters))
     options = Options(threads=threads, parameters=files, cache=cache, remember=False)
     rows = []

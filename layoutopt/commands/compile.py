@@ -9,9 +9,11 @@ import click
 from layoutopt.commands.options import PATH, Number
 from layoutopt.errors import InputError
 from layoutopt.input import check_file
-from layoutopt.mlir.module import recorded_flags
-from layoutopt.output import check_writable
+from layoutopt.mlir.module import PLANNED, recorded_flags
+from layoutopt.output import check_not_read, check_writable
 from layoutopt.runtime.compile import compile_file
+from layoutopt.runtime.reread import reread
+from layoutopt.runtime.workspace import workspace
 
 
 @click.command("compile")
@@ -28,7 +30,10 @@ def compile_command(module: Path, output: Path, time_limit: float) -> None:
     """Compile MODULE with the flags that its plan recorded."""
     check_file(module, "a module that `layoutopt optimize` wrote")
     check_writable(output)
-    flags = recorded_flags(module)
+    check_not_read(output, module)
+    with workspace() as folder:
+        reread(module, folder / "module.mlirbc", PLANNED)
+        flags = recorded_flags(folder / "module.mlirbc", module)
     outcome = compile_file(module, output, flags, time_limit)
     if not outcome.ok:
         raise InputError(

@@ -8,7 +8,7 @@ import click
 
 from layoutopt.commands.options import PATH, html_option
 from layoutopt.errors import InputError
-from layoutopt.output import check_writable
+from layoutopt.output import check_not_read, check_writable
 from layoutopt.plan_file import is_plan, read_plan
 from layoutopt.report.explanation import explanation, plan_explanation
 from layoutopt.report.html import write_html
@@ -35,6 +35,7 @@ def explain_command(report: Path, name: str | None, html: Path | None) -> None:
     found = read_report(report)
     if html is not None:
         check_writable(html)
+        check_not_read(html, report)
         write_html(found, html)
         click.echo(f"Wrote {html}")
         if name is None:

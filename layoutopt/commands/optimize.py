@@ -23,7 +23,7 @@ from layoutopt.commands.options import (
 from layoutopt.errors import InputError
 from layoutopt.optimization import optimize
 from layoutopt.options import Objective, Options
-from layoutopt.output import check_writable
+from layoutopt.output import check_not_read, check_writable
 from layoutopt.parameters.files import ParameterFile
 from layoutopt.report.console import console
 from layoutopt.report.html import write_html
@@ -120,9 +120,12 @@ def optimize_command(
             f"'{output.suffix}'",
             "choose another output",
         )
+    files = tuple(map(ParameterFile.parse, parameters))
+    given = [model, *(f.path for f in files), *([] if plan is None else [plan])]
     outputs = [path for path in (output, report_path, html, plan_out) if path is not None]
     for number, path in enumerate(outputs):
         check_writable(path)
+        check_not_read(path, *given)
         if path in outputs[:number]:
             raise InputError(str(path), "one output to a file", "two", "choose another output")
     options = Options(
@@ -135,7 +138,7 @@ def optimize_command(
         objective=objective,
         lower_packs=lower_packs,
         tolerance=tolerance,
-        parameters=tuple(map(ParameterFile.parse, parameters)),
+        parameters=files,
         device=device,
         cache=cache,
     )

@@ -100,7 +100,7 @@ def measure_command(
         graphs = _graphs(models, target, options)
         steps.step("price")
         with (
-            Store(store_path(cache)) as store,
+            Store(store_path(cache), renew=True) as store,
             open_pricer(store, target, options, scheduler) as pricer,
         ):
             before = _held(store)

@@ -15,9 +15,9 @@ from layoutopt.rules.rule import Unproven
 def rules_command() -> None:
     """List the rewrite rules, what they do and why they are sound."""
     table = Table(box=None)
-    for column in ("rule", "rewrite", "proof"):
+    for column in ("rule", "rewrite", "exactness", "proof"):
         table.add_column(column, overflow="fold")
     for rule in REWRITES:
         proof = f"unproven: {rule.proof.why}" if isinstance(rule.proof, Unproven) else rule.proof
-        table.add_row(rule.name, escape(rule.summary), escape(proof))
+        table.add_row(rule.name, escape(rule.summary), rule.exactness.value, escape(proof))
     console().print(table)

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from layoutopt.commands.options import PATH, Number, cache_option
 from layoutopt.converted import ConvertedModels, converted_folder
-from layoutopt.output import check_writable
+from layoutopt.output import check_not_read, check_writable
 from layoutopt.profiles.store import Store, store_path
 from layoutopt.report.console import console
 
@@ -24,6 +24,7 @@ from layoutopt.report.console import console
 def export_command(file: Path, cache: Path | None) -> None:
     """Write all prices to FILE as lines of JSON, for another machine."""
     check_writable(file)
+    check_not_read(file, store_path(cache))
     with Store(store_path(cache)) as store:
         count = store.export(file)
     click.echo(f"Wrote {count} prices to {file}")

@@ -22,6 +22,7 @@ from layoutopt.runtime.benchmark import Benchmark
 from layoutopt.runtime.measure import fingerprint_of
 from layoutopt.runtime.outcome import Measurement, Outcome
 from layoutopt.runtime.progress import Pace, Progress, Silent
+from layoutopt.types import Array
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -95,6 +96,10 @@ class FarmMeasurer(Closing):
                 pace.compiled(len(records), 0.0)
                 progress.remaining(pace.remaining_s)
         return [_measurement(found[key]) for key in keys]
+
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        """Results stay on the worker."""
+        return None
 
     def _check_workers(self) -> int:
         resource = self._setting.resource

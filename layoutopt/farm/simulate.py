@@ -29,7 +29,7 @@ def made_up_benchmark(number: int, flags: tuple[str, ...] = ("--made-up",)) -> B
 
 def no_case() -> Case:
     """Nothing to run on: candidates are made up."""
-    return Case((), (), (), 0.0)
+    return Case((), (), ())
 
 
 def made_up_records(chunk: Chunk, setting: Setting) -> tuple[Record, ...]:

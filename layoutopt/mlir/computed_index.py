@@ -16,7 +16,8 @@ import numpy as np
 from iree.compiler import ir
 
 from layoutopt.affine import Affine, affine
-from layoutopt.oracle.scalar import apply, constant
+from layoutopt.oracle.constant import constant
+from layoutopt.oracle.scalar import apply
 from layoutopt.scalar import ScalarOp
 from layoutopt.types import Array
 

@@ -6,10 +6,12 @@ Every tensor t becomes the value ``%t<number>``; helper values are numbered afte
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import assert_never
 
 from layoutopt.affine import map_text, plain_dims
 from layoutopt.graph import (
     Concat,
+    Constant,
     DispatchRegion,
     Fence,
     Fill,
@@ -62,7 +64,7 @@ class _Emitter:
         self.graph = graph
         self.lines: list[str] = []
 
-    def op(self, op: Op) -> list[str]:
+    def op(self, op: Op) -> list[str]:  # noqa: PLR0912 -- one line a kind
         match op:
             case Structured():
                 self._structured(op)
@@ -86,8 +88,12 @@ class _Emitter:
                 self._pack(op)
             case DispatchRegion():
                 self._dispatch_region(op)
+            case Constant():
+                pass  # a value from outside
             case Opaque():
                 raise AssertionError(f"an opaque op is never emitted: {op.name}")
+            case _:
+                assert_never(op)
         return self.lines
 
     def _type(self, tensor: int) -> TensorType:
@@ -256,8 +262,11 @@ class _Emitter:
 
 
 def _transpose(op: Structured) -> tuple[int, ...] | None:
-    """The permutation, where the op is exactly a transpose."""
-    if not op.is_copy or len(op.results) != 1:
+    """The permutation, where the op is exactly a transpose.
+
+    Not of a tensor without dims: MLIR's parser crashes on ``permutation = []`` (IREE 3.13).
+    """
+    if not op.is_copy or len(op.results) != 1 or not op.domain:
         return None
     source, result = plain_dims(op.source_maps[0]), plain_dims(op.result_maps[0])
     if (

@@ -34,10 +34,10 @@ from layoutopt.mlir.state import (
     Blind,
     State,
     given,
+    known_type,
     new_tensor,
     static_type,
     tensor_of,
-    tensor_type,
 )
 from layoutopt.mlir.structured import lift_structured
 from layoutopt.scalar import copy_body
@@ -81,7 +81,7 @@ def lift(function: Any, constants: Mapping[str, Any], packs: bool = False) -> Li
     block = regions[0].blocks[0]
     state = State(packs=packs)
     for argument in block.arguments:
-        kind = tensor_type(argument.type)
+        kind = known_type(argument.type)
         if kind is not None:
             given(state, argument, kind)
     operations = list(block.operations)
@@ -102,7 +102,7 @@ def _lift_op(state: State, op: Any, constants: Mapping[str, Any]) -> None:
     if name in _CONSTANTS or name in _GLOBAL_LOADS:
         if _constant(state, op, name, constants):
             return
-    elif name == "tensor.empty" and tensor_type(op.result.type) is not None:
+    elif name == "tensor.empty" and known_type(op.result.type) is not None:
         state.empties[op.result] = len(state.kept)
         state.planned.append(op)
         return
@@ -118,7 +118,7 @@ def _lift_op(state: State, op: Any, constants: Mapping[str, Any]) -> None:
 
 def _constant(state: State, op: Any, name: str, constants: Mapping[str, Any]) -> bool:
     value = op.operation.results[0]
-    kind = tensor_type(value.type)
+    kind = known_type(value.type)
     attributes = op.operation.attributes
     if name in _CONSTANTS:
         if kind is None and name != "arith.constant":
@@ -149,6 +149,8 @@ def _splat(attribute: Any) -> str | None:
 
 
 def _understood(state: State, op: Any, name: str) -> None:
+    if name.startswith("linalg.") and not op.operation.results:
+        raise Blind("expected linalg on tensors, but it writes to memory")
     if name == "linalg.fill":
         _fill(state, op)
     elif name == "linalg.pack" and state.packs:
@@ -181,7 +183,7 @@ def _understood(state: State, op: Any, name: str) -> None:
 def _unknown(op: Any, name: str) -> str:
     """Why an op of a kind that the graph does not hold stays."""
     if name == "tensor.empty":
-        return f"expected tensors of static shape, but got {op.result.type}"
+        static_type(op.result.type)  # raises Blind: any other is no op of its own
     if name == "tensor.dim":
         return "expected static shapes, but a size is asked for at run time"
     if name in _CALLS:
@@ -274,7 +276,7 @@ def _opaque(state: State, op: Any, name: str, reason: str) -> None:
     read = state.keep(op)
     results = []
     for value in op.operation.results:
-        kind = tensor_type(value.type)
+        kind = known_type(value.type)
         if kind is not None:
             tensor = new_tensor(state, value, kind)
             state.stages[tensor] = len(state.kept)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,19 +15,20 @@ from layoutopt.graph import Constant, Graph, Opaque
 from layoutopt.hoist import hoist_weights
 from layoutopt.input import read_input
 from layoutopt.lowering import Lowered
+from layoutopt.mlir.boundary import fixed_tensors, is_private, referred_functions
 from layoutopt.mlir.census import ModuleCensus, census, stored_globals
 from layoutopt.mlir.globals import constant_globals
 from layoutopt.mlir.initializers import external_tensors
 from layoutopt.mlir.lift import Lifted, lift
-from layoutopt.mlir.parameters import Parameter, module_parameters
+from layoutopt.mlir.parameters import Parameter, module_parameters, parameter_of
 from layoutopt.mlir.splice import splice
 from layoutopt.mlir.state import tensor_type
 from layoutopt.output import written_whole
 from layoutopt.types import TensorType
 
 FLAGS_ATTRIBUTE = "layoutopt.compile_flags"
-_MATCHING = "correct the module, or convert it with a matching IREE version"
-_PLANNED = "give a module that `layoutopt optimize` wrote"
+MATCHING = "correct the module, or convert it with a matching IREE version"
+PLANNED = "give a module that `layoutopt optimize` wrote"
 _FUNCTIONS = ("func.func", "util.func")
 _HIGH_LEVEL = ("torch", "torch_c", "onnx", "stablehlo", "tosa", "chlo", "vhlo")
 
@@ -65,8 +66,12 @@ class Module:
         return module_parameters(self.operation)
 
     def signature(self, function: int) -> Signature | None:
-        """How a function is called, None where an argument is no tensor of static shape."""
-        return _signature(self.functions[function])
+        """How a function is called from outside.
+
+        None where it is private, or where an argument is no tensor of static shape.
+        """
+        lifted = self.functions[function]
+        return None if is_private(lifted.block.owner) else _signature(lifted)
 
     def census(self, planned: Sequence[int] = ()) -> ModuleCensus:
         """What moves data in the module as it stands; ``planned``: functions yet to be replaced."""
@@ -90,11 +95,6 @@ class Module:
         external = external_tensors(lifted, self.operation)
         splice(lifted, hoist_weights(lowered, constants, external), symbols)
 
-    def write_bytecode(self, path: Path) -> None:
-        """Write the module as it is, as bytecode."""
-        with path.open("wb") as file:
-            self.operation.write_bytecode(file)
-
     def write(self, path: Path, compile_flags: Sequence[str]) -> None:
         """Write the module with the flags it is to be compiled with; whole or not at all."""
         with self.operation.context:
@@ -115,29 +115,40 @@ class Module:
                 self.operation.print(file=file, binary=True)
 
 
-def parse_module(path: Path) -> Module:
-    """Read a module of linalg on tensors, textual or bytecode.
+def parse_module(path: Path, model: Path | None = None) -> Module:
+    """Read a module of linalg on tensors, textual or bytecode, that is known to be whole.
 
-    Raises InputError with line and column where it does not parse, and where it holds no function.
+    ``model``: what the user knows it by, where it was made from another file. What a user gives
+    goes through `reread` first. Raises InputError with line and column where it does not parse, and
+    where it holds no function.
     """
-    operation = _parsed(path, _MATCHING)
+    operation = _parsed(path, MATCHING)
+    _check_names(operation, model or path)
     bodies = list(operation.regions[0].blocks[0].operations)
     functions = [op for op in bodies if op.operation.name in _FUNCTIONS]
     if not functions:
         raise InputError(
-            str(path),
+            str(model or path),
             "a module with at least one function",
             "none",
             "give the module that holds the model's functions",
         )
     constants = constant_globals(operation)
-    lifted = (lift(function, constants) for function in functions)
+    referred = referred_functions(operation)
+    lifted = (_bounded(lift(function, constants), referred) for function in functions)
     blocks = {_symbol_name(f): sum(len(list(r.blocks)) for r in f.regions) for f in functions}
     return Module(
         operation,
         tuple(f for f in lifted if f is not None),
         tuple((name, count) for name, count in blocks.items() if count > 1),
     )
+
+
+def _bounded(lifted: Lifted | None, referred: frozenset[str]) -> Lifted | None:
+    """The function with what the module says about its inputs and outputs."""
+    if lifted is None:
+        return None
+    return replace(lifted, graph=replace(lifted.graph, fixed=fixed_tensors(lifted, referred)))
 
 
 def has_work(graph: Graph) -> bool:
@@ -153,7 +164,7 @@ def input_dialect(path: Path) -> str | None:
 
     Raises InputError where it does not parse.
     """
-    operation = _parsed(path, _MATCHING, unregistered=True)
+    operation = _parsed(path, MATCHING, unregistered=True)
     found: str | None = None
 
     def visit(op: Any) -> Any:
@@ -168,19 +179,21 @@ def input_dialect(path: Path) -> str | None:
     return found
 
 
-def recorded_flags(path: Path) -> tuple[str, ...]:
-    """The compile flags that a planned module carries. Raises InputError where it has none."""
-    operation = _parsed(path, _PLANNED, unregistered=True)
-    if FLAGS_ATTRIBUTE not in operation.attributes:
-        raise InputError(
-            str(path),
-            f"a module with '{FLAGS_ATTRIBUTE}'",
-            "none",
-            _PLANNED,
-        )
-    return tuple(
-        ir.StringAttr(a).value for a in ir.ArrayAttr(operation.attributes[FLAGS_ATTRIBUTE])
-    )
+def recorded_flags(path: Path, model: Path | None = None) -> tuple[str, ...]:
+    """The compile flags that a planned module carries; ``model`` is as in `parse_module`.
+
+    Raises InputError where it has none.
+    """
+    operation = _parsed(path, PLANNED, unregistered=True)
+    attribute = None
+    if FLAGS_ATTRIBUTE in operation.attributes:
+        attribute = operation.attributes[FLAGS_ATTRIBUTE]
+    if not isinstance(attribute, ir.ArrayAttr) or any(
+        not isinstance(flag, ir.StringAttr) for flag in attribute
+    ):
+        got = "none" if attribute is None else "one that is no list of strings"
+        raise InputError(str(model or path), f"a module with '{FLAGS_ATTRIBUTE}'", got, PLANNED)
+    return tuple(ir.StringAttr(flag).value for flag in attribute)
 
 
 def exported_name(name: str) -> str:
@@ -214,6 +227,21 @@ def _signature(lifted: Lifted) -> Signature | None:
             return None
         kinds.append(kind)
     return Signature(exported_name(lifted.name), tuple(kinds))
+
+
+def _check_names(operation: Any, path: Path) -> None:
+    """Raises InputError where a symbol or parameter has a name that Python has no text for."""
+    for op in operation.regions[0].blocks[0].operations:
+        attributes = op.operation.attributes
+        try:
+            if "sym_name" in attributes:
+                _symbol_name(op)
+            if "initial_value" in attributes:
+                parameter_of(attributes["initial_value"])
+        except (RuntimeError, UnicodeDecodeError) as error:
+            raise InputError(
+                str(path), "names in UTF-8", f"another one of a {op.operation.name}", "rename it"
+            ) from error
 
 
 def _symbol_name(op: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,10 @@ from layoutopt.affine import identity_map
 from layoutopt.graph import Constant, GraphBuilder, IteratorType, Structured, Uninitialized
 from layoutopt.scalar import fill_body
 from layoutopt.types import TensorType
+
+
+MOST_ELEMENTS = 1 << 40
+"""Of a tensor that is planned."""
 
 
 @dataclass
@@ -104,11 +109,22 @@ def tensor_of(state: State, value: Any) -> int:
     raise Blind("expected tensors of static shape, but one operand is not")
 
 
+def known_type(kind: Any) -> TensorType | None:
+    """The type of a tensor that the graph holds: static and not empty, else None."""
+    found = tensor_type(kind)
+    return None if found is None or 0 in found.shape else found
+
+
 def tensor_type(kind: Any) -> TensorType | None:
-    """The type as the graph knows it, None for anything but a static tensor without encoding."""
+    """The type as the graph knows it, None for anything but a static tensor without encoding.
+
+    A tensor that no memory holds is none either: times and sizes stay within 64 bits.
+    """
     if not isinstance(kind, ir.RankedTensorType):
         return None
     if not kind.has_static_shape or kind.encoding is not None:
+        return None
+    if math.prod(kind.shape) > MOST_ELEMENTS:
         return None
     return TensorType(tuple(kind.shape), str(kind.element_type))
 
@@ -116,6 +132,8 @@ def tensor_type(kind: Any) -> TensorType | None:
 def static_type(kind: Any) -> TensorType:
     """The type of a static tensor that holds something. Raises Blind for any other."""
     found = tensor_type(kind)
+    if found is None and isinstance(kind, ir.RankedTensorType) and kind.has_static_shape:
+        raise Blind(f"expected tensors of plain memory, but got {kind}")
     if found is None:
         raise Blind(f"expected tensors of static shape, but got {kind}")
     if 0 in found.shape:

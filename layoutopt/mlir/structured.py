@@ -24,8 +24,6 @@ def lift_structured(state: State, op: Any) -> None:
     if not op.operation.regions or not list(op.operation.regions[0].blocks):
         raise Blind("expected a structured op, but it has no region")
     results = list(op.operation.results)
-    if not results:
-        raise Blind("expected linalg on tensors, but it writes to memory")
     kinds = [static_type(r.type) for r in results]
     operands = list(op.operation.operands)
     sources, outs = operands[: len(operands) - len(results)], operands[-len(results) :]
@@ -209,6 +207,8 @@ def _body(
         if list(op.operation.regions) or len(op.operation.results) != 1:
             raise Blind(f"expected scalar ops in the body, but got {name}")
         attributes = _attributes(op)
+        if any(text.startswith("@") for _, text in attributes):
+            raise Blind(f"expected a body that stands alone, but {name} names a symbol")
         if name == "linalg.index":
             attributes = [("dim", str(ir.IntegerAttr(op.operation.attributes["dim"]).value))]
         operands = tuple(value_of(v) for v in op.operation.operands)

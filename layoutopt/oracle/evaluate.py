@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from layoutopt.affine import IndexMap
 from layoutopt.graph import (
     Concat,
+    Constant,
     DispatchRegion,
     Fence,
-    Fill,
-    FromTensor,
     Gather,
     Graph,
-    Init,
     Insert,
     Op,
     Opaque,
@@ -27,15 +23,17 @@ from layoutopt.graph import (
     Scatter,
     Slice,
     Structured,
-    Uninitialized,
     Unpack,
 )
-from layoutopt.oracle.scalar import apply, constant
-from layoutopt.types import Array, TensorType, is_float, numpy_dtype
+from layoutopt.oracle.constant import constant
+from layoutopt.oracle.contraction import contract, is_matmul
+from layoutopt.oracle.error import OracleError
+from layoutopt.oracle.rounding import Bounded, total
+from layoutopt.oracle.structured import Tensors, evaluate_loops, start_of, unknown_type
+from layoutopt.types import Array, TensorType
 
-
-class OracleError(Exception):
-    """The oracle does not know an op or a type."""
+Scalars = Callable[[str, str], Array]
+"""The value of a constant, given its text and element type."""
 
 
 def evaluate(graph: Graph, values: Mapping[int, Array]) -> dict[int, Array]:
@@ -49,16 +47,86 @@ def evaluate(graph: Graph, values: Mapping[int, Array]) -> dict[int, Array]:
     return found
 
 
+def evaluate_bounded(
+    graph: Graph, values: Mapping[int, Array]
+) -> tuple[dict[int, Array], dict[int, Array]]:
+    """All tensors of a graph, and by how much each element of a right result may differ.
+
+    The second holds absolute errors, infinite where any result is right; tensors that have to be
+    exact are left out of it.
+    """
+    return _with_errors(graph, values, {})
+
+
+def _with_errors(
+    graph: Graph, values: Mapping[int, Array], known: Mapping[int, Array]
+) -> tuple[dict[int, Array], dict[int, Array]]:
+    found, errors = dict(values), dict(known)
+    for op in graph.ops:
+        if all(t in found for t in op.outputs):
+            continue
+        made = _bounded(op, graph.types, found, errors)
+        for tensor, (value, error) in zip(op.outputs, made, strict=True):
+            if tensor in found:
+                continue
+            found[tensor] = value
+            if error is not None:
+                errors[tensor] = np.broadcast_to(error, value.shape)
+    return found, errors
+
+
 def evaluate_op(
     op: Op, types: tuple[TensorType, ...], values: Mapping[int, Array]
 ) -> tuple[Array, ...]:
     """The results of one op. Raises OracleError for what the oracle does not know."""
     if isinstance(op, Structured):
-        return _structured(op, types, values)
+        return tuple(found.value for found in _structured(op, Tensors(types, values, None)))
+    return _moved(op, types, values, _scalar)
+
+
+def _bounded(
+    op: Op, types: tuple[TensorType, ...], values: Mapping[int, Array], errors: Mapping[int, Array]
+) -> list[tuple[Array, Array | None]]:
+    if isinstance(op, Structured):
+        return [(f.value, f.error) for f in _structured(op, Tensors(types, values, errors))]
+    if isinstance(op, DispatchRegion):
+        inner = Graph(types, op.ops, (), op.yields)
+        made, beside = _with_errors(inner, values, errors)
+        return [(made[t], beside.get(t)) for t in op.yields]
+    results = _moved(op, types, values, _scalar)
+    if not any(t in errors for t in op.inputs):
+        return [(value, None) for value in results]
+    exact = {t: np.zeros(values[t].shape) for t in op.inputs if t not in errors}
+    read = {t: np.asarray(errors.get(t, exact.get(t))) for t in op.inputs}
+    if isinstance(op, Gather):
+        read[op.indices] = values[op.indices]
+    return [
+        (value, total(error))
+        for value, error in zip(results, _moved(op, types, read, _no_error), strict=True)
+    ]
+
+
+def _structured(op: Structured, tensors: Tensors) -> list[Bounded]:
+    if 0 in op.domain:
+        return [start_of(op, i, tensors) for i in range(len(op.results))]
+    if is_matmul(op) and _writes_all(op, tensors.types[op.results[0]]):
+        return [contract(op, tensors)]
+    return evaluate_loops(op, tensors)
+
+
+def _writes_all(op: Structured, result: TensorType) -> bool:
+    """Whether no element of the result keeps what it started from."""
+    loops = (d for form in op.result_maps[0] for d in form.dims)
+    return math.prod(op.domain[d] for d in loops) == result.elements
+
+
+def _moved(
+    op: Op, types: tuple[TensorType, ...], values: Mapping[int, Array], scalar: Scalars
+) -> tuple[Array, ...]:
+    """The results of an op that computes nothing; ``scalar`` reads what it fills up with."""
     if isinstance(op, Pad):
         widths = list(zip(op.low, op.high, strict=True))
-        fill = _scalar(op.value, types[op.result].element)
-        return (np.pad(values[op.source], widths, constant_values=fill),)
+        return (_padded(values[op.source], widths, scalar(op.value, types[op.result].element)),)
     if isinstance(op, Slice):
         index = _index(op.offsets, types[op.result].shape, op.strides)
         return (np.asarray(values[op.source][index], order="C"),)
@@ -67,7 +135,7 @@ def evaluate_op(
         into[_index(op.offsets, types[op.source].shape, op.strides)] = values[op.source]
         return (into,)
     if isinstance(op, Scatter):
-        return (_scatter(op, types, values),)
+        return (_scatter(op, types, values, scalar),)
     if isinstance(op, Gather):
         return (_gather(op, types, values),)
     if isinstance(op, Concat):
@@ -78,14 +146,26 @@ def evaluate_op(
             made |= zip(inner.outputs, evaluate_op(inner, types, made), strict=True)
         return tuple(made[t] for t in op.yields)
     if isinstance(op, Pack):
-        filler = 0 if op.padding is None else _scalar(op.padding, types[op.result].element)
+        filler = 0 if op.padding is None else scalar(op.padding, types[op.result].element)
         return (op.layout.apply(values[op.source], filler),)
     if isinstance(op, Unpack):
         return (op.layout.undo(values[op.source], types[op.result].shape),)
     if isinstance(op, Reshape | Fence):
         return (values[op.source].reshape(types[op.result].shape),)
+    if isinstance(op, Constant) and op.splat is not None:
+        kind = types[op.result]
+        return (np.broadcast_to(scalar(op.splat, kind.element), kind.shape).copy(),)
     name = op.name if isinstance(op, Opaque) else "constant"
     raise OracleError(f"oracle: expected a known op, but got {name}; give its value")
+
+
+def _padded(source: Array, widths: Sequence[tuple[int, int]], fill: Array) -> Array:
+    """``np.pad``, for element types too that it does not know."""
+    shape = [low + n + high for n, (low, high) in zip(source.shape, widths, strict=True)]
+    found = np.full(shape, fill, source.dtype)
+    inside = tuple(slice(low, low + n) for n, (low, _) in zip(source.shape, widths, strict=True))
+    found[inside] = source
+    return found
 
 
 def _index(
@@ -97,11 +177,13 @@ def _index(
     )
 
 
-def _scatter(op: Scatter, types: tuple[TensorType, ...], values: Mapping[int, Array]) -> Array:
+def _scatter(
+    op: Scatter, types: tuple[TensorType, ...], values: Mapping[int, Array], scalar: Scalars
+) -> Array:
     kind = types[op.result]
     found = np.zeros(kind.shape, values[op.sources[0]].dtype)
     if op.background is not None:
-        found[...] = _scalar(op.background, kind.element)
+        found[...] = scalar(op.background, kind.element)
     for source, offsets in zip(op.sources, op.offsets, strict=True):
         found[_index(offsets, types[source].shape, op.strides)] = values[source]
     return found
@@ -122,139 +204,9 @@ def _gather(op: Gather, types: tuple[TensorType, ...], values: Mapping[int, Arra
 def _scalar(text: str, element: str) -> Array:
     value = constant(text, element)
     if value is None:
-        raise OracleError(
-            f"oracle: expected a known element type, but got {element}; skip the check"
-        )
+        raise unknown_type(element)
     return value
 
 
-def _structured(
-    op: Structured, types: tuple[TensorType, ...], values: Mapping[int, Array]
-) -> tuple[Array, ...]:
-    accumulators = [
-        _init(init, types[r], values) for init, r in zip(op.inits, op.results, strict=True)
-    ]
-    if op.is_contraction and _plain(op.result_maps[0]):
-        return (_contract(op, [values[t] for t in op.sources], accumulators[0]),)
-    reduced = op.reduction_dims
-    parallel = [d for d in range(len(op.domain)) if d not in reduced]
-    views = [
-        _view(values[t], m, op.domain) for t, m in zip(op.sources, op.source_maps, strict=True)
-    ]
-    order = (*parallel, *reduced)
-    at = len(parallel)
-    first: tuple[Any, ...] = (..., *(0 for _ in reduced))
-    moved = [view.transpose(order) for view in views]
-    results = [
-        _view(acc, m, op.domain, writeable=True).transpose(order)[first]
-        for acc, m in zip(accumulators, op.result_maps, strict=True)
-    ]
-    sizes = [op.domain[d] for d in reduced]
-    for point in itertools.product(*map(range, sizes)):
-        arguments = [view[(slice(None),) * at + point] for view in moved]
-        position = dict(zip(reduced, point, strict=True))
-        new = _run(op, [*arguments, *(r.copy() for r in results)], parallel, position)
-        for result, value in zip(results, new, strict=True):
-            result[...] = value
-    return tuple(accumulators)
-
-
-def _init(init: Init, result: TensorType, values: Mapping[int, Array]) -> Array:
-    dtype = numpy_dtype(result.element)
-    if dtype is None:
-        raise OracleError(
-            f"oracle: expected a known element type, but got {result.element}; skip the check"
-        )
-    if isinstance(init, FromTensor):
-        return values[init.tensor].copy()
-    if isinstance(init, Fill):
-        return np.full(result.shape, _scalar(init.value, result.element), dtype)
-    assert isinstance(init, Uninitialized)
-    return np.zeros(result.shape, dtype)
-
-
-def _plain(index_map: IndexMap) -> bool:
-    return all(form.plain_dim is not None or not form.terms for form in index_map)
-
-
-def _view(
-    array: Array, index_map: IndexMap, domain: tuple[int, ...], writeable: bool = False
-) -> Array:
-    """The array as read at every point of the domain: one axis per loop, stride 0 if unused."""
-    strides = [0] * len(domain)
-    offset: list[slice] = []
-    for axis, form in enumerate(index_map):
-        offset.append(slice(form.offset, None))
-        for d, c in form.terms:
-            strides[d] += c * array.strides[axis]
-    place: tuple[Any, ...] = (..., *offset)  # without the dots, one element would be a copy
-    start = array[place]
-    shape = tuple(domain)
-    return np.lib.stride_tricks.as_strided(start, shape, strides, writeable=writeable)
-
-
-def _run(
-    op: Structured, arguments: list[Array], parallel: list[int], position: dict[int, int]
-) -> list[Array]:
-    shape = tuple(op.domain[d] for d in parallel)
-    values = list(arguments)
-    with np.errstate(all="ignore"):
-        for scalar in op.body.ops:
-            if scalar.name == "linalg.index":
-                values.append(_position(int(scalar.attribute("dim")), shape, parallel, position))
-                continue
-            result = apply(scalar, [values[o] for o in scalar.operands])
-            if result is None:
-                raise OracleError(
-                    f"oracle: expected a known scalar op, but got {scalar.name}; skip the check"
-                )
-            values.append(result)
-    return [values[y] for y in op.body.yields]
-
-
-def _position(
-    loop: int, shape: tuple[int, ...], parallel: list[int], position: dict[int, int]
-) -> Array:
-    if loop in position:
-        return np.asarray(position[loop])
-    axis = parallel.index(loop)
-    return np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))])
-
-
-def _contract(op: Structured, operands: list[Array], accumulator: Array) -> Array:
-    """Through batched matmul: loops sorted into batch, m, n, k; wide accumulation."""
-    wide = np.float64 if is_float(op.body.arguments[2]) else accumulator.dtype
-    views = [_view(a, m, op.domain) for a, m in zip(operands, op.source_maps, strict=True)]
-    has = [{d for form in m for d in form.dims} for m in op.maps]
-    loops = range(len(op.domain))
-    reduced = set(op.reduction_dims)
-    batch = [d for d in loops if d not in reduced and d in has[0] and d in has[1]]
-    m = [d for d in loops if d not in reduced and d in has[0] and d not in has[1]]
-    n = [d for d in loops if d not in reduced and d not in has[0]]
-    k = [d for d in loops if d in reduced]
-    lhs = _matrix(views[0], batch, m, k, op.domain).astype(wide)
-    rhs = _matrix(views[1], batch, k, n, op.domain).astype(wide)
-    with np.errstate(all="ignore"):
-        product = np.matmul(lhs, rhs).reshape([op.domain[d] for d in (*batch, *m, *n)])
-    order = [d for form in op.result_maps[0] for d in form.dims]
-    place = {d: i for i, d in enumerate((*batch, *m, *n))}
-    unread = [d for d in (*batch, *m, *n) if d not in order]
-    if unread:
-        raise OracleError(
-            "oracle: expected every parallel loop in the result, but "
-            f"{unread} are not; skip the check"
-        )
-    aligned = product.transpose([place[d] for d in order]).reshape(accumulator.shape)
-    return np.asarray(accumulator.astype(wide) + aligned).astype(accumulator.dtype)
-
-
-def _matrix(
-    view: Array, batch: list[int], rows: list[int], columns: list[int], domain: tuple[int, ...]
-) -> Array:
-    shape = [
-        int(np.prod([domain[d] for d in group], dtype=np.int64)) for group in (batch, rows, columns)
-    ]
-    used = (*batch, *rows, *columns)
-    kept = view[tuple(slice(None) if d in used else 0 for d in range(len(domain)))]
-    place = {d: i for i, d in enumerate(sorted(used))}
-    return kept.transpose([place[d] for d in used]).reshape(shape)
+def _no_error(text: str, element: str) -> Array:
+    return np.zeros(())

@@ -1,200 +1,195 @@
-"""NumPy meanings of the scalar ops that bodies are made of, applied to whole arrays."""
+"""What a scalar op computes, over whole arrays: the dialects arith, math, complex and index."""
 
 from __future__ import annotations
 
-import math
 import re
-import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from layoutopt.oracle import complexes, floats, integers
+from layoutopt.oracle.constant import constant
+from layoutopt.oracle.precision import smallest_normal
+from layoutopt.oracle.wide import is_known, rounded, stored, widened
 from layoutopt.scalar import ScalarOp
-from layoutopt.types import Array, numpy_dtype
-
-Binary = Callable[[Array, Array], Array]
-Unary = Callable[[Array], Array]
-
-_UNSIGNED_CASTS = ("arith.extui", "arith.uitofp")
-
-_erf = np.vectorize(math.erf, otypes=[np.float64])
-
-
-def _divide_int(a: Array, b: Array) -> Array:
-    """Rounds towards zero; NumPy rounds down."""
-    down: Array = np.floor_divide(a, b)
-    down += (np.remainder(a, b) != 0) & ((a < 0) != (b < 0))
-    return down
-
-
-def _unsigned(a: Array) -> Array:
-    return a if a.dtype == np.bool_ else a.view(np.dtype(f"u{a.dtype.name}"))
-
-
-def _unsigned_bits(a: Array) -> Array:
-    """The bits of an unsigned number, to be cut to the width of a signed one."""
-    return np.trunc(a).astype(np.uint64).view(np.int64)
-
-
-def _signed(a: Array) -> Array:
-    """An i1 that is true is -1 where it counts as a number."""
-    return -a.astype(np.int8) if a.dtype == np.bool_ else a
-
-
-BINARY: dict[str, Binary] = {
-    "arith.addf": np.add,
-    "arith.addi": np.add,
-    "arith.subf": np.subtract,
-    "arith.subi": np.subtract,
-    "arith.mulf": np.multiply,
-    "arith.muli": np.multiply,
-    "arith.divf": np.divide,
-    "arith.divsi": _divide_int,
-    "arith.remf": np.fmod,
-    "arith.remsi": np.fmod,
-    "arith.maximumf": np.maximum,
-    "arith.minimumf": np.minimum,
-    "arith.maxnumf": np.fmax,
-    "arith.minnumf": np.fmin,
-    "arith.maxsi": np.maximum,
-    "arith.minsi": np.minimum,
-    "arith.andi": np.bitwise_and,
-    "arith.ori": np.bitwise_or,
-    "arith.xori": np.bitwise_xor,
-    "arith.shli": np.left_shift,
-    "arith.shrsi": np.right_shift,
-    "math.powf": np.power,
-    "math.atan2": np.arctan2,
-    "math.copysign": np.copysign,
-}
-UNARY: dict[str, Unary] = {
-    "arith.negf": np.negative,
-    "math.absf": np.abs,
-    "math.absi": np.abs,
-    "math.exp": np.exp,
-    "math.exp2": np.exp2,
-    "math.expm1": np.expm1,
-    "math.log": np.log,
-    "math.log2": np.log2,
-    "math.log10": np.log10,
-    "math.log1p": np.log1p,
-    "math.sqrt": np.sqrt,
-    "math.cbrt": np.cbrt,
-    "math.rsqrt": lambda a: 1 / np.sqrt(a),
-    "math.sin": np.sin,
-    "math.cos": np.cos,
-    "math.tan": np.tan,
-    "math.sinh": np.sinh,
-    "math.cosh": np.cosh,
-    "math.tanh": np.tanh,
-    "math.asin": np.arcsin,
-    "math.acos": np.arccos,
-    "math.atan": np.arctan,
-    "math.ceil": np.ceil,
-    "math.floor": np.floor,
-    "math.trunc": np.trunc,
-    "math.roundeven": np.rint,
-    "math.round": lambda a: np.sign(a) * np.floor(np.abs(a) + 0.5),
-    "math.erf": _erf,
-}
-_CASTS: dict[str, Unary] = {
-    "arith.extf": lambda a: a,
-    "arith.truncf": lambda a: a,
-    "arith.extsi": lambda a: a,
-    "arith.trunci": lambda a: a,
-    "arith.sitofp": lambda a: a,
-    "arith.index_cast": lambda a: a,
-    "arith.fptosi": np.trunc,
-    "arith.fptoui": _unsigned_bits,
-    "arith.extui": _unsigned,
-    "arith.uitofp": _unsigned,
-}
-# arith.cmpf predicates by number: false, then ordered, ord, then unordered, uno, true
-_CMPF: tuple[Callable[[Array, Array, Array], Array], ...] = (
-    lambda a, b, nan: np.zeros_like(nan),
-    lambda a, b, nan: (a == b) & ~nan,
-    lambda a, b, nan: (a > b) & ~nan,
-    lambda a, b, nan: (a >= b) & ~nan,
-    lambda a, b, nan: (a < b) & ~nan,
-    lambda a, b, nan: (a <= b) & ~nan,
-    lambda a, b, nan: (a != b) & ~nan,
-    lambda a, b, nan: ~nan,
-    lambda a, b, nan: (a == b) | nan,
-    lambda a, b, nan: (a > b) | nan,
-    lambda a, b, nan: (a >= b) | nan,
-    lambda a, b, nan: (a < b) | nan,
-    lambda a, b, nan: (a <= b) | nan,
-    lambda a, b, nan: (a != b) | nan,
-    lambda a, b, nan: nan,
-    lambda a, b, nan: np.ones_like(nan),
-)
-_CMPI: tuple[Binary, ...] = (
-    np.equal,
-    np.not_equal,
-    np.less,
-    np.less_equal,
-    np.greater,
-    np.greater_equal,
+from layoutopt.types import (
+    Array,
+    element_bytes,
+    element_of,
+    integer_bits,
+    is_complex,
+    is_float,
+    numpy_dtype,
 )
 
+CONSTANTS = ("arith.constant", "complex.constant", "index.constant", "index.bool.constant")
+_INDEX = {
+    "add": "addi", "sub": "subi", "mul": "muli", "and": "andi", "or": "ori", "xor": "xori",
+    "shl": "shli", "shrs": "shrsi", "shru": "shrui", "divs": "divsi", "divu": "divui",
+    "ceildivs": "ceildivsi", "ceildivu": "ceildivui", "floordivs": "floordivsi",
+    "rems": "remsi", "remu": "remui", "maxs": "maxsi", "maxu": "maxui", "mins": "minsi",
+    "minu": "minui", "casts": "index_cast", "castu": "index_castui", "cmp": "cmpi",
+}  # fmt: skip
+"""Ops of the index dialect, by the op of arith that means the same."""
+_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+_SAME_VALUE = ("extf", "truncf", "convertf", "extsi", "trunci", "index_cast")
+_LARGEST = 2.0**63
 
-def apply(op: ScalarOp, operands: list[Array]) -> Array | None:
-    """The op over whole arrays, in the op's own result type; None for an op unknown here."""
-    dtype = numpy_dtype(op.type)
-    if dtype is None:
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """The result of an op in the widest type of its kind, before its own type rounds it."""
+
+    exact: Array
+    undefined: Array | None = None
+    """Where any result is right: division by zero, a shift by the whole width."""
+
+
+def compute(op: ScalarOp, operands: Sequence[Array], kinds: Sequence[str]) -> Computed | None:
+    """The op over wide arrays of the given element types; None for an op or type unknown here."""
+    if not all(map(is_known, (op.type, *kinds))):
         return None
-    keep = op.name == "arith.select" or op.name in _UNSIGNED_CASTS
-    result = _apply(op, operands if keep else [_signed(a) for a in operands])
-    if result is None:
+    dialect, _, name = op.name.partition(".")
+    if op.name in CONSTANTS:
+        value = constant(op.attribute("value"), op.type)
+        return None if value is None else Computed(widened(value, op.type))
+    if dialect == "index":
+        if name == "sizeof":
+            return Computed(np.asarray(8 * element_bytes("index"), np.int64))
+        name = _INDEX.get(name, name)
+    with np.errstate(all="ignore"):
+        if name == "select":
+            return Computed(np.where(operands[0] != 0, operands[1], operands[2]))
+        if name == "bitcast":
+            return _bitcast(op, operands[0], kinds[0])
+        if dialect == "complex":
+            return _complex(name, operands)
+        if kinds and is_float(kinds[0]):
+            return _float(op, name, operands, kinds[0])
+        return _integer(op, name, operands, kinds)
+
+
+def apply(
+    op: ScalarOp, operands: Sequence[Array], kinds: Sequence[str] | None = None
+) -> Array | None:
+    """The op over whole arrays, in the op's own result type; None for an op unknown here.
+
+    ``kinds``: the element types of the operands, where their NumPy types do not tell.
+    """
+    if kinds is None:
+        named = [element_of(a.dtype) for a in operands]
+        kinds = [name for name in named if name is not None]
+        if len(kinds) < len(operands):
+            return None
+    wide = [widened(a, kind) for a, kind in zip(operands, kinds, strict=True)]
+    found = compute(op, wide, kinds)
+    if found is None or numpy_dtype(op.type) is None:
         return None
-    if dtype == np.bool_ and result.dtype != np.bool_:
-        return (result & 1).astype(np.bool_)
-    return np.asarray(result).astype(dtype, copy=False)
+    return stored(rounded(found.exact, op.type), op.type)
 
 
-def _apply(op: ScalarOp, operands: list[Array]) -> Array | None:
-    if op.name == "arith.constant":
-        return constant(op.attribute("value"), op.type)
-    if op.name in BINARY:
-        return BINARY[op.name](operands[0], operands[1])
-    if op.name in UNARY:
-        return UNARY[op.name](operands[0])
-    if op.name in _CASTS:
-        return _CASTS[op.name](operands[0])
-    if op.name == "arith.select":
-        return np.where(operands[0].astype(np.bool_), operands[1], operands[2])
-    if op.name == "arith.cmpf":
-        predicate = _number(op.attribute("predicate"))
-        nan = np.isnan(operands[0]) | np.isnan(operands[1])
-        return _CMPF[predicate](operands[0], operands[1], nan)
-    if op.name == "arith.cmpi":
-        predicate = _number(op.attribute("predicate"))
-        if predicate < len(_CMPI):
-            return _CMPI[predicate](operands[0], operands[1])
-        lhs, rhs = map(_unsigned, operands)
-        return _CMPI[predicate - len(_CMPI) + 2](lhs, rhs)  # ult, ule, ugt, uge
-    if op.name == "math.fma":
-        return operands[0] * operands[1] + operands[2]
+def _truth(array: Array) -> Array:
+    """A truth value as an i1."""
+    return -array.astype(np.int64)
+
+
+def _float(op: ScalarOp, name: str, operands: Sequence[Array], kind: str) -> Computed | None:
+    a = operands[0]
+    if name in floats.BINARY:
+        return Computed(floats.BINARY[name](a, operands[1]))
+    if name in floats.UNARY:
+        return Computed(floats.UNARY[name](a))
+    if name in floats.TESTS:
+        return Computed(_truth(floats.TESTS[name](a)))
+    if name in _SAME_VALUE:
+        return Computed(a)
+    rest = _FLOATS.get(name)
+    if rest is not None:
+        return Computed(rest(operands, kind))
+    if name == "cmpf":
+        return Computed(_truth(floats.compare(_predicate(op), a, operands[1])))
+    if name in ("fptosi", "fptoui"):
+        return _to_integer(a, integer_bits(op.type) or 0, signed=name == "fptosi")
     return None
 
 
-def constant(text: str, element: str) -> Array | None:
-    """The value of a scalar attribute: ``1.0e-5 : f32``, ``true``, ``0x7F800000 : f32``."""
-    dtype = numpy_dtype(element)
-    if dtype is None:
+def _normal(a: Array, kind: str) -> Array:
+    return np.isfinite(a) & (np.abs(a) >= smallest_normal(kind))
+
+
+_FLOATS: dict[str, Callable[[Sequence[Array], str], Array]] = {
+    "fma": lambda x, kind: x[0] * x[1] + x[2],
+    "clampf": lambda x, kind: np.minimum(np.maximum(x[0], x[1]), x[2]),
+    "fpowi": lambda x, kind: np.power(x[0], x[1].astype(np.float64)),
+    "isnormal": lambda x, kind: _truth(_normal(x[0], kind)),
+    "flush_denormals": lambda x, kind: np.where(
+        np.abs(x[0]) < smallest_normal(kind), np.copysign(0.0, x[0]), x[0]
+    ),
+    "scaling_extf": lambda x, kind: x[0] * x[1],
+    "scaling_truncf": lambda x, kind: x[0] / x[1],
+}
+
+
+def _to_integer(a: Array, bits: int, signed: bool) -> Computed:
+    whole = np.trunc(a)
+    low, high = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1)) if signed else (0.0, 2.0**bits)
+    outside = ~((whole >= low) & (whole < high))
+    inside = np.where(outside, 0.0, whole)
+    upper = np.where(inside >= _LARGEST, inside - 2 * _LARGEST, inside)  # the bits of a uint64
+    return Computed(upper.astype(np.int64), outside)
+
+
+def _integer(
+    op: ScalarOp, name: str, operands: Sequence[Array], kinds: Sequence[str]
+) -> Computed | None:
+    a, bits = operands[0], integer_bits(kinds[0]) or 0
+    if name in integers.BINARY:
+        b = operands[1]
+        other = integer_bits(kinds[1]) or 0
+        return Computed(
+            integers.BINARY[name](a, b, bits),
+            integers.undefined(name, a, b, max(bits, other)),
+        )
+    if name in integers.UNARY:
+        return Computed(integers.UNARY[name](a, bits))
+    if name in _SAME_VALUE:
+        return Computed(a)
+    if name == "sitofp":
+        return Computed(a.astype(np.float64))
+    if name == "uitofp":
+        return Computed(integers.unsigned(a, bits).astype(np.float64))
+    if name in ("extui", "index_castui"):
+        return Computed(integers.unsigned(a, bits).astype(np.int64))
+    if name == "cmpi":
+        return Computed(_truth(integers.compare(_predicate(op), a, operands[1], bits)))
+    return None
+
+
+def _complex(name: str, operands: Sequence[Array]) -> Computed | None:
+    if name in complexes.BINARY:
+        found = complexes.BINARY[name](operands[0], operands[1])
+    elif name in complexes.UNARY:
+        found = complexes.UNARY[name](operands[0])
+    else:
         return None
-    number = text.split(":", maxsplit=1)[0].strip()
-    if number in ("true", "false"):
-        return np.asarray(number == "true")
-    if number.startswith("0x") and element.startswith(("f", "bf")):
-        bits = int(number, 16)
-        raw = struct.pack(f"<{ {2: 'H', 4: 'I', 8: 'Q'}[dtype.itemsize] }", bits)
-        return np.frombuffer(raw, dtype).reshape(())
-    value = float(number) if element.startswith(("f", "bf")) else int(number, 0)
-    return np.asarray(value).astype(dtype)
+    return Computed(_truth(found) if found.dtype == np.bool_ else found)
 
 
-def _number(text: str) -> int:
+def _bitcast(op: ScalarOp, operand: Array, kind: str) -> Computed | None:
+    source, goal = numpy_dtype(kind), numpy_dtype(op.type)
+    if source is None or goal is None or source.itemsize != goal.itemsize:
+        return None
+    if {kind, op.type} & {"i1", "i2"} or (is_complex(kind) and is_complex(op.type)):
+        return Computed(operand)  # between equals: no other type has these widths
+    bits = np.ascontiguousarray(stored(operand, kind)).view(goal)
+    return Computed(widened(bits.reshape(operand.shape), op.type))
+
+
+def _predicate(op: ScalarOp) -> int:
+    text = dict(op.attributes).get("predicate") or op.attribute("pred")
     found = re.match(r"-?\d+", text)
-    assert found, text
-    return int(found[0])
+    if found is not None:
+        return int(found[0])
+    words = re.findall(r"\w+", text)
+    return _PREDICATES.index(words[-1])

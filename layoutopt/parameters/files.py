@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from layoutopt.errors import InputError
+from layoutopt.input import check_file
 from layoutopt.mlir.parameters import Parameter
 from layoutopt.runtime.binding import StoredParameter, read_parameters
 from layoutopt.runtime.reason import runtime_reason
@@ -76,17 +77,26 @@ def resolve(
 
 def stored_parameters(path: Path) -> tuple[StoredParameter, ...]:
     """The entries of a parameter file. Raises InputError for a file that IREE does not read."""
-    if not path.is_file():
-        raise InputError(str(path), "a parameter file", "no such file", "check the path")
+    check_file(path, "a parameter file")
     try:
-        return read_parameters(path)
-    except (RuntimeError, ValueError, NotImplementedError, OSError) as error:
+        stored = read_parameters(path)
+    except (RuntimeError, ValueError, LookupError, OSError) as error:
         raise InputError(
             str(path),
             "a parameter file that IREE reads (.irpa, .safetensors, .gguf)",
             runtime_reason(error),
             "check the file",
         ) from error
+    length = path.stat().st_size
+    for entry in stored:
+        if not entry.pattern and entry.offset + entry.size_bytes > length:
+            raise InputError(
+                f"{path}: parameter '{entry.key}'",
+                f"bytes {entry.offset} to {entry.offset + entry.size_bytes} of the file",
+                f"a file of {length} bytes",
+                "check the file",
+            )
+    return stored
 
 
 def check_entries(

@@ -15,7 +15,7 @@ import numpy as np
 from layoutopt.affine import IndexMap, plain_dims
 from layoutopt.graph import Concat, Constant, Graph, Op, Pack, Pad, Reshape, Slice, Structured
 from layoutopt.layout import Layout
-from layoutopt.oracle.scalar import constant
+from layoutopt.oracle.constant import constant
 from layoutopt.parameters.stream import ByteFile, copy_blocks, temporary_file
 from layoutopt.scalar import fill_value
 from layoutopt.types import Array, TensorType, element_bytes, is_stored_whole, numpy_dtype

@@ -15,13 +15,16 @@ from pathlib import Path
 from layoutopt.errors import InputError
 from layoutopt.graph import Constant
 from layoutopt.mlir.initializers import LoadTimeWeight, load_time_weights, name_parameters
-from layoutopt.mlir.module import parse_module, recorded_flags
+from layoutopt.mlir.module import PLANNED, parse_module, recorded_flags
 from layoutopt.mlir.parameters import Parameter, module_parameters
+from layoutopt.output import check_not_read
 from layoutopt.parameters.contents import Contents, Progress
 from layoutopt.parameters.files import ParameterFile, check_entries, stored_parameters
 from layoutopt.parameters.movement import not_a_movement, raw_type
 from layoutopt.parameters.partial import partial_file
 from layoutopt.runtime.binding import StoredParameter
+from layoutopt.runtime.reread import reread
+from layoutopt.runtime.workspace import workspace
 from layoutopt.types import TensorType
 
 
@@ -79,8 +82,10 @@ def pack_weights(
             "no such file",
             "check the path",
         )
-    flags = recorded_flags(module)
-    parsed = parse_module(module)
+    with workspace() as folder:
+        reread(module, folder / "module.mlirbc", PLANNED)
+        flags = recorded_flags(folder / "module.mlirbc", module)
+        parsed = parse_module(folder / "module.mlirbc", module)
     scope = _scope(module, file, parsed.parameters)
     stored = {entry.key: entry for entry in stored_parameters(file.path)}
     named = {p.key: kind for p, kind in parsed.parameters.items() if p.scope == scope}
@@ -173,8 +178,5 @@ def _check_outputs(module: Path, file: Path, output: Path, module_output: Path) 
         raise InputError(
             str(output), "a file that ends in .irpa", f"'{output.suffix}'", "rename it"
         )
-    for source, made in ((file, output), (module, module_output)):
-        if made.exists() and source.exists() and made.samefile(source):
-            raise InputError(
-                str(made), "another file than the one that is read", "the same", "rename it"
-            )
+    for made in (output, module_output):
+        check_not_read(made, file, module)

@@ -14,6 +14,7 @@ from layoutopt.runtime.benchmark import Operand, Result
 from layoutopt.runtime.element import Array, parse_tensor_type, save_array
 from layoutopt.runtime.job import ArrayFile, Job, Task
 from layoutopt.runtime.sampling import Protocol
+from layoutopt.runtime.transport import demoted
 
 
 def batch_job(
@@ -37,7 +38,7 @@ def batch_job(
             continue
         case = benchmark.case()
         arguments = _save(folder, f"c{place}_x", benchmark.arguments, case.arguments)
-        own_weights = _save(folder, prefix, benchmark.weights, case.weights)
+        own_weights = _save(folder, prefix, benchmark.weights, case.weights, as_parameters=True)
         weights += [(f"{prefix}_{index}", file) for index, file in enumerate(own_weights)]
         tasks.append(
             Task(
@@ -45,8 +46,10 @@ def batch_job(
                 module=str(compiled.module),
                 function=function_name(place),
                 arguments=arguments,
-                results=_save(folder, f"c{place}_y", benchmark.results, case.results),
-                tolerance=case.tolerance,
+                results=() if case.unchecked else _save(folder, f"c{place}_y", benchmark.results, case.results),
+                allowed=_save_allowed(folder, f"c{place}_e", case.allowed),
+                note=case.unchecked,
+                as_it_came=benchmark.as_it_came,
                 group=groups[compiled.batch.order[place]],
             )
         )
@@ -60,7 +63,11 @@ def batch_job(
 
 
 def _save(
-    folder: Path, prefix: str, values: Sequence[Operand | Result], arrays: Sequence[Array]
+    folder: Path,
+    prefix: str,
+    values: Sequence[Operand | Result],
+    arrays: Sequence[Array],
+    as_parameters: bool = False,
 ) -> tuple[ArrayFile, ...]:
     if len(values) != len(arrays):
         raise InputError(
@@ -73,6 +80,15 @@ def _save(
             got = f"{array.dtype} of shape {array.shape}"
             raise InputError(value.name, value.type, got, "correct the candidate's case")
         path = folder / f"{prefix}_{index}.npy"
+        kept = demoted(array) if as_parameters else array
+        files.append(ArrayFile(str(path), save_array(path, kept)))
+    return tuple(files)
+
+
+def _save_allowed(folder: Path, prefix: str, arrays: Sequence[Array]) -> tuple[ArrayFile, ...]:
+    files = []
+    for index, array in enumerate(arrays):
+        path = folder / f"{prefix}_{index}.npy"
         files.append(ArrayFile(str(path), save_array(path, array)))
     return tuple(files)
 
@@ -83,6 +99,6 @@ def _zeros(folder: Path, prefix: str, values: Sequence[Operand]) -> list[tuple[s
         wanted = parse_tensor_type(value.type)
         shape = tuple(dim or 0 for dim in wanted.shape)
         path = folder / f"{prefix}_{index}.npy"
-        file = ArrayFile(str(path), save_array(path, np.zeros(shape, wanted.dtype)))
+        file = ArrayFile(str(path), save_array(path, demoted(np.zeros(shape, wanted.dtype))))
         files.append((f"{prefix}_{index}", file))
     return files

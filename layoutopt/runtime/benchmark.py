@@ -11,8 +11,8 @@ from functools import cached_property
 
 from layoutopt.runtime.element import Array
 
-PROTOCOL = 2
-"""Version of the timing protocol. It is part of every key: a new protocol makes old prices void."""
+PROTOCOL = 3
+"""Version of timing and checking. It is part of every key: a new protocol makes old prices void."""
 
 _SSA_NAME = re.compile(r"%[\w$.-]+")
 
@@ -37,13 +37,16 @@ class Result:
 class Case:
     """Arrays to run a candidate on, and what must come out.
 
-    `tolerance` is the largest absolute error allowed, relative to the largest expected magnitude.
+    `allowed` holds the largest absolute error of each element, an array or one number for each
+    result; without it results have to be equal. `unchecked` says why nothing is known of the
+    results, which are left out then.
     """
 
     arguments: tuple[Array, ...]
     weights: tuple[Array, ...]
     results: tuple[Array, ...]
-    tolerance: float
+    allowed: tuple[Array, ...] = ()
+    unchecked: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,8 @@ class Benchmark:
     flags: tuple[str, ...]
     case: Callable[[], Case] = field(compare=False, repr=False)
     prelude: str = ""
+    as_it_came: bool = field(default=False, compare=False)
+    """The model's own ops: what they compute is right, so a difference is noted, not refused."""
 
     @cached_property
     def text(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +14,11 @@ import numpy as np
 from iree import runtime as iree
 
 from layoutopt.runtime.element import Array
+from layoutopt.runtime.transport import as_declared, received, sent
 
 Clock = Callable[[], int]
 FUNCTION_DECLARATION = "iree.abi.declaration"
+_BYTES = int(iree.HalElementType.UINT_8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +92,21 @@ class Program:
         if found is None:
             raise LookupError(f"no function {function}")
         packed: Any = iree.VmVariantList(len(arguments))
-        for array in arguments:
-            view: Any = iree.asdevicearray(self.device, np.asarray(array, order="C"))
-            packed.push_ref(view._buffer_view)
+        declared = str(found.reflection.get(FUNCTION_DECLARATION, ""))
+        for array in as_declared(arguments, declared):
+            packed.push_ref(self._on_device(array))
         return Call(self.device, self.context, found, packed)
+
+    def _on_device(self, array: Array) -> Any:
+        """A buffer view with the elements of an array, as IREE lays them out."""
+        memory, element_type = sent(array)
+        buffer: Any = self.device.allocator.allocate_buffer_copy(
+            memory_type=iree.MemoryType.DEVICE_LOCAL,
+            allowed_usage=iree.BufferUsage.DEFAULT,
+            device=self.device,
+            buffer=memory,
+        )
+        return iree.HalBufferView(buffer, array.shape, element_type)
 
 
 @dataclass(frozen=True)
@@ -111,8 +125,18 @@ class Call:
         arrays = []
         for index in range(len(results)):
             view: Any = results.get_as_object(index, iree.HalBufferView)
-            arrays.append(np.array(iree.DeviceArray(self.device, view).to_host()))
+            arrays.append(self._to_host(view))
         return tuple(arrays)
+
+    def _to_host(self, view: Any) -> Array:
+        """The elements of a buffer view as an array of their own type."""
+        shape, element_type = tuple(view.shape), int(view.element_type)
+        if not math.prod(shape):
+            return received(np.zeros(0, np.uint8), shape, element_type)
+        raw: Any = iree.DeviceArray(
+            self.device, iree.HalBufferView(view.get_buffer(), [view.byte_length], _BYTES)
+        )
+        return received(np.array(raw.to_host()), shape, element_type)
 
     def time_ns(self, calls: int, clock: Clock = time.perf_counter_ns) -> float:
         """Mean time of `calls` calls by a clock in nanoseconds, results made and dropped."""

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from layoutopt.errors import LoweringError
+from layoutopt.runtime.binding import read_declarations
 from layoutopt.runtime.element import Array, element_name
 from layoutopt.runtime.process import Ended, find_tool, run_tool
 from layoutopt.runtime.reason import failure_reason
 from layoutopt.runtime.sampling import fastest_ns
+from layoutopt.runtime.transport import as_declared, sent
 from layoutopt.runtime.workspace import workspace
 
 _EVENTS = {
@@ -70,6 +72,7 @@ def dispatch_times(
             "one that does not",
             "run it without a profile",
         )
+    passed = as_declared(inputs, dict(read_declarations(module)).get(function, ""))
     with workspace() as folder:
         bundle = folder / "run.ireeprof"
         command = [
@@ -78,7 +81,7 @@ def dispatch_times(
             f"--function={function}",
             f"--device={device}",
             *(f"--parameters={scope}={path}" for scope, path in archives),
-            *(_input(array, folder / f"{index}.bin") for index, array in enumerate(inputs)),
+            *(_input(array, folder / f"{index}.bin") for index, array in enumerate(passed)),
             f"--benchmark_min_time={runs}x",
             f"--device_profiling_mode={events},executable-metadata",
             f"--device_profiling_output={bundle}",
@@ -113,7 +116,7 @@ def read_profile(text: str, runs: int) -> list[DispatchTime]:
 
 
 def _input(array: Array, path: Path) -> str:
-    path.write_bytes(array.tobytes())
+    path.write_bytes(sent(array)[0].tobytes())
     dims = "".join(f"{size}x" for size in array.shape)
     return f"--input={dims}{element_name(array.dtype)}=@{path}"
 

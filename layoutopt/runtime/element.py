@@ -6,31 +6,14 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 
 from layoutopt.errors import InputError
+from layoutopt.types import DTYPES, Array, element_of
 
-Array = npt.NDArray[np.generic]
+__all__ = ["DTYPES", "Array", "TensorType", "element_name", "load_array", "save_array"]
 
-DTYPES: dict[str, np.dtype[np.generic]] = {
-    "i1": np.dtype(np.bool_),
-    "i8": np.dtype(np.int8),
-    "i16": np.dtype(np.int16),
-    "i32": np.dtype(np.int32),
-    "i64": np.dtype(np.int64),
-    "ui8": np.dtype(np.uint8),
-    "ui16": np.dtype(np.uint16),
-    "ui32": np.dtype(np.uint32),
-    "ui64": np.dtype(np.uint64),
-    "f16": np.dtype(np.float16),
-    "bf16": np.dtype(ml_dtypes.bfloat16),
-    "f32": np.dtype(np.float32),
-    "f64": np.dtype(np.float64),
-}
-_NAMES = {dtype: name for name, dtype in DTYPES.items()}
-_TENSOR = re.compile(r"^tensor<((?:(?:\d+|\?)x)*)([a-z]+\d+)(?:,.*)?>$")
+_TENSOR = re.compile(r"^tensor<((?:(?:\d+|\?)x)*)(complex<\w+>|[a-z]\w*)(?:,.*)?>$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +42,17 @@ def parse_tensor_type(text: str) -> TensorType:
 
 def element_name(dtype: np.dtype[np.generic]) -> str:
     """Return the MLIR name of a NumPy dtype: `f32` for float32."""
-    if dtype not in _NAMES:
+    found = element_of(dtype)
+    if found is None:
         raise InputError(str(dtype), "one of " + ", ".join(DTYPES), "another", "convert the array")
-    return _NAMES[dtype]
+    return found
 
 
 def save_array(path: Path, array: Array) -> str:
-    """Write `array` as .npy and return its element name; bf16 travels as its 16 bits."""
+    """Write `array` as .npy and return its element name; what NumPy lacks travels as its bits."""
     name = element_name(array.dtype)
-    stored = array.view(np.uint16) if name == "bf16" else array
+    own = array.dtype.isbuiltin == 1
+    stored = array if own else array.view(f"u{array.dtype.itemsize}")
     np.save(path, np.asarray(stored, order="C"), allow_pickle=False)
     return name
 

@@ -23,6 +23,8 @@ class Task:
     """One function to run: with `results` it is checked, with `outputs` its results are kept.
 
     `place` is its name in every event. `outputs` is a folder, empty where no results are wanted.
+    `allowed` runs along `results`. `note` goes out with the times. With `as_it_came` a difference
+    is such a note; else it is a refusal.
     """
 
     place: int
@@ -30,7 +32,9 @@ class Task:
     function: str
     arguments: tuple[ArrayFile, ...]
     results: tuple[ArrayFile, ...] = ()
-    tolerance: float = 0.0
+    allowed: tuple[ArrayFile, ...] = ()
+    note: str = ""
+    as_it_came: bool = False
     group: int = 0
     outputs: str = ""
 
@@ -92,6 +96,7 @@ def decode_job(line: str) -> Job:
                 **task,
                 "arguments": _files(task["arguments"]),
                 "results": _files(task["results"]),
+                "allowed": _files(task["allowed"]),
             }
         )
         for task in read["tasks"]

@@ -6,12 +6,15 @@ Facts are kept as JSON lines beside the price store, under the candidate's key.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import msgspec
+
 from layoutopt.estimate.kernel import Kernel, read_kernels
-from layoutopt.profiles.machine import Tile
+from layoutopt.input import read_input
 from layoutopt.runtime.batch import Batch, write_module
 from layoutopt.runtime.benchmark import Benchmark
 from layoutopt.runtime.compile import compile_candidates
@@ -20,6 +23,7 @@ from layoutopt.runtime.progress import Progress
 from layoutopt.runtime.tool_pool import tool_pool
 from layoutopt.runtime.workspace import workspace
 
+LOG = logging.getLogger(__name__)
 DUMP = "--iree-hal-dump-executable-files-to="
 
 
@@ -80,17 +84,20 @@ def _weight(kernel: Kernel) -> tuple[int, int, int]:
     return kernel.matrix_instructions, kernel.lds_bytes, kernel.vgprs
 
 
+class _Row(msgspec.Struct):
+    key: str
+    kernel: Kernel | None
+    reason: str
+
+
 def _remembered(path: Path) -> Iterator[tuple[str, Facts]]:
     """Facts from earlier runs; a line that a killed run left half written is skipped."""
     if not path.is_file():
         return
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in read_input(path).splitlines():
         try:
-            row = json.loads(line)
-            made = row["kernel"]
-            if made is not None:
-                tile = made["tile"]
-                made = Kernel(**{**made, "tile": None if tile is None else Tile(**tile)})
-            yield row["key"], Facts(made, row["reason"])
-        except (ValueError, KeyError, TypeError):
+            row = msgspec.json.decode(line, type=_Row)
+        except msgspec.DecodeError as error:
+            LOG.warning("%s: a damaged line (%s), so its kernel is compiled anew", path, error)
             continue
+        yield row.key, Facts(row.kernel, row.reason)

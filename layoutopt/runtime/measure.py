@@ -17,9 +17,11 @@ from layoutopt.runtime.benchmark import Benchmark
 from layoutopt.runtime.compile import compile_candidates
 from layoutopt.runtime.measurement_run import MeasurementRun, Plan, Timer
 from layoutopt.runtime.outcome import Measurement, Outcome
+from layoutopt.runtime.outputs import outputs_of
 from layoutopt.runtime.progress import Progress, Silent
 from layoutopt.runtime.sampling import Protocol
 from layoutopt.runtime.supervisor import Supervisor
+from layoutopt.types import Array
 
 __all__ = ["Measurement", "Measurer", "Outcome", "Progress", "Protocol", "iree_version"]
 
@@ -114,6 +116,10 @@ class Measurer(Closing):
         except BaseException:
             self.close()
             raise
+
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        """What a candidate computes on its own inputs; None where it fails."""
+        return outputs_of(self._plan, benchmark)
 
     def close(self) -> None:
         """End the worker process."""

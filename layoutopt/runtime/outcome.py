@@ -29,6 +29,7 @@ class Measurement:
     outcome: Outcome
     samples_ns: tuple[int, ...]
     reason: str = ""
+    """Why it was refused; of what is OK, why its results were not checked, or how they differ."""
 
     @property
     def ok(self) -> bool:

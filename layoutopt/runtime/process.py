@@ -79,11 +79,15 @@ def _in_wheels(name: str) -> Iterator[Path]:
 
 
 def run_tool(
-    command: Sequence[str], timeout_s: float, environment: dict[str, str] | None = None
+    command: Sequence[str],
+    timeout_s: float,
+    environment: dict[str, str] | None = None,
+    memory_bytes: int | None = None,
 ) -> ToolRun:
     """Run `command` in its own process group and wait; on timeout the whole group is killed.
 
     Time for which it waits for a core does not count: other work on the machine would decide.
+    ``memory_bytes``: what it may map at most; None for no bound.
     """
     started = time.monotonic()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -99,6 +103,8 @@ def run_tool(
             _running.add(process)
         try:
             limit_cpu(process.pid, timeout_s)
+            if memory_bytes is not None:
+                limit_memory(process.pid, memory_bytes)
             timed_out = not _ends_within(process, timeout_s)
             if timed_out:
                 kill_group(process)
@@ -166,6 +172,16 @@ def limit_cpu(pid: int, timeout_s: float) -> None:
     seconds = int(timeout_s * ((os.cpu_count() or 1) + 1)) + 10
     with suppress(ProcessLookupError, PermissionError, ValueError):
         prlimit(pid, RLIMIT_CPU, (seconds, seconds))
+
+
+def limit_memory(pid: int, size_bytes: int) -> None:
+    """Bound the memory of a tool: what it reads may ask for any amount."""
+    try:
+        from resource import RLIMIT_AS, prlimit  # noqa: PLC0415  (Linux only)
+    except ImportError:
+        return
+    with suppress(ProcessLookupError, PermissionError, ValueError):
+        prlimit(pid, RLIMIT_AS, (size_bytes, size_bytes))
 
 
 def _text(file: IO[bytes], limit: int | None) -> str:

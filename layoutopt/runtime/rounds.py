@@ -29,6 +29,8 @@ class Runner:
     module: str
     call: Call
     first_ns: float
+    note: str = ""
+    """What there is to say of its results."""
     calls: int = 0
     spent_ns: float = 0.0
     samples_ns: list[float] = field(default_factory=list)
@@ -66,7 +68,8 @@ def time_in_turns(
         if job.together and len(finished) < len(waiting):
             finished = [r for r in finished if is_beaten(r.samples_ns, best_ns[r.group], protocol)]
         for runner in sorted(finished, key=lambda runner: runner.place):
-            emit(Event(Kind.RESULT, runner.place, samples_ns=_whole(runner.samples_ns)))
+            samples_ns = _whole(runner.samples_ns)
+            emit(Event(Kind.RESULT, runner.place, samples_ns=samples_ns, reason=runner.note))
         waiting = [runner for runner in waiting if runner not in finished]
 
 

@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from layoutopt.graph import Concat, Gather, Insert, Op, Pad, Reshape, Scatter, Slice, Structured
+from layoutopt.graph import (
+    Concat,
+    Constant,
+    DispatchRegion,
+    Fence,
+    Gather,
+    Insert,
+    Op,
+    Opaque,
+    Pack,
+    Pad,
+    Reshape,
+    Scatter,
+    Slice,
+    Structured,
+    Unpack,
+)
 from layoutopt.layout import Layout
 from layoutopt.rules.propagation.barrier import BarrierLayouts
 from layoutopt.rules.propagation.concat import ConcatLayouts
@@ -18,6 +34,7 @@ from layoutopt.rules.propagation.structured import StructuredLayouts
 from layoutopt.rules.rule import Assignment, Physical, PropagationRule, Refusal
 from layoutopt.types import TensorType
 
+BARRIER = BarrierLayouts()
 RULES: dict[type, PropagationRule[Any]] = {
     Structured: StructuredLayouts(),
     Pad: PadLayouts(),
@@ -27,17 +44,23 @@ RULES: dict[type, PropagationRule[Any]] = {
     Concat: ConcatLayouts(),
     Gather: GatherLayouts(),
     Reshape: ReshapeLayouts(),
+    Fence: BARRIER,
+    Pack: BARRIER,
+    Unpack: BARRIER,
+    DispatchRegion: BARRIER,
+    Constant: BARRIER,
+    Opaque: BARRIER,
 }
-BARRIER = BarrierLayouts()
+"""Every kind of op has its row: one that were missing would read as a barrier."""
 
 
 def propagate(
     op: Op, types: tuple[TensorType, ...], tensor: int, layout: Layout
 ) -> Assignment | Refusal:
     """Given a layout of one tensor of ``op``, the layouts that its other tensors get."""
-    return RULES.get(type(op), BARRIER).propagate(op, types, tensor, layout)
+    return RULES[type(op)].propagate(op, types, tensor, layout)
 
 
 def relayout(op: Op, layouts: Assignment, physical: Physical) -> Refusal | None:
     """Add ``op`` over tensors in these layouts to ``physical``, or say why it has no form."""
-    return RULES.get(type(op), BARRIER).relayout(op, layouts, physical)
+    return RULES[type(op)].relayout(op, layouts, physical)

@@ -184,6 +184,11 @@ def _refusal(op: Gather, layouts: Assignment, types: tuple[TensorType, ...]) -> 
         if shared is None:
             continue
         sizes = table.tile_of(t), result.tile_of(shared)
+        counts = types[op.table].shape[t], types[op.result].shape[shared]
+        if counts[0] != counts[1] and max(sizes) > 1:
+            return Refusal(
+                f"expected whole rows where they are tiled, but {counts[1]} of {counts[0]} are read"
+            )
         both = t in table.inner_dims_pos and shared in result.inner_dims_pos
         ragged = any(types[op.table].shape[t] % size for size in sizes)
         if sizes[0] != sizes[1] and (both or ragged):

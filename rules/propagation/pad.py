@@ -7,7 +7,7 @@ import numpy as np
 from layoutopt.graph import Pad
 from layoutopt.layout import Layout
 from layoutopt.neutral import Padding
-from layoutopt.oracle.scalar import constant
+from layoutopt.oracle.constant import constant
 from layoutopt.rules.propagation.dims import in_tiles, keep_promise, ragged, same_places
 from layoutopt.rules.rule import Assignment, Physical, Refusal
 from layoutopt.types import TensorType, numpy_dtype
@@ -71,7 +71,7 @@ def _adds(op: Pad, layout: Layout, types: tuple[TensorType, ...]) -> bool:
     """Whether the value that is added is the one that the result's padding promises."""
     kind = types[op.result]
     dtype = numpy_dtype(kind.element)
-    if layout.padding is Padding.ANY or not layout.pads(kind.shape) or dtype is None:
+    if layout.padding is Padding.ANY or not layout.pads(kind.shape):
         return True
     value = constant(op.value, kind.element)
-    return value is not None and bool(value == np.asarray(layout.padding.number(dtype), dtype))
+    return dtype is not None and value is not None and bool(value == np.asarray(layout.padding.number(dtype), dtype))

@@ -1,14 +1,15 @@
 """What an op makes of padding: proved to hold what is promised, else masked.
 
 A loop whose tile does not divide it runs past its end. What its body computes there is known
-where all that it reads there is known: ``relu(0) = 0``, ``0 * w = 0``, ``max(-inf, -inf) = -inf``.
+where all that it reads there is known: ``relu(0) = 0``, ``0 * 0 = 0``, ``max(-inf, -inf) = -inf``.
 Two things have to be right: a reduction may fold nothing in that its op does not ignore (0 where it
 adds, minus infinity where it takes the largest), and the padding of a result is what its layout
 promises. Where that is not proved, the body selects by its index; a contraction is refused
 instead, since with a select it would be none.
 
-``0 * x = 0`` assumes a finite x. Such an x does not depend on the padded loop, so where it is not
-finite neither is the element of the result that the same x goes into.
+An x that is read inside a tensor may be Inf or NaN, and ``0 * x`` is then NaN: only integers keep
+zeros beside it. So a contraction of floats leaves anything where it runs past the end of a result,
+while the sums inside, over zeros of both operands, stay what they are.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ import numpy as np
 
 from layoutopt.graph import Fill, FromTensor, Structured
 from layoutopt.neutral import Padding, neutral
-from layoutopt.oracle.scalar import apply, constant
+from layoutopt.oracle.constant import constant
+from layoutopt.oracle.scalar import apply
 from layoutopt.rules.rule import Assignment, Refusal
 from layoutopt.scalar import ScalarOp, is_reassociable
 from layoutopt.types import Array, TensorType, numpy_dtype
@@ -35,6 +37,7 @@ _TRAPS = (
     "arith.ceildivsi",
     "arith.ceildivui",
     "arith.floordivsi",
+    "math.ipowi",
 )
 """Padding may be zero, and processors stop there."""
 _SIGN_OF_ZERO = ("math.copysign", "math.atan2", "arith.bitcast")
@@ -80,7 +83,9 @@ def masks(
     found: dict[int, tuple[Mask, ...]] = {}
     for position in range(len(op.results)):
         values = _Values(op, layouts, types, padded, position)
-        made = _of_reduction(values) if op.reduction_dims else _of_elementwise(values)
+        made = _unproved(values) or (
+            _of_reduction(values) if op.reduction_dims else _of_elementwise(values)
+        )
         if isinstance(made, Refusal):
             return made
         if made and op.is_contraction:
@@ -109,6 +114,15 @@ class _Values:
         self.reduced = tuple(d for d in padded if d not in written)
         promise = layouts[self.result].padding
         self.promise = None if promise is Padding.ANY or not self.parallel else promise
+
+    @property
+    def writes_all(self) -> bool:
+        """Whether each dim of the result is a loop of its own, or has one element."""
+        if 0 in self.op.domain:
+            return False
+        forms = zip(self.op.result_maps[self.position], self.types[self.result].shape, strict=True)
+        loops = [form.plain_dim for form, n in forms if form.terms or n != 1]
+        return None not in loops and len({*loops}) == len(loops)
 
     @property
     def held(self) -> str:
@@ -164,7 +178,7 @@ def _applied(op: ScalarOp, operands: list[_State]) -> _State:
     if operands and not known:
         return _Unknown.READ
     if len(known) < len(operands):
-        zero = op.name in ("arith.mulf", "arith.muli", "arith.andi") and not np.any(known[0])
+        zero = op.name in ("arith.muli", "arith.andi") and not np.any(known[0])
         return known[0] if zero else _Unknown.SPOILED
     if op.name in _SIGN_OF_ZERO:
         return _Unknown.SPOILED
@@ -177,6 +191,24 @@ def _applied(op: ScalarOp, operands: list[_State]) -> _State:
 
 def _finite(values: Sequence[Array]) -> bool:
     return all(v.dtype.kind in "iub" or bool(np.isfinite(v.astype(np.float64))) for v in values)
+
+
+def _unproved(values: _Values) -> Refusal | None:
+    """A promise that no mask can keep: of an unknown number, or where no point writes."""
+    if values.promise is None:
+        return None
+    goal = values.promised()
+    if goal is None:
+        return Refusal(
+            f"expected an element type with a neutral element, but got {values.element}"
+        )
+    starts = [values.init(past, values.position) for past in _subsets(values.parallel)]
+    if values.writes_all or all(_equal(start, goal) for start in starts):
+        return None
+    return Refusal(
+        f"expected {values.promise.value} in the padding where nothing is written, but the result "
+        "starts from another value"
+    )
 
 
 def _of_elementwise(values: _Values) -> tuple[Mask, ...] | Refusal:

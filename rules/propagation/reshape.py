@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from layoutopt.graph import Reshape
-from layoutopt.layout import Layout, layout_of_runs, memory_runs, same_memory
+from layoutopt.layout import Layout, layout_of_runs, memory_runs, row_major, same_memory
 from layoutopt.rules.rule import Assignment, Physical, Refusal
 from layoutopt.types import TensorType
 
@@ -57,6 +57,8 @@ class ReshapeLayouts:
 
 def _through(layout: Layout, here: tuple[int, ...], there: tuple[int, ...]) -> Layout | None:
     """The layout of a tensor of shape ``there`` with the memory of one of shape ``here``."""
+    if not math.prod(here):
+        return row_major(len(there)) if layout.is_row_major else None
     if not layout.pads(here):
         return layout_of_runs(there, memory_runs(here, layout))
     number = _same_dims(layout, here, there)

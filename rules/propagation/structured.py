@@ -13,6 +13,7 @@ points past its end; ``padding.py`` says what becomes of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from layoutopt.affine import Affine, IndexMap, affine, plain_map
@@ -46,14 +47,9 @@ class StructuredLayouts:
         for d in layout.outer_dims_perm:
             for loop in given[d].dims:
                 rank.setdefault(loop, len(rank))
-        tiles: list[tuple[int, int]] = []
-        for d, tile in zip(layout.inner_dims_pos, layout.inner_tiles, strict=True):
-            loop_dim = given[d].plain_dim
-            if loop_dim is None:
-                return Refusal(
-                    f"expected a tiled dim to be one plain loop, but dim {d} is '{given[d]}'"
-                )
-            tiles.append((loop_dim, tile))
+        tiles = _tiled_loops([given], [layout])
+        if isinstance(tiles, Refusal):
+            return tiles
         found: dict[int, Layout] = {tensor: layout}
         for other, index_map in zip(tensors, op.maps, strict=True):
             if other in found:
@@ -61,7 +57,7 @@ class StructuredLayouts:
             found[other] = _ordered(index_map, rank, tiles, types[other].shape)
         for start, result in at.items():
             found.setdefault(start, found[result])
-        padded = _padded(op, dict(tiles))
+        padded = _padded(op, tiles)
         return with_promises(op, types, padded, tensor, found) if padded else found
 
     def relayout(self, op: Structured, layouts: Assignment, physical: Physical) -> Refusal | None:
@@ -118,7 +114,7 @@ class StructuredLayouts:
 def _ordered(
     index_map: IndexMap,
     rank: dict[int, int],
-    tiles: list[tuple[int, int]],
+    tiles: dict[int, int],
     shape: tuple[int, ...],
 ) -> Layout:
     """Dims sorted by the loops they belong to; loops that are not ranked keep their place."""
@@ -130,7 +126,7 @@ def _ordered(
         keys.append((last, d))
     perm = tuple(d for _, d in sorted(keys))
     inner = []
-    for loop, tile in tiles:
+    for loop, tile in tiles.items():
         at = [d for d, form in enumerate(index_map) if form.plain_dim == loop]
         inner += [(at[0], tile)] if at else []
     return Layout(perm, tuple(d for d, _ in inner), tuple(t for _, t in inner))
@@ -140,18 +136,9 @@ def _loops(
     op: Structured, layouts: list[Layout], types: tuple[TensorType, ...]
 ) -> tuple[dict[int, int], dict[int, int], dict[int, int]] | Refusal:
     """The tile of each tiled loop, and the numbers of all outer and of the inner loops."""
-    tile: dict[int, int] = {}
-    for index_map, layout in zip(op.maps, layouts, strict=True):
-        for d, size in zip(layout.inner_dims_pos, layout.inner_tiles, strict=True):
-            loop = index_map[d].plain_dim
-            if loop is None:
-                return Refusal(
-                    f"expected a tiled dim to be one plain loop, but dim {d} is '{index_map[d]}'"
-                )
-            if tile.setdefault(loop, size) != size:
-                return Refusal(
-                    f"expected one tile for loop d{loop}, but got {tile[loop]} and {size}"
-                )
+    tile = _tiled_loops(op.maps, layouts)
+    if isinstance(tile, Refusal):
+        return tile
     for loop in _padded(op, tile):
         for index_map, layout in zip(op.maps, layouts, strict=True):
             for d, form in enumerate(index_map):
@@ -163,6 +150,23 @@ def _loops(
     outer = {d: d for d in range(len(op.domain))}
     inner = {d: len(op.domain) + i for i, d in enumerate(sorted(tile))}
     return tile, outer, inner
+
+
+def _tiled_loops(maps: Sequence[IndexMap], layouts: Sequence[Layout]) -> dict[int, int] | Refusal:
+    """The tile of each loop that some operand tiles; a diagonal tiles its loop in two dims."""
+    tile: dict[int, int] = {}
+    for index_map, layout in zip(maps, layouts, strict=True):
+        for d, size in zip(layout.inner_dims_pos, layout.inner_tiles, strict=True):
+            loop = index_map[d].plain_dim
+            if loop is None:
+                return Refusal(
+                    f"expected a tiled dim to be one plain loop, but dim {d} is '{index_map[d]}'"
+                )
+            if tile.setdefault(loop, size) != size:
+                return Refusal(
+                    f"expected one tile for loop d{loop}, but got {tile[loop]} and {size}"
+                )
+    return tile
 
 
 def _padded(op: Structured, tile: dict[int, int]) -> tuple[int, ...]:

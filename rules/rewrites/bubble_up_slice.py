@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from layoutopt.graph import Graph, Slice, Structured
 from layoutopt.rules.rewrites.loops import Progression, Rewriting, restricted
 from layoutopt.rules.rewrites.stuffed_examples import sliced_example
-from layoutopt.rules.rule import Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class BubbleUpSlice:
     name = "bubble-up-slice"
     summary = "slice of a structured op -> structured op over slices of its operands"
     proof = "each result element depends on its own point of the parallel loops alone"
+    exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (
         Example(sliced_example(), 1),
@@ -52,7 +53,7 @@ class BubbleUpSlice:
             maker = graph.ops[index]
             if not isinstance(maker, Structured) or not (alone or maker.is_copy):
                 continue
-            if len(maker.results) == 1 and maker.sources:
+            if len(maker.results) == 1 and maker.sources and 0 not in maker.domain:
                 return SlicedOp(found, maker, graph.types[found.result].shape)
         return None
 

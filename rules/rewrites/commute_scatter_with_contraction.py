@@ -20,7 +20,7 @@ from layoutopt.rules.rewrites.zero_skipping import (
     refusal_of,
     stuffed_contraction,
 )
-from layoutopt.rules.rule import Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
 
 
 class CommuteScatterWithContraction:
@@ -29,6 +29,7 @@ class CommuteScatterWithContraction:
     name = "commute-scatter-with-contraction"
     summary = "contraction of a scattered tensor -> scatter of the small contraction"
     proof = "rows of zeros give rows equal to the init: 0 * w = 0 for finite w"
+    exactness = Exactness.ASSUMES_FINITE
     normal_form = False
     examples = (
         Example(stuffed_example(filter_size=1, stride=2), 1),

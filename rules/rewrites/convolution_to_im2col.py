@@ -13,7 +13,7 @@ from layoutopt.affine import IndexMap, identity_map, plain_map
 from layoutopt.graph import Graph, IteratorType, Structured, Uninitialized
 from layoutopt.rules.rewrites.examples import convolution_example, depthwise_example
 from layoutopt.rules.rewrites.window import Convolution, convolution
-from layoutopt.rules.rule import Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
 from layoutopt.scalar import copy_body
 from layoutopt.types import TensorType
 
@@ -32,6 +32,7 @@ class ConvolutionToIm2col:
     name = "convolution-to-im2col"
     summary = "convolution -> unfolded windows (im2col) + contraction"
     proof = "the copy evaluates the window's indexing map; the sum runs over the same products"
+    exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (
         Example(convolution_example(filter_size=3, stride=2), 0),

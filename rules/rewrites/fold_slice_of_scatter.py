@@ -23,7 +23,7 @@ from layoutopt.graph import (
     Uninitialized,
 )
 from layoutopt.rules.rewrites.loops import Progression, Rewriting
-from layoutopt.rules.rule import Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
 from layoutopt.scalar import Body, ScalarOp
 
 
@@ -58,6 +58,7 @@ class FoldSliceOfScatter:
     name = "fold-slice-of-scatter"
     summary = "slice of a scatter -> scatter of slices, a slice, or the background"
     proof = "o + s*j = a + t*k fixes j modulo t / gcd(s, t) and k modulo s / gcd(s, t)"
+    exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (
         Example(_example(offset=1, stride=2, size=3), 1),

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from layoutopt.graph import Structured
-from layoutopt.oracle.scalar import apply, constant
+from layoutopt.oracle.constant import constant
+from layoutopt.oracle.scalar import apply
 from layoutopt.rules.rewrites.stuffing import typed
 from layoutopt.scalar import Body, ScalarOp
 from layoutopt.types import Array, is_float, numpy_dtype

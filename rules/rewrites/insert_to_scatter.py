@@ -21,7 +21,7 @@ from layoutopt.graph import (
     Uninitialized,
 )
 from layoutopt.rules.rewrites.stuffing import splat_of, typed
-from layoutopt.rules.rule import Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
 from layoutopt.scalar import fill_body
 
 
@@ -58,6 +58,7 @@ class InsertToScatter:
     name = "insert-to-scatter"
     summary = "strided insert into a fill -> scatter with a background"
     proof = "both hold the source at offsets + strides * i and the fill's value elsewhere"
+    exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (
         Example(_example(filled=True), 1),

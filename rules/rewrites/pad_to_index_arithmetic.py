@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from layoutopt.graph import Graph, GraphBuilder, Pad, Scatter
 from layoutopt.rules.rewrites.stuffing import typed
-from layoutopt.rules.rule import Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
 
 
 def _example(low: int, high: int) -> Graph:
@@ -28,6 +28,7 @@ class PadToIndexArithmetic:
     name = "pad-to-index-arithmetic"
     summary = "pad by fill and copy -> one generic with index arithmetic"
     proof = "place i holds element i - low where there is one, else the padding value"
+    exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (
         Example(_example(low=1, high=2), 0),

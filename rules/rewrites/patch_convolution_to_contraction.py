@@ -13,7 +13,7 @@ from layoutopt.affine import plain_map
 from layoutopt.graph import Graph, Op, Reshape, Slice
 from layoutopt.rules.rewrites.examples import convolution_example
 from layoutopt.rules.rewrites.window import Convolution, convolution, read_instead
-from layoutopt.rules.rule import Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
 from layoutopt.types import TensorType
 
 
@@ -23,6 +23,7 @@ class PatchConvolutionToContraction:
     name = "patch-convolution-to-contraction"
     summary = "convolution with filter = stride -> reshape + contraction"
     proof = "windows tile the image: the index s * i + j with j < s is a mixed-radix number"
+    exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (
         Example(convolution_example(filter_size=2, stride=2), 0),

@@ -16,7 +16,7 @@ from layoutopt.rules.rewrites.image import image_of, with_constant
 from layoutopt.rules.rewrites.loops import Progression, Rewriting, restricted
 from layoutopt.rules.rewrites.stuffed_examples import scatter_consumer_example
 from layoutopt.rules.rewrites.stuffing import typed
-from layoutopt.rules.rule import Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,7 @@ class PushScatterThroughElementwise:
     name = "push-scatter-through-elementwise"
     summary = "elementwise op on a scatter -> scatter of the elementwise op on its sources"
     proof = "f is applied point by point; every place is either a source's or the background's"
+    exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (
         Example(scatter_consumer_example("arith.mulf"), 1),
@@ -73,13 +74,15 @@ class PushScatterThroughElementwise:
                 "expected an op that does not look at its position, but it reads an index"
             )
         written = [f.plain_dim for f in op.result_maps[0]]
-        if sorted(d for d in written if d is not None) != list(range(len(op.domain))):
+        if sorted(-1 if d is None else d for d in written) != list(range(len(op.domain))):
             return Refusal("expected each loop to be one dim of the result, but one is not")
         maps = {op.source_maps[p] for p in match.positions}
         if len(maps) != 1:
             return Refusal("expected the scattered tensor to be read in one way, but it is not")
-        dims = [op.source_maps[match.positions[0]][a].plain_dim for a in match.axes]
-        if None in dims or len({*dims}) != len(dims):
+        read = op.source_maps[match.positions[0]]
+        loops = [d for form in read for d in form.dims]
+        dims = [read[a].plain_dim for a in match.axes]
+        if any(d is None or loops.count(d) > 1 for d in dims):
             return Refusal("expected each scattered dim to be one loop, but one is not")
         return None
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from layoutopt.graph import Graph, Reshape, Scatter
 from layoutopt.rules.rewrites.loops import Rewriting
 from layoutopt.rules.rewrites.stuffed_examples import scatter_reshape_example
-from layoutopt.rules.rule import Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class PushScatterThroughReshape:
     name = "push-scatter-through-reshape"
     summary = "reshape of a scatter -> scatter of reshapes"
     proof = "row-major order within the scattered dims and around them is kept apart"
+    exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (
         Example(scatter_reshape_example(), 1),

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from layoutopt.graph import Graph, GraphBuilder, Scatter
-from layoutopt.rules.rule import Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
 
 _MOST = 16
 
@@ -34,6 +34,7 @@ class ScatterToIndexArithmetic:
     name = "scatter-to-index-arithmetic"
     summary = "scatter by fill and strided inserts -> one generic with index arithmetic"
     proof = "i -> (i - offset) / stride inverts offset + stride * j where the remainder is zero"
+    exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (
         Example(_example(sources=3), 0),

@@ -72,6 +72,13 @@ def refusal_of(match: Tiling) -> Refusal | None:
             "expected channels to be summed over, so that products are shared, but every "
             "channel has its own filter"
         )
+    shared = {d for form in found.op.source_maps[1] for d in form.dims}
+    own = next((w.image for w in found.windows if w.image in shared), None)
+    if own is not None:
+        return Refusal(
+            "expected one filter for the whole image, but each place along the output image loop "
+            f"d{own} has its own"
+        )
     init = found.op.inits[0]
     if not isinstance(init, Fill) or not is_zero(init.value, match.elements[2]):
         return Refusal("expected a sum that starts from zero, but it goes on from another value")

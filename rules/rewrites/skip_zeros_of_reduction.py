@@ -16,7 +16,7 @@ from layoutopt.rules.rewrites.zero_skipping import (
     refusal_of,
     stuffed_contraction,
 )
-from layoutopt.rules.rule import Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
 
 
 class SkipZerosOfReduction:
@@ -25,6 +25,7 @@ class SkipZerosOfReduction:
     name = "skip-zeros-of-reduction"
     summary = "contraction over scattered dims -> contraction that reads the other with the stride"
     proof = "the sum keeps exactly the products that are not 0 * w"
+    exactness = Exactness.ASSUMES_FINITE
     normal_form = False
     examples = (
         Example(stuffed_gradient_example(stride=2), 1),

@@ -17,7 +17,7 @@ from layoutopt.rules.rewrites.zero_skipping import (
     refusal_of,
     stuffed_contraction,
 )
-from layoutopt.rules.rule import Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
 
 
 class SplitConvolutionIntoPhases:
@@ -26,6 +26,7 @@ class SplitConvolutionIntoPhases:
     name = "split-convolution-into-phases"
     summary = "convolution over a zero-stuffed tensor -> interleaved convolutions, one per phase"
     proof = "c*i + e*k = o (mod s) fixes k modulo s / gcd(e, s) for each i modulo s / gcd(c, s)"
+    exactness = Exactness.ASSUMES_FINITE
     normal_form = False
     examples = (
         Example(stuffed_example(filter_size=3, stride=2, offset=1), 1),

@@ -13,7 +13,7 @@ from layoutopt.affine import IndexMap, affine
 from layoutopt.graph import Graph, Slice
 from layoutopt.rules.rewrites.examples import convolution_example
 from layoutopt.rules.rewrites.window import Convolution, convolution, read_instead
-from layoutopt.rules.rule import Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
 from layoutopt.types import TensorType
 
 
@@ -23,6 +23,7 @@ class StridedUnitFilterToSlice:
     name = "strided-unit-filter-to-slice"
     summary = "strided 1x1 convolution -> strided slice + 1x1 convolution"
     proof = "output i reads x[s * i]; the slice holds exactly these elements, in order"
+    exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (
         Example(convolution_example(filter_size=1, stride=2), 0),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from layoutopt.graph import Constant, Graph, Insert, Op, Pad, Reshape, Scatter, Slice, Structured
-from layoutopt.oracle.scalar import constant
+from layoutopt.oracle.constant import constant
 from layoutopt.scalar import fill_value
 
 
@@ -46,6 +46,13 @@ def is_zero(text: str, element: str) -> bool:
     return value is not None and bool(value == 0)
 
 
+def is_same(text: str, other: str, element: str) -> bool:
+    """Whether two scalar attributes are one number, bit for bit; an unknown one is like none."""
+    values = [constant(t, element) for t in (text, other)]
+    known = [value.tobytes() for value in values if value is not None]
+    return len(known) == 2 and known[0] == known[1]
+
+
 def typed(text: str, element: str) -> str:
     """A scalar attribute that names its type."""
     return text if ":" in text or text in ("true", "false") else f"{text} : {element}"
@@ -62,8 +69,7 @@ def _stuffed_by(graph: Graph, op: Op) -> Stuffing | None:
             inner = stuffing(graph, op.source)
             if inner is None or inner.background is None:
                 return None
-            element = graph.types[op.source].element
-            if constant(inner.background, element) != constant(op.value, element):
+            if not is_same(inner.background, op.value, graph.types[op.source].element):
                 return None
             moved = tuple(o + low for o, low in zip(inner.offsets, op.low, strict=True))
             return replace(inner, offsets=moved)
@@ -84,7 +90,6 @@ def _splat_by(graph: Graph, op: Op) -> str | None:
         case Pad():
             inner = splat_of(graph, op.source)
             element = graph.types[op.source].element
-            same = inner is not None and constant(inner, element) == constant(op.value, element)
-            return inner if same else None
+            return inner if inner is not None and is_same(inner, op.value, element) else None
         case _:
             return None

@@ -14,7 +14,7 @@ from layoutopt.affine import dim
 from layoutopt.graph import Graph
 from layoutopt.rules.rewrites.examples import convolution_example
 from layoutopt.rules.rewrites.window import Convolution, convolution, read_instead
-from layoutopt.rules.rule import Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
 
 
 class UnitFilterToContraction:
@@ -23,6 +23,7 @@ class UnitFilterToContraction:
     name = "unit-filter-to-contraction"
     summary = "1x1 convolution, stride 1 -> contraction over the channels"
     proof = "filter loops of size one are dropped: the sum has one term, at offset zero"
+    exactness = Exactness.BIT_EXACT
     normal_form = True
     examples = (
         Example(convolution_example(filter_size=1, stride=1), 0),

@@ -24,7 +24,7 @@ from layoutopt.graph import (
 )
 from layoutopt.rules.rewrites.examples import convolution_example, depthwise_example
 from layoutopt.rules.rewrites.stuffing import typed
-from layoutopt.rules.rule import Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
 from layoutopt.scalar import Body, ScalarOp
 
 _TAPS = 25
@@ -41,6 +41,10 @@ class Reduction:
     loops: tuple[int, ...]
     taps: int
 
+    def loops_in(self, form: Affine) -> bool:
+        """Whether the form moves within the window."""
+        return not {*self.loops}.isdisjoint(form.dims)
+
 
 class UnrollWindow:
     """Pooling and depthwise convolution -> one elementwise op."""
@@ -48,6 +52,7 @@ class UnrollWindow:
     name = "unroll-window"
     summary = "reduction over a small window -> elementwise over shifted reads"
     proof = "the body is applied to the same elements in the same order"
+    exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (
         Example(depthwise_example(filter_size=2, stride=2), 0),
@@ -93,6 +98,11 @@ class UnrollWindow:
             )
         if match.taps > _TAPS:
             return Refusal(f"expected a window of {_TAPS} elements at most, but got {match.taps}")
+        if not _writes_all(match.op):
+            return Refusal(
+                "expected each dim of the result to be one parallel loop, for what is not written "
+                "keeps the start, but one is not"
+            )
         if any(_reads_plainly(f, match) for m in match.op.source_maps for f in m):
             return Refusal(
                 "expected windows more than one element apart, for linalg takes the size of a "
@@ -108,10 +118,21 @@ class UnrollWindow:
         return Expression((), tuple(builder.ops))
 
 
+def _writes_all(op: Structured) -> bool:
+    """Whether the parallel loops are the dims of the result, each once."""
+    kept = [d for d in range(len(op.domain)) if d not in op.reduction_dims]
+    written = [form.plain_dim for form in op.result_maps[0]]
+    return sorted(-1 if d is None else d for d in written) == kept
+
+
 def _reads_plainly(form: Affine, match: Reduction) -> bool:
-    """Whether a window's first element is read through a plain loop."""
-    first = _fixed(form, dict.fromkeys(match.loops, 0))
-    return len(form.terms) > 1 and first.plain_dim is not None
+    """Whether some element of a window is read through a plain loop."""
+    if not match.loops_in(form) or len(form.terms) == 1:
+        return False
+    moving = [(d, c) for d, c in form.terms if d not in match.loops]
+    spans = [c * (match.op.domain[d] - 1) for d, c in form.terms if d in match.loops]
+    least = form.offset + sum(min(0, s) for s in spans)
+    return affine(moving).plain_dim is not None and least <= 0
 
 
 def _unrolled(op: Structured) -> Structured:

@@ -52,9 +52,16 @@ class Convolution:
 
 
 def convolution(graph: Graph, index: int) -> Convolution | None:
-    """The windows of op ``index``, None where it is not a convolution with a plain filter."""
+    """The windows of op ``index``, None where it is not a convolution with a plain filter.
+
+    Each loop occurs once in each map: a window has loops of its own, and no operand is read along
+    a diagonal. The filter is read along every window.
+    """
     op = graph.ops[index]
     if not isinstance(op, Structured) or not op.is_contraction or op.body.reads_index:
+        return None
+    read = [[d for form in m for d in form.dims] for m in op.maps]
+    if any(len({*loops}) < len(loops) for loops in read):
         return None
     windows: list[Window] = []
     for axis, form in enumerate(op.source_maps[0]):
@@ -66,6 +73,8 @@ def convolution(graph: Graph, index: int) -> Convolution | None:
         windows.append(found)
     others = (*op.source_maps[1], *op.result_maps[0])
     if not windows or any(form.plain_dim is None for form in others):
+        return None
+    if any(w.filter not in read[1] for w in windows):
         return None
     return Convolution(op, tuple(windows))
 

@@ -29,7 +29,7 @@ from layoutopt.rules.rewrites.separable import Index, elements_read, selection_b
 from layoutopt.rules.rewrites.short_convolution import Tiling, refusal_of, tiling
 from layoutopt.rules.rewrites.stuffing import is_zero
 from layoutopt.rules.rewrites.toom_cook import Matrix
-from layoutopt.rules.rule import Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
 
 _BINDINGS = 30
 """Tensors that one op reads and writes at most; IREE binds 32 buffers to a dispatch at most."""
@@ -244,6 +244,7 @@ class Winograd:
     tile: int
     """Outputs of a tile along each window."""
     proof = "interpolation of a polynomial product at distinct points is exact"
+    exactness = Exactness.APPROXIMATES
     normal_form = False
     examples = (
         Example(convolution_example(filter_size=3, stride=1), 0),

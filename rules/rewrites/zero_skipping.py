@@ -3,7 +3,8 @@
 An operand that is read at ``c*i + e*k + b`` along a dim stuffed with stride s from offset o has an
 element there only where ``c*i + e*k + b - o`` is a multiple of s. For i = p (mod s / gcd(c, s)),
 a phase, the k that qualify are one arithmetic progression; so each phase is a contraction of its
-own over the un-stuffed tensor. All else multiplies zeros. Assumes no Inf or NaN in the other
+own over the un-stuffed tensor. A constant index is that of one element, or of the background.
+All else multiplies zeros. Assumes no Inf or NaN in the other
 operand: 0 * x = 0.
 """
 
@@ -201,13 +202,15 @@ def _phases(match: StuffedContraction) -> list[list[_Phase]]:
     found = []
     for axis, form in enumerate(op.source_maps[match.position]):
         whole = match.source_shape[axis]
-        if not form.terms:
-            found.append([_Phase({}, form)])
-            continue
-        found.append(
-            list(_phases_of(op, form, stuffed.offsets[axis], stuffed.strides[axis], whole))
-        )
+        place = stuffed.offsets[axis], stuffed.strides[axis], whole
+        found.append(_phases_of(op, form, *place) if form.terms else _element(form, *place))
     return found
+
+
+def _element(form: Affine, offset: int, stride: int, size: int) -> list[_Phase]:
+    """The element of the source at a constant index; none where that is background."""
+    at, rest = divmod(form.offset - offset, stride)
+    return [_Phase({}, affine([], at))] if not rest and 0 <= at < size else []
 
 
 def _phases_of(op: Structured, form: Affine, offset: int, stride: int, size: int) -> list[_Phase]:

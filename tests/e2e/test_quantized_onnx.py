@@ -15,7 +15,7 @@ from layoutopt.fold import fold_broadcasts
 from layoutopt.graph import Graph, Opaque, Structured
 from layoutopt.integer_form import with_integer_contractions
 from layoutopt.oracle import evaluate
-from layoutopt.oracle.scalar import constant
+from layoutopt.oracle.constant import constant
 from layoutopt.profiles.target import load_target
 from layoutopt.source import open_source
 from layoutopt.start import start_from_neutral

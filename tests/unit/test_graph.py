@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from layoutopt.graph import Fence, Graph
+from layoutopt.graph import Constant, Fence, Graph, GraphBuilder, Reshape
 from layoutopt.types import TensorType
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
@@ -24,3 +24,15 @@ def test_a_longer_graph_knows_what_a_fresh_one_would(name: str) -> None:
     assert name in vars(grown)
     assert getattr(grown, name) == getattr(fresh, name)
     assert grown.names == (*(graph.name_of(i) for i in range(len(graph.ops))), "a", "b", "c")
+
+
+def test_another_way_that_reads_constants_alone_makes_no_tensor_a_constant() -> None:
+    g = GraphBuilder()
+    x, weight, y = (g.tensor((4,), "f32") for _ in range(3))
+    g.add(Constant(weight))
+    g.add(Reshape(x, y))
+    graph = g.build((x,), (y,))
+    assert graph.constants == {weight}
+    grown = graph.extended((), (Reshape(weight, y),))
+    fresh = Graph(grown.types, grown.ops, grown.inputs, grown.outputs)
+    assert grown.constants == fresh.constants == {weight}

@@ -6,7 +6,9 @@ import pytest
 from layoutopt.graph import Constant, Fill, FromTensor, Graph, Structured
 from layoutopt.neutral import neutral
 from layoutopt.oracle import evaluate
-from layoutopt.oracle.scalar import BINARY, constant
+from layoutopt.oracle.constant import constant
+from layoutopt.oracle.scalar import apply
+from layoutopt.scalar import ScalarOp
 from layoutopt.start import start_from_neutral
 from tests.parsing import lifted
 from tests.property.layouts import small_integers
@@ -77,7 +79,7 @@ def test_the_neutral_element_changes_nothing(element: str, combiner: str) -> Non
     numbers = [0, 1] if element == "i1" else [-3, 0, 2]
     for number in numbers:
         other = np.asarray(number).astype(value.dtype)
-        assert BINARY[f"arith.{combiner}"](value, other) == other
+        assert apply(ScalarOp(f"arith.{combiner}", (0, 1), element), [value, other]) == other
 
 
 @pytest.mark.parametrize("where", ["util", "ml_program"])

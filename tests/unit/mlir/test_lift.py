@@ -194,6 +194,35 @@ def test_empty_tensors_are_named() -> None:
     assert op.reason == "expected tensors with elements, but got tensor<0x6xf32>"
 
 
+@pytest.mark.parametrize(
+    ("body", "opaque"),
+    [
+        (
+            "%r = tensor.concat dim(0) %a, %x : (tensor<0x6xf32>, tensor<4x6xf32>)"
+            " -> tensor<4x6xf32>",
+            "tensor.concat",
+        ),
+        (
+            "%z = arith.constant 7.0 : f32\n"
+            "%r = tensor.pad %a low[1, 0] high[3, 0] { ^bb0(%i: index, %j: index): "
+            "tensor.yield %z : f32 } : tensor<0x6xf32> to tensor<4x6xf32>",
+            "tensor.pad",
+        ),
+        (
+            "%r = tensor.insert_slice %a into %x[1, 0] [0, 6] [1, 1] : "
+            "tensor<0x6xf32> into tensor<4x6xf32>",
+            "tensor.insert_slice",
+        ),
+    ],
+)
+def test_ops_that_read_empty_tensors_stay(body: str, opaque: str) -> None:
+    graph = graph_of(body, arguments="%a: tensor<0x6xf32>, %x: tensor<4x6xf32>")
+    reason = "expected tensors with elements, but got tensor<0x6xf32>"
+    (found,) = (op for op in graph.ops if isinstance(op, Opaque))
+    assert (found.name, found.reason) == (opaque, reason)
+    assert [graph.types[t].shape for t in graph.inputs] == [(4, 6), (4, 6)]
+
+
 def test_a_region_that_captures_tensors_demands_them() -> None:
     graph = graph_of(
         f"%e = linalg.map {{ math.exp }} ins(%x : {X}) outs(%y : {X})\n"

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from layoutopt.oracle.scalar import apply, constant
+from layoutopt.oracle.constant import constant
+from layoutopt.oracle.scalar import apply
 from layoutopt.scalar import ScalarOp
 from layoutopt.types import numpy_dtype
 
@@ -53,8 +54,9 @@ def test_integer_comparisons_signed_and_unsigned(predicate: str, expected: bool)
 
 
 def test_unknown_ops_and_types_say_so() -> None:
-    assert run("math.ctlz", "i32", "i32", 1) is None
-    assert run("arith.addf", "f32", "f8E4M3FN", 1, 1) is None
+    assert run("math.unheard_of", "i32", "i32", 1) is None
+    assert run("arith.extf", "f32", "f80", 1) is None
+    assert run("arith.extsi", "i32", "i128", 1) is None
 
 
 @pytest.mark.parametrize(

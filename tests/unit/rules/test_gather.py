@@ -89,3 +89,16 @@ def test_a_promise_that_the_table_does_not_keep_is_refused() -> None:
     layouts = {0: padded, 1: PLAIN, 2: padded.padded_with(Padding.ZERO)}
     refusal = relayout(graph.ops[0], layouts, Physical(graph.types))
     assert refusal == Refusal("expected a table with zero in its padding")
+
+
+@pytest.mark.parametrize("layout", [Layout((0, 1), (1,), (4,)), Layout((1, 0), (1,), (2,))])
+def test_a_part_of_each_row_has_no_tiles(layout: Layout) -> None:
+    """The table's last tile of what is read may lie within one of what is not."""
+    g = GraphBuilder()
+    w, i, y = g.tensor((9, 12), "f32"), g.tensor((5,), "i64"), g.tensor((5, 8), "f32")
+    g.add(Gather(w, i, y, (0,), (None, 1)))
+    graph = g.build((w, i), (y,))
+    wanted = Refusal("expected whole rows where they are tiled, but 8 of 12 are read")
+    for tensor in (w, y):
+        assert propagate(graph.ops[0], graph.types, tensor, layout) == wanted
+    assert not isinstance(propagate(graph.ops[0], graph.types, y, Layout((1, 0))), Refusal)

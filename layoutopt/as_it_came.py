@@ -1,0 +1,32 @@
+"""The model's own ops as candidates: what they compute is right, and they can always be chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from layoutopt.candidate import Candidate
+from layoutopt.cluster import Cluster
+from layoutopt.prices import Pricer, Work
+from layoutopt.reference import References
+from layoutopt.runtime.progress import Progress
+
+
+def settle_own(
+    own: Sequence[Candidate],
+    work: dict[Candidate, Work],
+    clusters: Sequence[Cluster],
+    references: References,
+    pricer: Pricer,
+    progress: Progress,
+) -> None:
+    """Price the model's own ops first; where IREE computes something else than the oracle, or the
+    oracle does not know an op, IREE's results are what the others are held against.
+    """
+    pieces = [(c, work[c]) for c in own if c in work]
+    prices = pricer.price([piece for _, piece in pieces], progress)
+    for (candidate, piece), price in zip(pieces, prices, strict=True):
+        if price.cost_ns is None or not price.reason:
+            continue
+        outputs = pricer.outputs(piece.benchmark)
+        if outputs is not None:
+            references.learn(clusters[candidate.cluster], outputs)

@@ -1,0 +1,5 @@
+"""What the oracle raises."""
+
+
+class OracleError(Exception):
+    """The oracle does not know an op or a type."""

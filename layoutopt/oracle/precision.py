@@ -1,0 +1,44 @@
+"""How exactly floating-point types hold numbers."""
+
+from __future__ import annotations
+
+import ml_dtypes
+
+from layoutopt.types import is_complex, is_float, numpy_dtype
+
+_DEMOTED = {"f64": "f32", "complex<f64>": "complex<f32>"}
+"""IREE computes in narrower types by default (``--iree-input-demote-f64-to-f32``)."""
+
+
+def computed_in(element: str) -> str:
+    """The type that IREE computes in where a model says ``element``."""
+    return _DEMOTED.get(element, element)
+
+
+def real_part(element: str) -> str:
+    """The type of the parts of a complex number; other types are their own."""
+    return element.removeprefix("complex<").removesuffix(">")
+
+
+def rounds(element: str) -> bool:
+    """Whether computing in the type rounds."""
+    return is_float(element) or is_complex(element)
+
+
+def unit_roundoff(element: str) -> float:
+    """The largest relative error of rounding to the type: 2^-24 for f32."""
+    return float(_limits(computed_in(element)).eps) / 2
+
+
+def smallest_normal(element: str) -> float:
+    """The least positive number that has all of the type's digits."""
+    return float(_limits(element).smallest_normal)
+
+
+def largest(element: str) -> float:
+    """The largest finite number."""
+    return float(_limits(element).max)
+
+
+def _limits(element: str) -> ml_dtypes.finfo:
+    return ml_dtypes.finfo(numpy_dtype(real_part(element)))

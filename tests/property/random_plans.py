@@ -1,0 +1,148 @@
+"""Random consistent plans of a graph, and all that they are made of, held against the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+
+from layoutopt.candidate import Candidate, physical_form
+from layoutopt.conversion import conversion_form, lower_packs
+from layoutopt.explore import Space, explore
+from layoutopt.free_io import chosen_io, free_tensors, with_boundary, with_one_input_layout
+from layoutopt.graph import Constant, Gather, Graph, Opaque
+from layoutopt.layout import Layout
+from layoutopt.lowering import Lowered, lower, packs_lowered
+from layoutopt.neutral import Padding
+from layoutopt.options import Objective
+from layoutopt.oracle import evaluate
+from layoutopt.profiles.target import Target, Tile, load_target
+from layoutopt.rules.rule import Refusal
+from layoutopt.selection import (
+    Choice,
+    Conversion,
+    build_selection,
+    is_free,
+    needed_conversions,
+)
+from layoutopt.solver import Status, solve
+from layoutopt.types import Array
+from tests.property.forms import delivered
+from tests.property.layouts import assert_close, small_integers
+
+_HOST = load_target("host")
+TARGETS: Sequence[tuple[Target, Objective]] = (
+    (replace(_HOST, tiles={"f32": (Tile(4, 4, 1), Tile(2, 3, 2, mmt4d=False))}), "latency"),
+    (replace(_HOST, tiles={"f32": (Tile(8, 4, 1),)}, fuses_pads=False), "latency"),
+    (replace(_HOST, blocks={"f32": (Tile(4, 4, 4, mmt4d=False),)}), "conversions"),
+)
+
+
+def model_values(graph: Graph) -> dict[int, Array]:
+    """Small integers for what a graph takes; indices lie inside their tables."""
+    values = {t: small_integers(graph.types[t], t) for t in graph.inputs}
+    for op in graph.ops:
+        if isinstance(op, Constant):
+            values[op.result] = small_integers(graph.types[op.result], op.result)
+            if op.splat is not None:
+                values[op.result] = np.full_like(values[op.result], 2)
+        if isinstance(op, Gather):
+            values[op.indices] = values[op.indices] % graph.types[op.table].shape[op.axis]
+    return values
+
+
+def assert_memory(layout: Layout, memory: Array, wanted: Array) -> None:
+    """The memory of a tensor in a layout, with the padding that the layout has."""
+    assert memory.shape == layout.physical_shape(wanted.shape)
+    assert_close(layout.undo(memory, wanted.shape), wanted)
+    if layout.padding is not Padding.ANY and layout.pads(wanted.shape):
+        inside = layout.apply(np.ones(wanted.shape, bool), False)
+        assert np.array_equal(memory[~inside], layout.apply(wanted)[~inside])
+
+
+def check_candidates(space: Space, values: dict[int, Array]) -> list[Candidate]:
+    """Hold every candidate against the model; those that have a form."""
+    graph, found = space.egraph.graph, []
+    for candidate in space.candidates:
+        cluster = space.clusters[candidate.cluster]
+        form = physical_form(graph, cluster, candidate)
+        if isinstance(form, Refusal):
+            continue
+        found.append(candidate)
+        for tensor, layout, memory in delivered(cluster, candidate, form, values):
+            assert_memory(layout, memory, values[tensor])
+    return found
+
+
+def check_conversion(graph: Graph, conversion: Conversion, values: dict[int, Array]) -> None:
+    """Hold a conversion against its tensor, in both of its forms."""
+    tensor, source, goal = conversion
+    form = conversion_form(graph, *conversion)
+    for built in (form.graph, lower_packs(form.graph)):
+        memory = evaluate(built, {form.inputs[0]: source.apply(values[tensor])})
+        assert_memory(goal, memory[form.outputs[0]], values[tensor])
+
+
+def random_choice(
+    space: Space, candidates: Sequence[Candidate], random: Random, free: Sequence[int]
+) -> Choice | None:
+    """A consistent plan under random prices; None where the search finds none."""
+    graph = space.egraph.graph
+    costs = {c: random.randint(1, 1000) for c in candidates}
+    needed = needed_conversions(graph, space.clusters, candidates, free)
+    changes = {c: 0 if is_free(graph, c) else random.randint(1, 300) for c in needed}
+    selection = build_selection(graph, space.clusters, costs, changes, free)
+    solution = solve(selection.problem, random.choice(("greedy", "ilp")))
+    if solution.status in (Status.INFEASIBLE, Status.UNKNOWN):
+        return None
+    return selection.choice(solution.candidates, solution.conversions)
+
+
+def check_plan(space: Space, choice: Choice, free: bool, values: dict[int, Array]) -> Lowered:
+    """Hold a whole plan against the model; with free inputs and outputs in their layouts."""
+    graph, io = space.egraph.graph, {}
+    if free:
+        io = chosen_io(graph, space.clusters, choice)
+        choice = with_one_input_layout(graph, space.clusters, choice, io)
+        _check_outputs(lower(graph, space.clusters, with_boundary(graph, choice, io)), {}, values)
+    lowered = lower(graph, space.clusters, choice, io)
+    _check_outputs(lowered, io, values)
+    _check_outputs(packs_lowered(lowered), io, values)
+    return lowered
+
+
+def _check_outputs(lowered: Lowered, io: dict[int, Layout], values: dict[int, Array]) -> None:
+    taken = {}
+    for tensor, place in lowered.given.items():
+        array = values[tensor]
+        taken[place] = io[tensor].apply(array).reshape(array.shape) if tensor in io else array
+    for weight in lowered.prepared:
+        given = {weight.given[t]: values[t] for t in weight.given}
+        taken[weight.planned] = evaluate(weight.graph, given)[weight.result]
+    made = evaluate(_without_leaves(lowered.graph), taken)
+    for tensor, place in lowered.made.items():
+        wanted = values[tensor]
+        if tensor in io and tensor not in lowered.given:
+            wanted = io[tensor].apply(wanted).reshape(wanted.shape)
+        assert_close(made[place], wanted)
+
+
+def _without_leaves(graph: Graph) -> Graph:
+    ops = tuple(op for op in graph.ops if not isinstance(op, Constant | Opaque))
+    return replace(graph, ops=ops)
+
+
+def check_graph(graph: Graph, random: Random) -> Lowered | None:
+    """Hold all candidates and conversions of a graph, and a random plan, against the model."""
+    target, objective = random.choice(TARGETS)
+    space = explore(graph, target, objective)
+    values = evaluate(space.egraph.graph, model_values(graph))
+    candidates = check_candidates(space, values)
+    everything = space.egraph.graph
+    free = free_tensors(everything) if random.randint(0, 1) else ()
+    for conversion in needed_conversions(everything, space.clusters, candidates, free):
+        check_conversion(everything, conversion, values)
+    choice = random_choice(space, candidates, random, free)
+    return None if choice is None else check_plan(space, choice, bool(free), values)

@@ -1,0 +1,167 @@
+"""What a rewritten graph is held to by NumPy alone: well-formed ops, and the same numbers."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from random import Random
+
+import numpy as np
+
+from layoutopt.egraph import saturate
+from layoutopt.fold import fold_broadcasts
+from layoutopt.graph import (
+    Constant,
+    Graph,
+    Insert,
+    Op,
+    Pad,
+    Reshape,
+    Scatter,
+    Slice,
+    Structured,
+)
+from layoutopt.integer_form import with_integer_contractions
+from layoutopt.normal_form import with_matmuls
+from layoutopt.oracle import evaluate
+from layoutopt.oracle.scalar import constant
+from layoutopt.rules.rewrites import REWRITES
+from layoutopt.rules.rule import Expression, apply
+from layoutopt.simplify import simplified
+from layoutopt.start import start_from_neutral
+from layoutopt.types import Array, TensorType, numpy_dtype
+from layoutopt.unread import without_unread
+from tests.unit.rules.ways import assert_every_op_agrees
+
+Values = Mapping[int, Array]
+
+
+def leaves(graph: Graph, random: Random) -> dict[int, Array]:
+    """Small integers for inputs and constants; splats hold their value."""
+    generator = np.random.default_rng(random.randrange(1 << 30))
+    found = {}
+    for tensor in graph.inputs:
+        kind = graph.types[tensor]
+        found[tensor] = generator.integers(-3, 4, kind.shape).astype(numpy_dtype(kind.element))
+    for op in graph.ops:
+        if isinstance(op, Constant):
+            kind = graph.types[op.result]
+            dtype = numpy_dtype(kind.element)
+            found[op.result] = generator.integers(-3, 4, kind.shape).astype(dtype)
+            if op.splat is not None:
+                value = constant(op.splat, kind.element)
+                assert value is not None
+                found[op.result] = np.full(kind.shape, value, dtype)
+    return found
+
+
+def assert_well_formed(types: Sequence[TensorType], op: Op) -> None:
+    """What MLIR's verifiers would say of the op's shapes, and linalg of its maps."""
+    shape = [types[t].shape for t in (*op.inputs, *op.outputs)]
+    if isinstance(op, Structured):
+        plain = set()
+        for tensor, forms in zip((*op.sources, *op.results), op.maps, strict=True):
+            sizes = types[tensor].shape
+            assert len(forms) == len(sizes), (op, sizes)
+            for form, n in zip(forms, sizes, strict=True):
+                if form.plain_dim is not None:
+                    plain.add(form.plain_dim)
+                    assert op.domain[form.plain_dim] == n, (op, sizes)
+                elif 0 not in op.domain:
+                    spans = [c * (op.domain[d] - 1) for d, c in form.terms]
+                    assert form.offset + sum(min(0, s) for s in spans) >= 0, (op, sizes)
+                    assert form.offset + sum(max(0, s) for s in spans) < n, (op, sizes)
+        assert plain == set(range(len(op.domain))), op
+        for tensor, element in zip((*op.sources, *op.results), op.body.arguments, strict=True):
+            assert types[tensor].element == element, op
+    elif isinstance(op, Slice):
+        for n, m, o, s in zip(shape[0], shape[1], op.offsets, op.strides, strict=True):
+            assert s > 0 <= o and (not m or o + (m - 1) * s < n), (op, shape)
+    elif isinstance(op, Insert | Scatter):
+        sources = [op.source] if isinstance(op, Insert) else op.sources
+        places = [op.offsets] if isinstance(op, Insert) else op.offsets
+        for tensor, offsets in zip(sources, places, strict=True):
+            sizes = zip(types[op.result].shape, types[tensor].shape, offsets, op.strides, strict=True)
+            for n, m, o, s in sizes:
+                assert s > 0 <= o and (not m or o + (m - 1) * s < n), (op, shape)
+        if isinstance(op, Scatter) and op.background is None:
+            count = sum(types[t].elements for t in op.sources)
+            assert count == types[op.result].elements, (op, shape)
+    elif isinstance(op, Pad):
+        for n, m, a, b in zip(shape[0], shape[1], op.low, op.high, strict=True):
+            assert a >= 0 <= b and a + n + b == m, (op, shape)
+    elif isinstance(op, Reshape):
+        assert math.prod(shape[0]) == math.prod(shape[1]), (op, shape)
+
+
+def assert_rewritten(graph: Graph, op: int, found: Expression, values: Values) -> None:
+    """The expression's ops are well-formed and make the op's own tensors."""
+    types = (*graph.types, *found.types)
+    outputs = graph.ops[op].outputs
+    for new in found.ops:
+        assert_well_formed(types, new)
+    assert found.ops[-1].outputs == outputs
+    start = {t: v for t, v in values.items() if t not in outputs}
+    there = evaluate(Graph(types, found.ops, graph.inputs, outputs), start)
+    for tensor, kind in enumerate(types):
+        if tensor in there:
+            assert there[tensor].shape == kind.shape
+    assert_same(outputs, there, values, found.rounds)
+
+
+def assert_same(tensors: Sequence[int], found: Values, wanted: Values, rounds: bool = False) -> None:
+    for tensor in tensors:
+        a, b = found[tensor], wanted[tensor]
+        assert a.dtype == b.dtype
+        assert a.shape == b.shape
+        if rounds and a.size:
+            scale = max(1.0, float(np.abs(b).max()))
+            assert float(np.abs(a - b).max()) <= 200 * float(np.finfo(b.dtype).eps) * scale
+        else:
+            assert np.array_equal(a, b, equal_nan=b.dtype.kind == "f")
+
+
+PASSES: dict[str, Callable[[Graph], Graph]] = {
+    "fold": fold_broadcasts,
+    "start": start_from_neutral,
+    "unread": without_unread,
+    "simplify": simplified,
+    "normal-form": with_matmuls,
+    "integer-form": with_integer_contractions,
+    "all": lambda g: with_integer_contractions(fold_broadcasts(start_from_neutral(without_unread(g)))),
+}
+
+
+def assert_passed(graph: Graph, made: Graph, values: Values, wanted: Values) -> None:
+    for op in made.ops:
+        assert_well_formed(made.types, op)
+    assert made.inputs == graph.inputs
+    assert made.outputs == graph.outputs
+    assert_same(graph.outputs, evaluate(made, values), wanted)
+
+
+def assert_ways(graph: Graph, values: Values) -> None:
+    """Every op that saturation adds is well-formed and makes the numbers of its tensors."""
+    egraph = saturate(graph, op_limit=300)
+    for op in egraph.graph.ops:
+        assert_well_formed(egraph.graph.types, op)
+    assert_every_op_agrees(egraph.graph, values)
+
+
+def checks(graph: Graph, values: Values, wanted: Values, fired: Counter) -> Iterator[tuple[str, Callable[[], None]]]:
+    for op in range(len(graph.ops)):
+        for rule in REWRITES:
+            def one(op=op, rule=rule) -> None:
+                found = apply(rule, graph, op)
+                if isinstance(found, Expression):
+                    fired[rule.name] += 1
+                    assert_rewritten(graph, op, found, wanted)
+            yield rule.name, one
+    for name, make in PASSES.items():
+        def passed(make=make, name=name) -> None:
+            made = make(graph)
+            fired[name] += made.ops != graph.ops
+            assert_passed(graph, made, values, wanted)
+        yield name, passed
+    yield "saturate", lambda: assert_ways(graph, values)

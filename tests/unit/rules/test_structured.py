@@ -1,0 +1,45 @@
+"""Layouts through structured ops that read a tensor in an unusual way."""
+
+from __future__ import annotations
+
+import typing
+
+import pytest
+
+from layoutopt.affine import plain_map
+from layoutopt.graph import GraphBuilder, IteratorType, Op, Structured, Uninitialized
+from layoutopt.layout import Layout, row_major
+from layoutopt.rules.propagation import RULES, propagate
+from layoutopt.rules.rule import Refusal
+from layoutopt.scalar import copy_body
+
+
+@pytest.mark.parametrize(
+    ("tiles", "wanted"),
+    [
+        ((4, 4), {0: Layout((0, 1), (0, 1), (4, 4)), 1: Layout((0,), (0,), (4,))}),
+        ((4, 2), Refusal("expected one tile for loop d0, but got 4 and 2")),
+    ],
+)
+def test_a_diagonal_is_tiled_once(
+    tiles: tuple[int, int], wanted: dict[int, Layout] | Refusal
+) -> None:
+    g = GraphBuilder()
+    x, y = g.tensor((8, 8), "f32"), g.tensor((8,), "f32")
+    op = Structured(
+        (x,),
+        (Uninitialized(),),
+        (y,),
+        (8,),
+        (IteratorType.PARALLEL,),
+        (plain_map([0, 0]), plain_map([0])),
+        copy_body("f32"),
+    )
+    assert propagate(op, tuple(g.types), x, Layout((0, 1), (0, 1), tiles)) == wanted
+    back = propagate(op, tuple(g.types), y, Layout((0,), (0,), (4,)))
+    assert back == {x: Layout((0, 1), (0,), (4,)), y: Layout((0,), (0,), (4,))}
+    assert propagate(op, tuple(g.types), y, row_major(1)) == {x: row_major(2), y: row_major(1)}
+
+
+def test_every_kind_of_op_has_a_rule() -> None:
+    assert set(RULES) == set(typing.get_args(Op))
