@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from layoutopt.report.report import Report
 
 
+_MOST = 8
+"""Names in one sentence."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One sentence of a report, as plain text."""
@@ -67,7 +71,7 @@ def _scope(report: Report) -> Iterator[Fact]:
 
 def _unchecked(report: Report) -> Iterator[Fact]:
     for reason, names in _by_reason((row.op, row.reason) for row in report.unchecked):
-        yield Fact(f"Priced without a check of their results: {names}; {reason}", warns=True)
+        yield Fact(f"Of prices: {names}: {reason}", warns=True)
 
 
 def _weights(report: Report) -> Iterator[Fact]:
@@ -120,7 +124,8 @@ def _by_reason(rows: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     for name, reason in rows:
         names.setdefault(reason, {})[name] = None
     for reason, found in names.items():
-        yield reason, ", ".join(found)
+        more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
+        yield reason, ", ".join(list(found)[:_MOST]) + more
 
 
 def _mib(size_bytes: int) -> str:

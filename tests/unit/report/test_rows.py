@@ -16,8 +16,10 @@ from layoutopt.prices import Price, Work
 from layoutopt.profiles.target import load_target
 from layoutopt.report.census import came_with_the_model, discrepancies
 from layoutopt.report.moves import conversions_of, moves_inside
+from layoutopt.runtime.benchmark import Benchmark
 from layoutopt.runtime.progress import Progress
 from layoutopt.steps import Clock, SilentSteps
+from layoutopt.types import Array
 from tests.counting import counted
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
@@ -65,6 +67,10 @@ class Shuffled:
     def stored(self, work: Sequence[Work]) -> list[Price | None]:
         """Nothing."""
         return [None] * len(work)
+
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        """Nothing is run."""
+        return None
 
     def _cost_ns(self, work: Work) -> int:
         text = f"{self.seed}{work.benchmark.flags}{work.benchmark.text}"
