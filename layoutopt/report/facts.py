@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from layoutopt.report.report import Report
 
-
 _MOST = 8
 """Names in one sentence."""
 
@@ -48,6 +47,8 @@ def _scope(report: Report) -> Iterator[Fact]:
         yield Fact(f"Dispatches were not counted: {report.dispatches_by}")
     else:
         yield Fact(f"Dispatches: {report.dispatches_by}")
+    if report.measured_on is not None:
+        yield Fact(f"Run on {report.measured_on}")
     if report.cost_source == "analytic" and report.ops.planned:
         yield Fact(
             "Prices are estimates from the target's data sheet, corrected by what was measured "
