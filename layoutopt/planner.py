@@ -68,6 +68,9 @@ class GraphPlan:
     """The model as it came."""
     prices: Mapping[Candidate | Conversion, Price] = field(default_factory=dict)
     """Those of the choice and of the identity, with their uncertainties."""
+    notes: tuple[RefusedForm, ...] = ()
+    """Candidates whose results nothing was held against, or with an estimate in place of a
+    measurement that failed, and why."""
 
     @property
     def cost_ns(self) -> int:
@@ -150,7 +153,9 @@ def plan_graph(
         ]
         identity = identity_candidates(egraph, clusters)
         references = References(egraph.graph, egraph.original_ops)
-        work, formless = candidate_work(egraph.graph, clusters, kept, target, 0, references, identity)
+        work, formless = candidate_work(
+            egraph.graph, clusters, kept, target, 0, references, identity
+        )
         refusals += [_refused(egraph, clusters, c, reason) for c, reason in formless]
         question = _question(space, dict(work), identity, target, free, options)
         if pricer.source == "measured":
@@ -165,11 +170,11 @@ def plan_graph(
                 if isinstance(key, Candidate)
                 else RefusedForm(f"tensor {key[0]}", "conversion", reason)
             )
-        refusals += [_refused(egraph, clusters, c, note) for c, note in priced.notes.items()]
+        notes = [_refused(egraph, clusters, c, note) for c, note in priced.notes.items()]
     costs, conversion_costs = priced.costs, priced.conversion_costs
     with clock.stage("select"):
         selection, solution = priced.answer or _selected(question, priced, options)
-        check_answer(selection.problem, solution, options, refusals)
+        check_answer(selection.problem, solution, options, [*refusals, *notes])
     choice = selection.choice(solution.candidates, solution.conversions)
     choice = replace(choice, lowered=frozenset(priced.transposed.intersection(choice.conversions)))
     io: dict[int, Layout] = {}
@@ -195,6 +200,7 @@ def plan_graph(
             for key in (*choice.candidates, *choice.conversions, *identity)
             if key in priced.prices
         },
+        tuple(dict.fromkeys(notes)),
     )
 
 

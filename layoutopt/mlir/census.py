@@ -1,7 +1,8 @@
 """Count what moves data in a module, by the ops that it holds and not by what a plan meant.
 
 A move is a ``linalg.pack``, a ``linalg.unpack``, a ``linalg.transpose``, or a ``linalg.generic``
-whose body only hands an input on, which it reads with its dims in another order. Each op counts
+whose body only hands its one input on, where each loop stands once in the maps of input and result,
+and in another order: a transpose, or a copy of windows (``d1 * 2 + d4``). Each op counts
 once wherever it stands (in a loop, a branch, a dispatch region, a private function) and however
 often it runs. What is ready ahead of the first call counts apart: ops inside a
 ``util.initializer``, and ops that read nothing but constants (literals, globals that no store
@@ -11,6 +12,7 @@ takes as arguments, are no constants.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,6 +33,7 @@ _LITERALS = (
 _LOADS = ("util.global.load", "ml_program.global_load")
 _FUNCTIONS = ("func.func", "util.func")
 _INITIALIZER = "util.initializer"
+_DIM = re.compile(r"d\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ class Move:
     """The symbol that it stands in; empty for an initializer."""
     kind: str
     """``pack``, ``unpack`` or ``transpose``."""
+    unfolds: bool
+    """Whether a transpose copies windows, which may overlap."""
     op: str
     source: str
     result: str
@@ -64,6 +69,11 @@ class ModuleCensus:
     def count(self, kind: str) -> int:
         """How many of one kind run on each call."""
         return sum(move.kind == kind for move in self.runs)
+
+    @property
+    def unfoldings(self) -> int:
+        """How many of the transposes of each call copy windows."""
+        return sum(move.unfolds for move in self.runs)
 
 
 def census(module: Any, planned: Sequence[Lifted] = ()) -> ModuleCensus:
@@ -164,6 +174,7 @@ def _move(op: Any, kind: str, place: _Place) -> Move:
     return Move(
         place.function,
         kind,
+        _unfolds(op),
         op.name,
         str(source),
         str(result),
@@ -174,30 +185,32 @@ def _move(op: Any, kind: str, place: _Place) -> Move:
 
 
 def _permutes(op: Any) -> bool:
-    """Whether a generic only hands its one input on, with its dims in another order."""
+    """Whether a generic only hands its one input on, with its loops in another order."""
     if op.name != "linalg.generic" or len(op.results) != 1:
         return False
     block = op.regions[0].blocks[0]
     operations = list(block.operations)
     if len(operations) != 1 or operations[0].operation.operands[0] != block.arguments[0]:
         return False
-    maps = [ir.AffineMapAttr(m).value for m in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    maps = ir.ArrayAttr(op.attributes["indexing_maps"])
     if len(maps) != 2:
         return False
-    source, result = map(_dims, maps)
-    return source is not None and result is not None and _reorders(source, result)
+    source, result = (_DIM.findall(str(m).partition("->")[2]) for m in maps)
+    return reorders(source, result)
 
 
-def _dims(indexing: Any) -> list[int] | None:
-    """The dims of a map in order, constants left out; None where a result is anything else."""
-    found = []
-    for form in indexing.results:
-        if isinstance(form, ir.AffineDimExpr):
-            found.append(form.position)
-        elif not isinstance(form, ir.AffineConstantExpr):
-            return None
-    return found
+def reorders(source: Sequence[object], result: Sequence[object]) -> bool:
+    """Whether the loops of two maps are the same, each once, in another order."""
+    return (
+        {*source} == {*result}
+        and len({*source}) == len(source) == len(result)
+        and (list(source) != list(result))
+    )
 
 
-def _reorders(source: list[int], result: list[int]) -> bool:
-    return sorted(source) == sorted(result) and len({*source}) == len(source) and source != result
+def _unfolds(op: Any) -> bool:
+    """Whether some dim is read through a window: its place is more than one loop's."""
+    if op.name != "linalg.generic":
+        return False
+    source = ir.AffineMapAttr(ir.ArrayAttr(op.attributes["indexing_maps"])[0]).value
+    return any(len(_DIM.findall(str(form))) > 1 for form in source.results)

@@ -8,6 +8,7 @@ from layoutopt.form_name import form_name
 from layoutopt.graph import Constant, Opaque
 from layoutopt.planner import GraphPlan
 from layoutopt.report.census import came_with_the_model, discrepancies
+from layoutopt.report.checks import UncheckedReport
 from layoutopt.report.compared import verification_report
 from layoutopt.report.moves import (
     compiled_moves,
@@ -88,6 +89,11 @@ def build_report(outcome: Outcome) -> Report:
         contractions=None if kept else contractions_of(outcome.plans),
         weights=_weights(outcome),
         ops=_ops(outcome),
+        unchecked=tuple(
+            UncheckedReport(name, note.op, f"{note.rule}: {note.reason}")
+            for name, plan in zip(outcome.names, outcome.plans, strict=True)
+            for note in plan.notes
+        ),
         discrepancies=tuple(discrepancies(outcome.written, (*conversions, *inside))),
         not_verified=_not_run(outcome) if outcome.evaluation is None else "",
         not_timed=_not_run(outcome) if outcome.evaluation is None else "",

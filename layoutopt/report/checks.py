@@ -34,7 +34,7 @@ class VerificationReport:
 
 @dataclass(frozen=True, slots=True)
 class UncheckedReport:
-    """An op whose candidates were priced without being checked, and why."""
+    """An op with a candidate that is not known to compute rightly, or was not measured, and why."""
 
     function: str
     op: str

@@ -27,7 +27,7 @@ def explanation(report: Report, name: str | None) -> Iterator[str]:
             yield f"{v.tensor}: {v.kind} from {v.source} to {v.target}, {cost}, {size}; {v.reason}"
     for u in report.unchecked:
         if name in (None, u.op):
-            yield f"{u.op}: priced without a check of its results: {u.reason}"
+            yield f"{u.op}: {u.reason}"
     refused: dict[tuple[str, str], list[str]] = {}
     for r in (*report.refusals, *report.barriers):
         if name in (None, r.op):

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from layoutopt.report.report import Report
 
+_MOST = 8
+"""Names in one sentence."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -36,10 +39,16 @@ def _discrepancies(report: Report) -> Iterator[Fact]:
 def _scope(report: Report) -> Iterator[Fact]:
     """What the figures of the table hold for."""
     before, after = report.before, report.after
+    if before.unfold or after.unfold:
+        yield Fact(
+            f"Of the transposes, {before.unfold} before and {after.unfold} after copy windows."
+        )
     if before.dispatches is None or after.dispatches is None:
         yield Fact(f"Dispatches were not counted: {report.dispatches_by}")
     else:
         yield Fact(f"Dispatches: {report.dispatches_by}")
+    if report.measured_on is not None:
+        yield Fact(f"Run on {report.measured_on}")
     if report.cost_source == "analytic" and report.ops.planned:
         yield Fact(
             "Prices are estimates from the target's data sheet, corrected by what was measured "
@@ -63,7 +72,7 @@ def _scope(report: Report) -> Iterator[Fact]:
 
 def _unchecked(report: Report) -> Iterator[Fact]:
     for reason, names in _by_reason((row.op, row.reason) for row in report.unchecked):
-        yield Fact(f"Priced without a check of their results: {names}; {reason}", warns=True)
+        yield Fact(f"Of prices: {names}: {reason}", warns=True)
 
 
 def _weights(report: Report) -> Iterator[Fact]:
@@ -116,7 +125,8 @@ def _by_reason(rows: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     for name, reason in rows:
         names.setdefault(reason, {})[name] = None
     for reason, found in names.items():
-        yield reason, ", ".join(found)
+        more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
+        yield reason, ", ".join(list(found)[:_MOST]) + more
 
 
 def _mib(size_bytes: int) -> str:

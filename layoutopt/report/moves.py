@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from layoutopt.candidate import physical_form
-from layoutopt.cluster import is_transpose
 from layoutopt.conversion import conversion_form, conversion_label, lower_packs
 from layoutopt.data_movement import MoveDispatch
 from layoutopt.graph import Graph, Op, Pack, Structured, Unpack
 from layoutopt.layout import conversion_kind
+from layoutopt.mlir.census import reorders
+from layoutopt.mlir.gather import runs_backwards
 from layoutopt.objective import is_move
 from layoutopt.planner import GraphPlan
 from layoutopt.report.report import ContractionsReport, ConversionReport, MoveReport
@@ -116,10 +117,12 @@ def _written_as(op: Op) -> str:
     """What an op is in the module, as a census of the module tells it; empty for no move."""
     if isinstance(op, Pack | Unpack):
         return "pack" if isinstance(op, Pack) else "unpack"
-    if not isinstance(op, Structured) or not is_transpose(op):
+    if not isinstance(op, Structured) or not op.is_copy or len(op.maps) != 2:
         return ""
-    source, result = op.maps
-    return "transpose" if source != result else ""
+    if runs_backwards(op.maps[0]):  # written as reads at computed places
+        return ""
+    source, result = ([dim for form in m for dim in form.dims] for m in op.maps)
+    return "transpose" if reorders(source, result) else ""
 
 
 def _why(plan: GraphPlan, conversion: Conversion) -> str:

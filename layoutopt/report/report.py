@@ -31,6 +31,8 @@ class Side:
     predicted_ms: float | None
     """Sum of the prices of what is planned; None where something of that has no price."""
     measured_ms: float | None
+    unfold: int = 0
+    """Those of ``transpose`` that copy windows."""
     predicted_range_ms: tuple[float, float] | None = None
     """One standard error of each estimate down and up; None where no price is an estimate."""
 

@@ -84,8 +84,7 @@ def _side(side: Side) -> list[str]:
 
 
 def _flag_sets(report: Report, console: Console) -> None:
-    title = f"Timed in turns, in one run, {report.measured_on}"
-    table = _table(title, "compiled with", "ms", "spread", "")
+    table = _table("Timed in turns, in one run", "compiled with", "ms", "spread", "")
     written = PLANNED if report.winner == UNCHANGED else report.winner
     for row in report.flag_sets:
         kept = "kept" if row.name == written else escape(row.reason[:80])

@@ -11,6 +11,7 @@ import pytest
 
 from layoutopt.cli import cli
 from layoutopt.commands.catalogue import COMMANDS
+from layoutopt.report.solver import SolverReport, solver_text
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -86,3 +87,10 @@ def test_links_lead_to_files_and_headings() -> None:
             assert target[1:] in anchors
         elif not target.startswith("https://"):
             assert (ROOT / target).is_file()
+
+
+def test_the_sample_is_in_the_words_of_the_report() -> None:
+    solver = SolverReport(
+        "OPTIMAL", 6_854_000, 6_854_000, 0.0, 0.85, 509, 0, "proved", 317, refused=8, bounded=184
+    )
+    assert f"{solver_text(solver, 'latency')}\n" in README

@@ -129,13 +129,17 @@ def test_the_reference_and_the_inputs_are_named() -> None:
 
 
 def test_what_was_priced_without_a_check_is_named() -> None:
-    rows = tuple(UncheckedReport("main", f"op.{i}", "the oracle has no fpowi") for i in range(2))
-    line = "Priced without a check of their results: op.0, op.1; the oracle has no fpowi"
-    assert f"{line}\n" in printed(replace(REPORT, unchecked=rows))
-    assert (
-        "op.1: priced without a check of its results: the oracle has no fpowi"
-        in [*explanation(replace(REPORT, unchecked=rows), "op.1")]
-    )  # fmt: skip
+    reason = "as it came: priced without its check: the oracle has no fpowi"
+    rows = tuple(UncheckedReport("main", f"op.{i}", reason) for i in range(2))
+    report = replace(REPORT, unchecked=rows)
+    assert f"Of prices: op.0, op.1: {reason}\n" in printed(report)
+    assert f"op.1: {reason}" in list(explanation(report, "op.1"))
+
+
+def test_transposes_that_copy_windows_are_told_apart() -> None:
+    line = "Of the transposes, 0 before and 2 after copy windows.\n"
+    assert line in printed(replace(REPORT, after=replace(REPORT.after, unfold=2)))
+    assert line not in printed(REPORT)
 
 
 def test_dispatches_that_were_not_counted_say_why() -> None:

@@ -101,6 +101,30 @@ def test_dims_that_are_constants_in_a_map_are_no_dims_that_move() -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "size", "expected"),
+    [("i, k, 2 * j + l", 6, (1, 1)), ("i, 2 * j + l, k", 6, (1, 1)), ("i, j + k, l", 4, (0, 0))],
+)
+def test_copies_of_windows_are_transposes_where_loops_change_places(
+    source: str, size: int, expected: tuple[int, int]
+) -> None:
+    sizes = ["4", "2", "2", "2"]
+    shapes = {"i": "4", "k": "2", "l": "2", "2 * j + l": str(size), "j + k": str(size)}
+    shape = "x".join(shapes[form] for form in source.split(", "))
+    found = walked(f"""
+    func.func @main(%x: tensor<{shape}xf32>, %e: tensor<{"x".join(sizes)}xf32>) {{
+      %g = linalg.generic {{indexing_maps = [affine_map<(i, j, k, l) -> ({source})>,
+        affine_map<(i, j, k, l) -> (i, j, k, l)>],
+        iterator_types = ["parallel", "parallel", "parallel", "parallel"]}}
+        ins(%x: tensor<{shape}xf32>) outs(%e: tensor<{"x".join(sizes)}xf32>) {{
+      ^bb0(%a: f32, %b: f32):
+        linalg.yield %a : f32
+      }} -> tensor<{"x".join(sizes)}xf32>
+      return
+    }}""")
+    assert (found.count("transpose"), found.unfoldings) == expected
+
+
+@pytest.mark.parametrize(
     ("value", "more", "runs"),
     [
         ("%k = arith.constant dense<1.0> : tensor<4x8xf32>", "", 0),

@@ -16,8 +16,10 @@ from layoutopt.prices import Price, Work
 from layoutopt.profiles.target import load_target
 from layoutopt.report.census import came_with_the_model, discrepancies
 from layoutopt.report.moves import conversions_of, moves_inside
+from layoutopt.runtime.benchmark import Benchmark
 from layoutopt.runtime.progress import Progress
 from layoutopt.steps import Clock, SilentSteps
+from layoutopt.types import Array
 from tests.counting import counted
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
@@ -66,6 +68,10 @@ class Shuffled:
         """Nothing."""
         return [None] * len(work)
 
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        """Nothing is run."""
+        return None
+
     def _cost_ns(self, work: Work) -> int:
         text = f"{self.seed}{work.benchmark.flags}{work.benchmark.text}"
         return 1 + hashlib.sha256(text.encode()).digest()[0]
@@ -93,7 +99,9 @@ def test_rows_are_the_ops_of_the_module(name: str, options: Options, seed: int) 
     assert (listed["pack"], listed["unpack"], listed["transpose"]) == counted(plan.lowered())
 
 
-MOVE = Move("main$async", "pack", "linalg.pack", "tensor<8xf32>", "tensor<1x8xf32>", 64, "", False)
+MOVE = Move(
+    "main$async", "pack", False, "linalg.pack", "tensor<8xf32>", "tensor<1x8xf32>", 64, "", False
+)
 
 
 def test_only_what_no_plan_reaches_came_with_the_model() -> None:
