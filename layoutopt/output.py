@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ def check_writable(path: Path) -> None:
     if path.exists() and not path.is_file():
         raise InputError(str(path), "a file to write", "a device or pipe", "choose another output")
     try:
+        os.stat(path.parent)  # the folder as it is spelled: `a/..` needs an `a`
         with tempfile.NamedTemporaryFile(dir=path.parent):
             pass
     except OSError as error:

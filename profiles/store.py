@@ -104,7 +104,7 @@ class Store(Closing):
             for row in self._connection.execute(query):
                 try:
                     record = from_row(row)
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     raise DamagedStoreError(self.path, f"price '{row[0]}': {error}") from None
                 yield record
 
@@ -207,7 +207,7 @@ class Store(Closing):
                 for row in self._connection.execute(query, part).fetchall():
                     try:
                         found[row[0]] = from_row(row)
-                    except ValueError as error:
+                    except (ValueError, RecursionError) as error:
                         self._forget(row[0], str(error))
         return found
 

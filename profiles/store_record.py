@@ -72,16 +72,16 @@ def to_row(record: Record) -> Row:
 
 
 def from_row(row: Row) -> Record:
-    """Read back what `to_row` wrote. Raises ValueError where it is none."""
+    """Read back what `to_row` wrote. Raises ValueError or RecursionError where it is none."""
     key, target, version, flags, text, outcome, samples, reason, command, date, machine = row
     table = {
         "key": key,
         "target_fingerprint": target,
         "iree_version": version,
-        "flags": json.loads(flags),
+        "flags": msgspec.json.decode(flags),
         "text": text,
         "outcome": outcome,
-        "samples_ns": json.loads(samples),
+        "samples_ns": msgspec.json.decode(samples),
         "reason": reason,
         "provenance": {"command": command, "date_utc": date, "machine": machine},
     }

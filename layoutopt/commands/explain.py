@@ -8,6 +8,7 @@ import click
 
 from layoutopt.commands.options import PATH, html_option
 from layoutopt.errors import InputError
+from layoutopt.input import check_file
 from layoutopt.output import check_not_read, check_writable
 from layoutopt.plan_file import is_plan, read_plan
 from layoutopt.report.explanation import explanation, plan_explanation
@@ -25,6 +26,7 @@ def explain_command(report: Path, name: str | None, html: Path | None) -> None:
     Of a PLAN, what it chose: rivals and refusals are in the report only.
     With --html, all of it is written as one page for a browser.
     """
+    check_file(report, "a report or plan file")
     if is_plan(report):
         if html is not None:
             raise InputError(str(report), "a report", "a plan", "give the report for --html")

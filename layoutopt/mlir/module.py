@@ -230,12 +230,12 @@ def _signature(lifted: Lifted) -> Signature | None:
 
 
 def _check_names(operation: Any, path: Path) -> None:
-    """Raises InputError where a symbol or parameter has a name that Python has no text for."""
+    """Raises InputError where a symbol or parameter has a name that cannot be written as text."""
     for op in operation.regions[0].blocks[0].operations:
         attributes = op.operation.attributes
         try:
-            if "sym_name" in attributes:
-                _symbol_name(op)
+            if "sym_name" in attributes and not _symbol_name(op):
+                raise InputError(str(path), "a name for each symbol", "an empty one", "name it")
             if "initial_value" in attributes:
                 parameter_of(attributes["initial_value"])
         except (RuntimeError, UnicodeDecodeError) as error:

@@ -13,7 +13,6 @@ from layoutopt.graph import Constant, GraphBuilder, IteratorType, Structured, Un
 from layoutopt.scalar import fill_body
 from layoutopt.types import TensorType
 
-
 MOST_ELEMENTS = 1 << 40
 """Of a tensor that is planned."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -136,6 +137,8 @@ def test_output_is_a_folder(
          "'.onnx'; choose another output"),
         (["--report", "/dev/null"], "/dev/null: expected a file to write, but got a device or "
          "pipe; choose another output"),
+        (["-o", "no/../a.mlir"], "no/../a.mlir: expected a folder that can be written, but got no "
+         "such file or directory; choose another output"),
         (["--report", "a", "--html", "a"], "a: expected one output to a file, but got two; "
          "choose another output"),
     ],
@@ -162,7 +165,7 @@ def test_outputs_that_would_do_harm(
          "see `layoutopt compile --help`"),
         ("profile a.mlir --scheduler=here", "a.mlir: expected a model file, but got no such file; "
          "check the path"),
-        ("explain .", ".: expected a report file, but got is a directory; check the path"),
+        ("explain .", ".: expected a report or plan file, but got a folder; name a file in it"),
         ("optimize /", "/: expected a model file, but got a folder; name a file in it"),
     ],
 )  # fmt: skip
@@ -202,8 +205,10 @@ def test_bytecode_that_ends_early(capsys: pytest.CaptureFixture[str], tmp_path: 
         (b"\xff", "{}: expected text in UTF-8, but got byte 0 that is none; save it as UTF-8"),
         (b"x = [", "profile '{}': expected valid TOML, but got Invalid value (at end of "
          "document); correct the file"),
-        (b"name = 'x'", "profile '{}': expected the fields of a target, but got no field "
-         "'compile'; compare with `layoutopt targets --show mi355x`"),
+        (b"name = 'x'", "profile '{}': compile: expected a table, but got none; compare with "
+         "`layoutopt targets --show mi355x`"),
+        (b"x = " + b"[" * 100_000, "profile '{}': expected valid TOML, but got lists nested too "
+         "deep; correct the file"),
     ],
 )  # fmt: skip
 def test_profiles_that_are_none(
@@ -221,7 +226,10 @@ def test_a_flag_of_a_profile_is_true_or_false(
     path.write_text(target_text("mi355x").replace("measurable = false", "measurable = 'no'"))
     code, text = failure(capsys, "targets", "--show", str(path))
     assert code == 2
-    assert "but got measurable = 'no', neither true nor false; " in text
+    assert text.endswith(
+        ": run.measurable: expected true or false, but got 'no'; compare with "
+        "`layoutopt targets --show mi355x`"
+    )
 
 
 def test_a_full_disk_is_one_line() -> None:
@@ -258,14 +266,25 @@ def test_a_value_that_an_option_does_not_take(
     assert (code, message) == (2, f"{text}; see `layoutopt optimize --help`")
 
 
-def test_plan_that_is_none(capsys: pytest.CaptureFixture[str], model: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "got"),
+    [
+        ("{}", "Object missing required field `version`"),
+        ('{"version": "1"}', "Expected `int`, got `str` - at `$.version`"),
+        ('{"version": 1, "functions": [1]}', "Expected `object`, got `int` - at `$.functions[0]`"),
+        ('{"x": ' * 100_000, "maximum recursion depth exceeded while deserializing an object"),
+        ("", "Input data was truncated"),
+    ],
+)
+def test_plan_that_is_none(
+    capsys: pytest.CaptureFixture[str], model: Path, tmp_path: Path, content: str, got: str
+) -> None:
     path = tmp_path / "plan.json"
-    path.write_text("{}")
+    path.write_text(content)
     code, text = failure(capsys, "optimize", str(model), "--plan", str(path))
     assert (code, text) == (
         2,
-        f"{path}: expected a plan that `--plan-out` wrote, but got "
-        "KeyError('version'); make the plan again",
+        f"{path}: expected a plan that `--plan-out` wrote, but got {got}; make the plan again",
     )
 
 
@@ -280,14 +299,15 @@ def test_compile_of_a_module_without_flags(
     )
 
 
-def test_corrupt_price_store(
-    capsys: pytest.CaptureFixture[str], model: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "prices.sqlite").write_bytes(b"this is no database" * 100)
-    code, text = failure(capsys, "optimize", str(model), "--cache", str(tmp_path))
-    assert code == 2
-    assert "\n" not in text.splitlines()[-1]
-    assert str(tmp_path / "prices.sqlite") in text
+def test_a_price_store_that_is_none(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "prices.sqlite"
+    path.write_bytes(b"this is no database" * 100)
+    code, text = failure(capsys, "profile", "show", "--cache", str(tmp_path))
+    assert (code, text) == (
+        2,
+        f"{path}: expected a price store, but got file is not a database; move the file away to "
+        "start anew",
+    )
 
 
 def test_unknown_peer(capsys: pytest.CaptureFixture[str], model: Path) -> None:
@@ -374,3 +394,71 @@ def test_packing_for_a_module_that_is_no_plan(
         "gone.mlir: expected a module that `layoutopt optimize` wrote, but got no such file; "
         "check the path",
     )
+
+
+@pytest.mark.parametrize("option", ["-o", "--report", "--plan-out"])
+def test_an_output_over_the_model(
+    capsys: pytest.CaptureFixture[str], model: Path, option: str
+) -> None:
+    before = model.read_bytes()
+    code, text = failure(capsys, "optimize", str(model), option, str(model))
+    assert (code, text) == (
+        2,
+        f"{model}: expected another file than the one that is read, but got the same; rename it",
+    )
+    assert model.read_bytes() == before
+
+
+def test_text_that_is_nested_too_deep(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "deep.mlir"
+    path.write_text("func.func @f(%a: " + "tuple<" * 100_000 + ">" * 100_000 + ") { return }")
+    code, text = failure(capsys, "optimize", str(path))
+    assert (code, text) == (
+        2,
+        f"{path}: expected MLIR that parses, but got iree-opt crashed (SIGSEGV); correct the "
+        "module, or convert it with a matching IREE version",
+    )
+
+
+def test_a_fault_of_our_own_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(name: str) -> None:
+        raise KeyError(f"{name}\nof no kind")
+
+    monkeypatch.setattr("layoutopt.commands.targets.load_target", fails)
+    code, text = failure(capsys, "targets", "--show", "host")
+    assert code == 70
+    assert re.fullmatch(
+        r"layoutopt: expected no error of its own, but got KeyError: 'host\\nof no kind' in "
+        r"targets.py:\d+; report this as a bug with the command and its files; "
+        r"LAYOUTOPT_TRACEBACK=1 shows where it was",
+        text,
+    )
+    monkeypatch.setenv("LAYOUTOPT_TRACEBACK", "1")
+    code, text = failure(capsys, "targets", "--show", "host")
+    assert text.startswith("Traceback (most recent call last):")
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (MemoryError(), "layoutopt: expected enough memory, but got none left; end other programs, "
+         "or plan a smaller model"),
+        (RecursionError(), "test_cli.py:N: expected input of a depth that Python follows, but got "
+         "a deeper one; simplify what is nested"),
+    ],
+)  # fmt: skip
+def test_what_a_machine_cannot_do(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    text: str,
+) -> None:
+    def fails(name: str) -> None:
+        raise error
+
+    monkeypatch.setattr("layoutopt.commands.targets.load_target", fails)
+    code, told = failure(capsys, "targets", "--show", "host")
+    assert code == 1
+    assert told == text or re.sub(r"\w+\.py:\d+", "test_cli.py:N", told) == text

@@ -126,7 +126,7 @@ def test_every_order_is_a_layout_of_the_operands(
             {"tile": [4, 4]},
             ".tile: expected [m, n, k] or a table of batch, m, n and k, but got [4, 4]",
         ),
-        ({"tile": [0, 4, 4]}, ".tile: expected sizes of at least 1, but got [0, 4, 4]"),
+        ({"tile": [0, 4, 4]}, ".tile: expected sizes from 1 to 65536, but got [0, 4, 4]"),
         (
             {"tile": [4, 4, 4], "tiles": 1},
             ": expected fields of emit, inner, kind, name, named, only, outer, sizes, tile, types, "

@@ -192,7 +192,7 @@ def test_a_folder_in_the_way(tmp_path: Path) -> None:
         Store(tmp_path)
     assert str(caught.value) == (
         f"{tmp_path}: expected a price store that can be used, "
-        "but got unable to open database file; check the path"
+        "but got unable to open database file; check the path and its permissions"
     )
 
 
@@ -275,3 +275,61 @@ def test_kill_loses_nothing_that_was_reported(tmp_path: Path) -> None:
     with Store(path) as store:
         assert set(reported) <= set(store.get_many(reported))
         assert len(reported) > 4
+
+
+def test_a_damaged_store_is_set_aside_where_prices_can_be_measured_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "prices.sqlite"
+    path.write_bytes(b"no database" * 100)
+    with Store(path, renew=True) as store:
+        store.put(record())
+        assert store.get_many(["k"]) == {"k": record()}
+    aside = tmp_path / "prices.sqlite.damaged"
+    assert aside.read_bytes() == b"no database" * 100
+    assert caplog.messages == [
+        f"{path}: damaged (file is not a database), so it is set aside as {aside} and prices are "
+        "measured anew"
+    ]
+
+
+def test_damage_that_shows_later_is_set_aside_too(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "prices.sqlite"
+    with Store(path) as store:
+        store.put(*(record(str(i), text="x" * 5000) for i in range(20)))
+    content = bytearray(path.read_bytes())
+    content[8192:] = b"\xff" * (len(content) - 8192)
+    path.write_bytes(bytes(content))
+    with Store(path, renew=True) as store:
+        assert store.get_many([str(i) for i in range(20)]) == {}
+        store.put(record())
+        assert store.get_many(["k"]) == {"k": record()}
+    assert len(caplog.messages) == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("flags", "{"), ("flags", "[1]"), ("samples_ns", "[]"), ("samples_ns", '["1"]'),
+        ("samples_ns", "[-5]"), ("samples_ns", "[NaN]"), ("outcome", "fine"),
+        ("samples_ns", b"\xff"), ("flags", "[" * 100_000),
+    ],
+)  # fmt: skip
+def test_a_damaged_record_counts_as_missing(
+    tmp_path: Path, column: str, value: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "prices.sqlite"
+    with Store(path) as store:
+        store.put(record("a"), record("b"))
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"UPDATE prices SET {column} = ? WHERE key = 'a'", (value,))
+    connection.close()
+    with Store(path) as store:
+        with pytest.raises(InputError, match="expected a price store, but got price 'a': "):
+            list(store.records())
+        assert store.get_many(["a", "b"]) == {"b": record("b")}
+        store.put(record("a"))
+        assert store.get_many(["a"]) == {"a": record("a")}
+    assert len(caplog.messages) == 1

@@ -47,13 +47,48 @@ def test_a_target_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(target_text("mi355x").replace('name = "mi355x"', 'name = "mine"'))
     assert load_target(str(path)).name == "mine"
-    path.write_text(target_text("mi355x").replace("wave_size", "wafe_size"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ("wave_size = 64 ", "wafe_size = 64 ", "machine.wafe_size: expected one of "),
+        ("matmul = 0.35", "", "rates.efficiency.matmul: expected a number from 1e-09 to 1, but "
+         "got none"),
+        ("matmul = 0.35", "matmul = 1.5", "rates.efficiency.matmul: expected a number from 1e-09 "
+         "to 1, but got 1.5"),
+        ("matmul = 0.35", "matmul = nan", "rates.efficiency.matmul: expected a number from 1e-09 "
+         "to 1, but got nan"),
+        ("f32 = 157300\n", "", "rates.gflops.f32: expected a number from 1e-09 to 1e+15, but got "
+         "none"),
+        ("launch_ns = 3300", "launch_ns = 0", "rates.launch_ns: expected a number from 1e-09 to "
+         "1e+15, but got 0"),
+        ("bandwidth_gb_s = 8000", "bandwidth_gb_s = true", "rates.bandwidth_gb_s: expected a "
+         "number from 1e-09 to 1e+15, but got True"),
+        ("compute_units = 256", "compute_units = 0", "machine.compute_units: expected a whole "
+         "number from 1 to 1e+15, but got 0"),
+        ("step_ns = 162", "step_ns = -1", "machine.step_ns: expected 0, or a number from 1e-09 to "
+         "1e+15, but got -1"),
+        ("[64, 128, 128]", "[64, 128]", "tiles[0]: expected [m, n, k], each from 1 to 65536, but "
+         "got [64, 128]"),
+        ("default = []", "default = [1]", "compile.flag_sets.default: expected a list of strings, "
+         "but got [1]"),
+        ('device = "hip://0"', 'device = "a\\nb"', "run.device: expected a string on one line, but "
+         "got 'a\\nb'"),
+        ("gb_s = 17200", "gb_s = 'x'", "memory[0].gb_s: expected a number from 1e-09 to 1e+15, but "
+         "got 'x'"),
+    ],
+)  # fmt: skip
+def test_a_field_that_does_not_fit(tmp_path: Path, old: str, new: str, text: str) -> None:
+    path = tmp_path / "mine.toml"
+    given = target_text("mi355x")
+    assert old in given
+    path.write_text(given.replace(old, new, 1))
     with pytest.raises(InputError) as caught:
         load_target(str(path))
-    assert str(caught.value) == (
-        f"profile '{path}': expected the fields of a target, but got "
-        "an unknown field machine.wafe_size; compare with `layoutopt targets --show mi355x`"
-    )
+    told = str(caught.value)
+    assert told.startswith(f"profile '{path}': {text}")
+    assert told.endswith("; compare with `layoutopt targets --show mi355x`")
 
 
 def test_an_unknown_target() -> None:
