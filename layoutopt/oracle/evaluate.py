@@ -59,9 +59,8 @@ def evaluate_op(
     if isinstance(op, Pad):
         widths = list(zip(op.low, op.high, strict=True))
         fill = _scalar(op.value, types[op.result].element)
-        if not widths:
-            return (values[op.source].copy(),)
-        return (np.pad(values[op.source], widths, constant_values=fill),)
+        whole = values[op.source]  # np.pad takes no array without dims
+        return (np.pad(whole, widths, constant_values=fill) if widths else whole.copy(),)
     if isinstance(op, Slice):
         index = _index(op.offsets, types[op.result].shape, op.strides)
         return (np.asarray(values[op.source][index], order="C"),)

@@ -198,9 +198,7 @@ def _unproved(values: _Values) -> Refusal | None:
         return None
     goal = values.promised()
     if goal is None:
-        return Refusal(
-            f"expected an element type with a neutral element, but got {values.element}"
-        )
+        return Refusal(f"expected an element type with a neutral element, but got {values.element}")
     starts = [values.init(past, values.position) for past in _subsets(values.parallel)]
     if values.writes_all or all(_equal(start, goal) for start in starts):
         return None
