@@ -54,6 +54,7 @@ def lift_structured(state: State, op: Any) -> None:
     body = _body(state, block, [*(a for a, _, _ in inputs), *starts], known, bool(gathered.reads))
     maps = [*(m for _, _, m in inputs), *maps[len(sources) :]]
     iterators = _iterators(op, maps, len(results), rank)
+    _check_written(iterators, maps[-len(results) :], domain)
     inits = tuple(_init(state, v, body, len(inputs) + i) for i, v in enumerate(outs))
     found = Structured(
         tuple(_read(state, v, op) for _, v, _ in inputs),
@@ -134,6 +135,24 @@ def _iterators(op: Any, maps: list[IndexMap], results: int, rank: int) -> tuple[
     return tuple(
         IteratorType.PARALLEL if d in written else IteratorType.REDUCTION for d in range(rank)
     )
+
+
+def _check_written(
+    iterators: tuple[IteratorType, ...], results: list[IndexMap], domain: tuple[int, ...]
+) -> None:
+    """Each parallel loop has to move along every result, and a reduction along none.
+
+    Raises Blind: what else is written to one place depends on the order of the loops.
+    """
+    for result in results:
+        written = {d for form in result for d in form.dims}
+        for d, kind in enumerate(iterators):
+            if domain[d] != 1 and (kind is IteratorType.PARALLEL) != (d in written):
+                word = "is not" if kind is IteratorType.PARALLEL else "is"
+                raise Blind(
+                    "expected results along all parallel loops and no other, but the "
+                    f"{kind.value} loop d{d} {word} one of theirs"
+                )
 
 
 def _domain(maps: list[IndexMap], shapes: list[tuple[int, ...]], rank: int) -> tuple[int, ...]:

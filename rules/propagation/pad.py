@@ -74,4 +74,8 @@ def _adds(op: Pad, layout: Layout, types: tuple[TensorType, ...]) -> bool:
     if layout.padding is Padding.ANY or not layout.pads(kind.shape):
         return True
     value = constant(op.value, kind.element)
-    return dtype is not None and value is not None and bool(value == np.asarray(layout.padding.number(dtype), dtype))
+    return (
+        dtype is not None
+        and value is not None
+        and bool(value == np.asarray(layout.padding.number(dtype), dtype))
+    )

@@ -17,14 +17,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 
 from layoutopt.graph import Fill, FromTensor, Structured
 from layoutopt.neutral import Padding, neutral
 from layoutopt.oracle.constant import constant
-from layoutopt.oracle.scalar import apply
+from layoutopt.rules.propagation.known import State, Unknown, applied, equal
 from layoutopt.rules.rule import Assignment, Refusal
 from layoutopt.scalar import ScalarOp, is_reassociable
 from layoutopt.types import Array, TensorType, numpy_dtype
@@ -40,7 +39,6 @@ _TRAPS = (
     "math.ipowi",
 )
 """Padding may be zero, and processors stop there."""
-_SIGN_OF_ZERO = ("math.copysign", "math.atan2", "arith.bitcast")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +54,6 @@ class Mask:
 
 Masks = Mapping[int, tuple[Mask, ...]]
 """By position of the result; of a reduction they apply to what is folded in."""
-
-
-class _Unknown(Enum):
-    """A value that is not known: one that is read inside the tensors, or whatever was there."""
-
-    READ = "read"
-    SPOILED = "spoiled"
-
-
-_State = Array | _Unknown
 
 
 def masks(
@@ -129,38 +117,38 @@ class _Values:
         """The padding of the inputs, for a refusal."""
         return " and ".join(self.layouts[t].padding.value for t in self.op.sources)
 
-    def after(self, past: frozenset[int], value: int) -> _State:
+    def after(self, past: frozenset[int], value: int) -> State:
         """A value of the body where just the loops ``past`` are past their end."""
         op = self.op
-        states: list[_State] = [
+        states: list[State] = [
             self._held(t, {d for form in m for d in form.dims} & past)
             for t, m in zip(op.sources, op.source_maps, strict=True)
         ]
         states += [
-            _Unknown.SPOILED if op.reduction_dims else self.init(past, i)
+            Unknown.SPOILED if op.reduction_dims else self.init(past, i)
             for i in range(len(op.inits))
         ]
         for scalar in op.body.ops:
-            states.append(_applied(scalar, [states[o] for o in scalar.operands]))
+            states.append(applied(scalar, [states[o] for o in scalar.operands]))
         return states[value]
 
-    def init(self, past: frozenset[int], position: int) -> _State:
+    def init(self, past: frozenset[int], position: int) -> State:
         """What a result starts from there."""
         start = self.op.inits[position]
         if isinstance(start, Fill):
             value = constant(start.value, self.types[self.op.results[position]].element)
-            return _Unknown.SPOILED if value is None else value
+            return Unknown.SPOILED if value is None else value
         if isinstance(start, FromTensor):
             return self._held(start.tensor, past)
-        return _Unknown.SPOILED
+        return Unknown.SPOILED
 
-    def _held(self, tensor: int, past: frozenset[int] | set[int]) -> _State:
+    def _held(self, tensor: int, past: frozenset[int] | set[int]) -> State:
         if not past:
-            return _Unknown.READ
+            return Unknown.READ
         padding = self.layouts[tensor].padding
         dtype = numpy_dtype(self.types[tensor].element)
         if padding is Padding.ANY or dtype is None:
-            return _Unknown.SPOILED
+            return Unknown.SPOILED
         return np.asarray(padding.number(dtype), dtype)
 
     def promised(self) -> Array | None:
@@ -171,39 +159,15 @@ class _Values:
         return np.asarray(self.promise.number(dtype), dtype)
 
 
-def _applied(op: ScalarOp, operands: list[_State]) -> _State:
-    if op.name == "linalg.index" or any(o is _Unknown.SPOILED for o in operands):
-        return _Unknown.SPOILED
-    known = [o for o in operands if not isinstance(o, _Unknown)]
-    if operands and not known:
-        return _Unknown.READ
-    if len(known) < len(operands):
-        zero = op.name in ("arith.muli", "arith.andi") and not np.any(known[0])
-        return known[0] if zero else _Unknown.SPOILED
-    if op.name in _SIGN_OF_ZERO:
-        return _Unknown.SPOILED
-    with np.errstate(all="ignore"):
-        value = apply(op, known)
-    if value is None or (_finite(known) and not _finite([value]) and op.operands):
-        return _Unknown.SPOILED
-    return value
-
-
-def _finite(values: Sequence[Array]) -> bool:
-    return all(v.dtype.kind in "iub" or bool(np.isfinite(v.astype(np.float64))) for v in values)
-
-
 def _unproved(values: _Values) -> Refusal | None:
     """A promise that no mask can keep: of an unknown number, or where no point writes."""
     if values.promise is None:
         return None
     goal = values.promised()
     if goal is None:
-        return Refusal(
-            f"expected an element type with a neutral element, but got {values.element}"
-        )
+        return Refusal(f"expected an element type with a neutral element, but got {values.element}")
     starts = [values.init(past, values.position) for past in _subsets(values.parallel)]
-    if values.writes_all or all(_equal(start, goal) for start in starts):
+    if values.writes_all or all(equal(start, goal) for start in starts):
         return None
     return Refusal(
         f"expected {values.promise.value} in the padding where nothing is written, but the result "
@@ -220,7 +184,7 @@ def _of_elementwise(values: _Values) -> tuple[Mask, ...] | Refusal:
     guarded: dict[int, None] = {}
     for past in _subsets(values.parallel):
         value = values.after(past, op.body.yields[values.position])
-        if not past & guarded.keys() and not _equal(value, goal):
+        if not past & guarded.keys() and not equal(value, goal):
             guarded |= dict.fromkeys(sorted(past))
     return _mask(tuple(guarded), values.promise.text(values.element), values)
 
@@ -239,7 +203,7 @@ def _of_reduction(values: _Values) -> tuple[Mask, ...] | Refusal:
     nothing = constant(ignored, values.element)
     guarded: dict[int, None] = {}
     for past in _subsets(values.reduced):
-        if not past & guarded.keys() and not _equal(values.after(past, folded), nothing):
+        if not past & guarded.keys() and not equal(values.after(past, folded), nothing):
             guarded |= dict.fromkeys(sorted(past))
     inner = _mask(tuple(guarded), ignored, values)
     outer = _promised_reduction(values, folding, folded, nothing, frozenset(guarded))
@@ -266,7 +230,7 @@ def _promised_reduction(
             if more & guarded or past & wrong.keys():
                 continue
             value = values.after(past | more, folded)
-            if more and _equal(value, nothing):
+            if more and equal(value, nothing):
                 continue
             if not _keeps(folding, start, value, goal):
                 wrong |= dict.fromkeys(sorted(past))
@@ -279,9 +243,9 @@ def _promised_reduction(
     return _mask(tuple(wrong), values.promise.text(values.element), values)
 
 
-def _keeps(folding: ScalarOp, start: _State, value: _State, goal: Array) -> bool:
+def _keeps(folding: ScalarOp, start: State, value: State, goal: Array) -> bool:
     """Whether folding a value in gives the goal at once, and again from there."""
-    return all(_equal(_applied(folding, [state, value]), goal) for state in (start, goal))
+    return all(equal(applied(folding, [state, value]), goal) for state in (start, goal))
 
 
 def _in_order(values: _Values) -> tuple[Mask, ...] | Refusal:
@@ -290,7 +254,7 @@ def _in_order(values: _Values) -> tuple[Mask, ...] | Refusal:
     goal = values.promised()
     if goal is None:
         return _mask(values.reduced, None, values)
-    if all(_equal(values.init(p, values.position), goal) for p in past):
+    if all(equal(values.init(p, values.position), goal) for p in past):
         return _mask((*values.parallel, *values.reduced), None, values)
     return Refusal(
         f"expected a reduction that starts from {goal} in the padding of its result, "
@@ -304,10 +268,6 @@ def _mask(loops: tuple[int, ...], value: str | None, values: _Values) -> tuple[M
     if value is None and not values.op.reduction_dims:
         return Refusal(f"expected an element type with a neutral element, but got {values.element}")
     return (Mask(loops, value),)
-
-
-def _equal(state: _State, goal: Array | None) -> bool:
-    return goal is not None and not isinstance(state, _Unknown) and bool(state == goal)
 
 
 def _subsets(loops: Sequence[int]) -> Iterator[frozenset[int]]:

@@ -142,3 +142,10 @@ def test_the_border_is_the_zero_point(border: str, zero_point: str, fires: bool)
     }
     here, there = evaluate(graph, values), evaluate(changed, values)
     assert np.array_equal(here[graph.outputs[0]], there[graph.outputs[0]])
+
+
+@pytest.mark.parametrize(("body", "stays"), [(I32, False), (F32, True)], ids=["i32", "f32"])
+def test_what_was_dequantized_may_be_left_alone(body: str, stays: bool) -> None:
+    graph = matmul(body)
+    assert with_integer_contractions(graph) != graph
+    assert (with_integer_contractions(graph, floats=False) == graph) == stays

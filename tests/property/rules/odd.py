@@ -6,29 +6,27 @@ one step, tensors without dims, several results, bodies that look at their posit
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from random import Random
 
 from layoutopt.affine import Affine, IndexMap, affine, dim, identity_map
 from layoutopt.graph import (
-    Constant,
     Fill,
     FromTensor,
     Graph,
     GraphBuilder,
     Init,
-    Insert,
     IteratorType,
     Pad,
     Reshape,
-    Scatter,
     Slice,
     Structured,
     Uninitialized,
 )
-from layoutopt.scalar import Body, ScalarOp, contraction_body, fill_body
+from layoutopt.scalar import Body, ScalarOp
 from layoutopt.types import is_float
+from tests.property.rules.odd_bodies import any_body, with_unread
+from tests.property.rules.odd_operands import Operands
 
 P, R = IteratorType.PARALLEL, IteratorType.REDUCTION
 _FACTORS = (("f32", "f32"),) * 4 + (("i8", "i32"), ("f16", "f32"), ("f64", "f64"), ("i32", "i32"))
@@ -52,7 +50,10 @@ class _Loops:
 class _Graph:
     random: Random
     builder: GraphBuilder = field(default_factory=GraphBuilder)
-    inputs: list[int] = field(default_factory=list)
+
+    @property
+    def operands(self) -> Operands:
+        return Operands(self.random, self.builder)
 
     def build(self) -> Graph:
         results = self._structured()
@@ -62,15 +63,13 @@ class _Graph:
         inputs = [t for t in range(len(self.builder.types)) if t not in made]
         return self.builder.build(inputs, (*outputs, *kept))
 
-    # the op in the middle
-
     def _structured(self) -> list[int]:
         factor, out = self.random.choice(_FACTORS)
         loops = self._convolution() if self.random.random() < 0.7 else self._any_loops()
-        body, sources, results = self._body(factor, out)
+        body, sources, results = any_body(self.random, factor, out)
         maps = list(loops.maps[:sources])
         while len(maps) < sources:
-            maps.append(self._any_map(len(loops.sizes), loops.sizes))
+            maps.append(self._any_map(len(loops.sizes)))
         maps = [self._mutated(m, loops) for m in maps]
         written = self._result_map(loops)
         result_maps = [written] * results
@@ -79,7 +78,7 @@ class _Graph:
         if lacking:  # linalg takes the size of every loop from a tensor
             self.random.shuffle(lacking)
             maps.append(tuple(map(dim, lacking)))
-            body = _with_unread(body, sources, factor)
+            body = with_unread(body, sources, factor)
         tensors: list[int] = []
         for m, element in zip(maps, body.arguments, strict=False):
             tensors.append(self._operand(m, element, loops.sizes, tensors))
@@ -137,7 +136,7 @@ class _Graph:
         parallel = tuple(d for d in range(rank) if self.random.random() < 0.6)
         return _Loops(sizes, parallel, ())
 
-    def _any_map(self, rank: int, sizes: tuple[int, ...]) -> IndexMap:
+    def _any_map(self, rank: int) -> IndexMap:
         loops = [d for d in range(rank) if self.random.random() < 0.75]
         self.random.shuffle(loops)
         return tuple(map(dim, loops))
@@ -199,57 +198,6 @@ class _Graph:
             found.append(last + 1 + self.random.choice((0, 0, 1, 2)))
         return tuple(found)
 
-    def _body(self, factor: str, out: str) -> tuple[Body, int, int]:
-        random = self.random
-        floating = is_float(out)
-        kind = random.choice(("contract",) * 9 + ("fold", "fold", "copy", "copy", "several", "point", "point"))
-        if kind == "contract":
-            return contraction_body(factor, factor, out), 2, 1
-        if kind == "copy":
-            return Body((out, out), (), (0,)), 1, 1
-        suffix = "f" if floating else "i"
-        if kind == "fold":
-            most = "arith.maximumf" if floating else "arith.maxsi"
-            least = "arith.minimumf" if floating else "arith.minsi"
-            names = ["add", "add", "mul", "sub"] + ([] if floating else ["or", "and"])
-            name = random.choice((most, least, *(f"arith.{n}{suffix}" for n in names)))
-            order = random.choice(((0, 1), (1, 0)))
-            return Body((out, out), (ScalarOp(name, order, out),), (2,)), 1, 1
-        if kind == "several":
-            add, mul = f"arith.add{suffix}", f"arith.mul{suffix}"
-            ops = (ScalarOp(add, (1, 0), out), ScalarOp(mul, (0, 0), out), ScalarOp(add, (2, 4), out))
-            return Body((out, out, out), ops, (3, 5)), 1, 2
-        return self._pointwise(out, suffix)
-
-    def _pointwise(self, out: str, suffix: str) -> tuple[Body, int, int]:
-        """Some ops in a row, on the inputs, on constants and on each other."""
-        random = self.random
-        number = "{}.0" if suffix == "f" else "{}"
-        names = ["add", "sub", "mul", "mul"]
-        names += ["maximum", "minimum", "div"] if suffix == "f" else ["maxs", "mins", "and", "or"]
-        ops: list[ScalarOp] = []
-        values = [0, 1]
-
-        def add(op: ScalarOp) -> int:
-            ops.append(op)
-            return 2 + len(ops)
-
-        for _ in range(random.randint(1, 4)):
-            if random.random() < 0.4:
-                text = f"{number.format(random.choice((0, 1, 1, 3, -1)))} : {out}"
-                values.append(add(ScalarOp("arith.constant", (), out, (("value", text),))))
-            operands = (random.choice(values), random.choice(values))
-            if random.random() < 0.15:
-                kind = "cmpf" if suffix == "f" else "cmpi"
-                least = (("predicate", "2 : i64"),)
-                test = add(ScalarOp(f"arith.{kind}", operands, "i1", least))
-                chosen = (test, random.choice(values), random.choice(values))
-                values.append(add(ScalarOp("arith.select", chosen, out)))
-            else:
-                name = f"arith.{random.choice(names)}{suffix}"
-                values.append(add(ScalarOp(name, operands, out)))
-        return Body((out, out, out), tuple(ops), (values[-1],)), 2, 1
-
     def _init(
         self,
         result: int,
@@ -271,11 +219,9 @@ class _Graph:
         if twins and random.random() < 0.5:
             return FromTensor(random.choice(twins))
         if random.random() < 0.3:
-            return FromTensor(self._made(kind.shape, kind.element))
+            return FromTensor(self.operands.made(kind.shape, kind.element))
         value = random.choice(("0", "0", "0", "2"))
         return Fill(f"{value}{'.0' * is_float(kind.element)} : {kind.element}")
-
-    # what makes operands
 
     def _operand(
         self, forms: IndexMap, element: str, sizes: tuple[int, ...], known: list[int]
@@ -288,118 +234,7 @@ class _Graph:
         ]
         if twins and self.random.random() < 0.5:
             return self.random.choice(twins)
-        return self._made(shape, element)
-
-    def _zero(self, element: str, most: int = 0) -> str:
-        value = self.random.choice((0, 0, 0, most))
-        return f"{value}{'.0' * is_float(element)} : {element}"
-
-    def _made(self, shape: tuple[int, ...], element: str, depth: int = 2) -> int:
-        """A tensor of a shape: an input, or made from a smaller or larger one."""
-        random, builder = self.random, self.builder
-        if not depth or random.random() < 0.3:
-            return builder.tensor(shape, element)
-        way = random.choice(("scatter", "scatter", "insert", "insert", "pad", "slice", "reshape",
-                             "fill", "copy", "constant", "two"))  # fmt: skip
-        if way in ("scatter", "insert", "two"):
-            return self._stuffed(way, shape, element, depth)
-        result = builder.tensor(shape, element)
-        if way == "pad":
-            inner, low = self._parts(shape)
-            high = tuple(n - m - a for n, m, a in zip(shape, inner, low, strict=True))
-            source = self._made(inner, element, depth - 1)
-            builder.add(Pad(source, result, low, high, self._zero(element, 3)))
-        elif way == "slice":
-            strides = tuple(random.choice((1, 1, 2)) for _ in shape)
-            offsets = tuple(random.choice((0, 0, 1)) for _ in shape)
-            whole = tuple(
-                o + max(0, n - 1) * s + (1 if n else 0) + random.choice((0, 1))
-                for o, n, s in zip(offsets, shape, strides, strict=True)
-            )
-            builder.add(Slice(self._made(whole, element, depth - 1), result, offsets, strides))
-        elif way == "reshape":
-            other = (math.prod(shape),) if random.random() < 0.5 else (1, *shape)
-            builder.add(Reshape(self._made(other, element, depth - 1), result))
-        elif way == "constant":
-            value = None if random.random() < 0.5 else self._zero(element, 2)
-            builder.add(Constant(result, value))
-        elif way == "fill":
-            self._fill(result, self._zero(element, 2))
-        else:
-            rank = len(shape)
-            kept = [d for d in range(rank) if random.random() < 0.7]
-            random.shuffle(kept)
-            source = self._made(tuple(shape[d] for d in kept), element, depth - 1)
-            builder.add(
-                Structured(
-                    (source,),
-                    (Uninitialized(),),
-                    (result,),
-                    shape,
-                    (P,) * rank,
-                    (tuple(map(dim, kept)), identity_map(rank)),
-                    Body((element, element), (), (0,)),
-                )
-            )
-        return result
-
-    def _fill(self, result: int, value: str) -> None:
-        kind = self.builder.types[result]
-        rank = len(kind.shape)
-        body = fill_body(value, kind.element)
-        maps = (identity_map(rank),)
-        self.builder.add(
-            Structured((), (Uninitialized(),), (result,), kind.shape, (P,) * rank, maps, body)
-        )
-
-    def _parts(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        inner, low = [], []
-        for n in shape:
-            inner.append(self.random.randint(0 if self.random.random() < 0.05 else min(1, n), n))
-            low.append(self.random.randint(0, n - inner[-1]))
-        return tuple(inner), tuple(low)
-
-    def _stuffed(self, way: str, shape: tuple[int, ...], element: str, depth: int) -> int:
-        """Sources at strided places of a tensor that holds one value."""
-        random, builder = self.random, self.builder
-        strides, offsets, sizes = [], [], []
-        for n in shape:
-            stride = random.choice((1, 2, 2, 3))
-            offset = random.choice((0, 0, 1)) if n > 1 else 0
-            if stride == 1 and random.random() < 0.7:
-                offset = 0
-            most = max(0, -(-(n - offset) // stride))
-            size = most if random.random() < 0.7 else random.randint(min(1, most), most)
-            strides.append(stride)
-            offsets.append(offset)
-            sizes.append(size)
-        result = builder.tensor(shape, element)
-        source = self._made(tuple(sizes), element, depth - 1)
-        value = self._zero(element, 5)
-        if way == "insert":
-            into = builder.tensor(shape, element)
-            if random.random() < 0.9:
-                self._fill(into, value)
-            builder.add(Insert(source, into, result, tuple(offsets), tuple(strides)))
-            return result
-        sources, places = [source], [tuple(offsets)]
-        wide = [d for d, s in enumerate(strides) if s > 1 and offsets[d] + 1 < shape[d]]
-        if way == "two" and wide:
-            axis = random.choice(wide)
-            place = [o + (d == axis) for d, o in enumerate(offsets)]
-            most = -(-(shape[axis] - place[axis]) // strides[axis])
-            smaller = [min(n, most) if d == axis else n for d, n in enumerate(sizes)]
-            sources.append(self._made(tuple(smaller), element, depth - 1))
-            places.append(tuple(place))
-        if random.random() < 0.05:
-            sources.reverse()
-            places.reverse()
-        covered = sum(builder.types[t].elements for t in sources) == math.prod(shape)
-        background = None if covered and random.random() < 0.5 else value
-        builder.add(Scatter(tuple(sources), result, tuple(places), tuple(strides), background))
-        return result
-
-    # what reads the result
+        return self.operands.made(shape, element)
 
     def _behind(self, tensor: int) -> int:
         random, builder = self.random, self.builder
@@ -417,7 +252,7 @@ class _Graph:
                 low, high = (tuple(random.choice((0, 1)) for _ in kind.shape) for _ in range(2))
                 shape = tuple(a + n + b for a, n, b in zip(low, kind.shape, high, strict=True))
                 made = builder.tensor(shape, kind.element)
-                builder.add(Pad(tensor, made, low, high, self._zero(kind.element, 3)))
+                builder.add(Pad(tensor, made, low, high, self.operands.zero(kind.element, 3)))
                 tensor = made
             else:
                 tensor = self._point(tensor)
@@ -446,7 +281,9 @@ class _Graph:
         written = tuple(map(dim, order))
         made = builder.tensor(tuple(kind.shape[d] for d in order), kind.element)
         suffix = "f" if is_float(kind.element) else "i"
-        ops = [ScalarOp(f"arith.{random.choice(('add', 'mul', 'sub'))}{suffix}", (0, 1), kind.element)]
+        ops = [
+            ScalarOp(f"arith.{random.choice(('add', 'mul', 'sub'))}{suffix}", (0, 1), kind.element)
+        ]
         if random.random() < 0.15 and rank and suffix == "f":
             ops += [
                 ScalarOp("linalg.index", (), "index", (("dim", str(random.randrange(rank))),)),
@@ -455,25 +292,19 @@ class _Graph:
                 ScalarOp("arith.addf", (3, 6), kind.element),
             ]
         body = Body((kind.element,) * 3, tuple(ops), (2 + len(ops),))
-        other = tensor if random.random() < 0.4 else self._made(kind.shape, kind.element, 1)
+        other = tensor if random.random() < 0.4 else self.operands.made(kind.shape, kind.element, 1)
         second = identity_map(rank)
-        if other == tensor and rank > 1 and kind.shape[0] == kind.shape[1] and random.random() < 0.5:
+        if (
+            other == tensor
+            and rank > 1
+            and kind.shape[0] == kind.shape[1]
+            and random.random() < 0.5
+        ):
             second = (dim(1), dim(0), *second[2:])
         maps = (identity_map(rank), second, written)
         builder.add(
-            Structured((tensor, other), (Uninitialized(),), (made,), kind.shape, (P,) * rank, maps, body)
+            Structured(
+                (tensor, other), (Uninitialized(),), (made,), kind.shape, (P,) * rank, maps, body
+            )
         )
         return made
-
-
-def _with_unread(body: Body, at: int, element: str) -> Body:
-    """The body with one more argument that it does not look at."""
-
-    def moved(value: int) -> int:
-        return value if value < at else value + 1
-
-    ops = tuple(
-        ScalarOp(o.name, tuple(map(moved, o.operands)), o.type, o.attributes) for o in body.ops
-    )
-    arguments = (*body.arguments[:at], element, *body.arguments[at:])
-    return Body(arguments, ops, tuple(map(moved, body.yields)))

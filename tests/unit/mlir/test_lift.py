@@ -109,6 +109,21 @@ def test_moves(body: str, result: str, expected: list[object]) -> None:
             "expected a linear indexing map, but got 'd1 mod 6'",
         ),
         (
+            f"%r = linalg.generic {{indexing_maps = [{MAP}, {MAP}], "
+            'iterator_types = ["parallel", "reduction"]} '
+            f"ins(%x : {X}) outs(%y : {X}) {{\n^bb0(%a: f32, %b: f32):\n"
+            f"linalg.yield %a : f32 }} -> {X}",
+            "expected results along all parallel loops and no other, but the reduction loop d1 is "
+            "one of theirs",
+        ),
+        (
+            f"%r = linalg.generic {{indexing_maps = [{MAP}, affine_map<(i, j) -> (i, 0)>], "
+            f"iterator_types = {PAR}}} ins(%x : {X}) outs(%y : {X}) {{\n^bb0(%a: f32, %b: f32):\n"
+            f"linalg.yield %a : f32 }} -> {X}",
+            "expected results along all parallel loops and no other, but the parallel loop d1 is "
+            "not one of theirs",
+        ),
+        (
             "%r = tensor.pad %x low[0, 0] high[0, 0] { ^bb0(%i: index, %j: index): "
             "%n = arith.index_cast %i : index to i32\n%v = arith.sitofp %n : i32 to f32\n"
             f"tensor.yield %v : f32 }} : {X} to {X}",

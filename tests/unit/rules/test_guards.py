@@ -8,23 +8,16 @@ from typing import Any
 import pytest
 
 from layoutopt.affine import identity_map, plain_map
-from layoutopt.egraph import saturate
 from layoutopt.graph import (
-    Constant,
     Fill,
     FromTensor,
     Graph,
-    GraphBuilder,
-    Insert,
     Op,
     Pad,
-    Reshape,
-    Scatter,
     Slice,
     Structured,
     Uninitialized,
 )
-from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rewrites.bubble_up_slice import BubbleUpSlice
 from layoutopt.rules.rewrites.commute_scatter_with_contraction import CommuteScatterWithContraction
 from layoutopt.rules.rewrites.convolution_to_winograd_f2 import ConvolutionToWinogradF2
@@ -42,10 +35,9 @@ from layoutopt.rules.rewrites.stuffed_examples import (
     sliced_example,
     stuffed_example,
 )
-from layoutopt.rules.rewrites.stuffing import is_same, is_zero, splat_of, stuffing
 from layoutopt.rules.rewrites.unit_filter_to_contraction import UnitFilterToContraction
 from layoutopt.rules.rewrites.unroll_window import UnrollWindow
-from layoutopt.rules.rule import Exactness, Expression, Refusal, RewriteRule, apply
+from layoutopt.rules.rule import Expression, Refusal, RewriteRule, apply
 from layoutopt.scalar import Body, ScalarOp
 from tests.unit.rules.contractions import P, R, contraction, form, stuffed
 
@@ -217,7 +209,10 @@ REFUSED: dict[str, tuple[RewriteRule[Any], Graph, int, str]] = {
     "a diagonal": (
         CommuteScatterWithContraction(),
         scattered(
-            (plain_map((0, 0)), plain_map((1,)), plain_map((0,))), ((4, 4), (2,), (4,)), (4, 2), "pr"
+            (plain_map((0, 0)), plain_map((1,)), plain_map((0,))),
+            ((4, 4), (2,), (4,)),
+            (4, 2),
+            "pr",
         ),
         1,
         "expected one image loop and one filter loop at most along each dim, but dim 1 is 'd0'",
@@ -311,124 +306,3 @@ def test_as_many_phases_as_are_worth_it(strides: tuple[int, int], fires: bool) -
         assert len([op for op in found.ops if isinstance(op, Structured)]) == 64
     else:
         assert found == Refusal("expected 1 to 64 phases with products, but got 65")
-
-
-def splat(value: str | None, element: str) -> tuple[GraphBuilder, int]:
-    builder = GraphBuilder()
-    tensor = builder.tensor((4,), element)
-    builder.add(Constant(tensor, value))
-    return builder, tensor
-
-
-@pytest.mark.parametrize(
-    ("element", "held", "around", "one"),
-    [
-        ("f32", "4.0 : f32", "4.0 : f32", True),
-        ("f32", "4.0 : f32", "0.0 : f32", False),
-        ("f32", "0.0 : f32", "-0.0 : f32", False),
-        ("f8E3M4B11FNUZ", "4.0 : f8E3M4B11FNUZ", "0.0 : f8E3M4B11FNUZ", False),
-        ("f8E3M4B11FNUZ", "4.0 : f8E3M4B11FNUZ", "4.0 : f8E3M4B11FNUZ", False),
-    ],
-)
-def test_a_padded_splat_is_one_where_both_values_are_known_and_one(
-    element: str, held: str, around: str, one: bool
-) -> None:
-    builder, tensor = splat(held, element)
-    wide = builder.tensor((6,), element)
-    builder.add(Pad(tensor, wide, (1,), (1,), around))
-    graph = builder.build((), (wide,))
-    assert splat_of(graph, wide) == (held if one else None)
-    assert is_same(held, around, element) is one
-
-
-@pytest.mark.parametrize("element", ["f32", "f8E3M4B11FNUZ"])
-@pytest.mark.parametrize("around", ["0.0", "1.0"])
-def test_a_padded_scatter_is_one_where_both_values_are_known_and_one(
-    element: str, around: str
-) -> None:
-    builder = GraphBuilder()
-    x, wide, padded = (builder.tensor((n,), element) for n in (2, 4, 6))
-    builder.add(Scatter((x,), wide, ((0,),), (2,), f"0.0 : {element}"))
-    builder.add(Pad(wide, padded, (1,), (1,), f"{around} : {element}"))
-    found = stuffing(builder.build((x,), (padded,)), padded)
-    assert (found is not None) == (element == "f32" and around == "0.0")
-    if found is not None:
-        assert found.offsets == (1,)
-
-
-def test_a_pad_around_a_computed_background_is_no_stuffing() -> None:
-    builder = GraphBuilder()
-    x, into, wide, padded = (builder.tensor((n,), "f32") for n in (2, 4, 4, 6))
-    builder.add(Insert(x, into, wide, (0,), (2,)))
-    builder.add(Pad(wide, padded, (1,), (1,), "0.0 : f32"))
-    graph = builder.build((x, into), (padded,))
-    found = stuffing(graph, wide)
-    assert found is not None
-    assert found.background is None
-    assert stuffing(graph, padded) is None
-
-
-def test_what_has_no_stride_is_not_stuffed() -> None:
-    builder = GraphBuilder()
-    x, wide = builder.tensor((2,), "f32"), builder.tensor((4,), "f32")
-    builder.add(Scatter((x,), wide, ((1,),), (1,), "0.0 : f32"))
-    assert stuffing(builder.build((x,), (wide,)), wide) is None
-
-
-def test_two_sources_are_no_stuffing() -> None:
-    builder = GraphBuilder()
-    x, z, wide = (builder.tensor((n,), "f32") for n in (2, 2, 4))
-    builder.add(Scatter((x, z), wide, ((0,), (1,)), (2,), None))
-    assert stuffing(builder.build((x, z), (wide,)), wide) is None
-
-
-@pytest.mark.parametrize("moved", ["slice", "reshape", "copy", "pad"])
-def test_what_moves_one_value_holds_it(moved: str) -> None:
-    builder, tensor = splat("4.0 : f32", "f32")
-    shape = {"slice": (2,), "reshape": (2, 2), "copy": (3, 4), "pad": (5,)}[moved]
-    made = builder.tensor(shape, "f32")
-    copy = Structured(
-        (tensor,),
-        (Uninitialized(),),
-        (made,),
-        (3, 4),
-        (P, P),
-        (plain_map((1,)), identity_map(2)),
-        Body(("f32", "f32"), (), (0,)),
-    )
-    builder.add(
-        {
-            "slice": Slice(tensor, made, (0,), (2,)),
-            "reshape": Reshape(tensor, made),
-            "copy": copy,
-            "pad": Pad(tensor, made, (0,), (1,), "4.0 : f32"),
-        }[moved]
-    )
-    assert splat_of(builder.build((), (made,)), made) == "4.0 : f32"
-
-
-def test_zero_is_known_of_known_types() -> None:
-    assert is_zero("0.0 : f32", "f32")
-    assert is_zero("0 : i8", "i8")
-    assert not is_zero("1.0 : f32", "f32")
-    assert not is_zero("0.0 : f8E3M4B11FNUZ", "f8E3M4B11FNUZ")
-
-
-def test_rules_say_how_exact_they_are() -> None:
-    found = {rule.name: rule.exactness for rule in REWRITES}
-    inexact = {name: kind for name, kind in found.items() if kind is not Exactness.BIT_EXACT}
-    assert inexact == {
-        "commute-scatter-with-contraction": Exactness.ASSUMES_FINITE,
-        "skip-zeros-of-reduction": Exactness.ASSUMES_FINITE,
-        "split-convolution-into-phases": Exactness.ASSUMES_FINITE,
-        "convolution-to-winograd-f2": Exactness.APPROXIMATES,
-        "convolution-to-winograd-f4": Exactness.APPROXIMATES,
-    }
-
-
-def test_only_admitted_rules_saturate() -> None:
-    graph = stuffed_example(filter_size=1, stride=2)
-    assert "commute-scatter-with-contraction" in str(saturate(graph).rule)
-    exact = saturate(graph, admitted=(Exactness.BIT_EXACT, Exactness.REASSOCIATES))
-    assert "commute-scatter-with-contraction" not in str(exact.rule)
-    assert "scatter-to-index-arithmetic" in str(exact.rule)

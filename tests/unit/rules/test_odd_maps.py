@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from layoutopt.affine import plain_map
@@ -73,36 +72,39 @@ def test_a_constant_index_that_meets_the_background_is_no_product(row: int) -> N
 
 
 def convolved(
-    image: tuple[Any, ...], weights: tuple[int, ...], shapes: Any, result: tuple[int, ...] = (0, 1, 2)
+    image: tuple[Any, ...],
+    weights: tuple[int, ...],
+    shapes: Any,
+    result: tuple[int, ...] = (0, 1, 2),
 ) -> Graph:
     """A 1-D convolution over loops n, f, o | c, k of sizes 2, 3, 4, 2, 3, as its maps read it."""
     maps = (image, plain_map(weights), plain_map(result))
     return contraction(shapes, maps, (2, 3, 4, 2, 3), "ppprr")
 
 
-N, F, O, C, K = (form((d, 1)) for d in range(5))
+BATCH, _, IMAGE, CHANNEL, TAP = (form((d, 1)) for d in range(5))
 WINDOW = form((2, 1), (4, 1))
 ODD = {
     "the filter loop is a dim of the image too": convolved(
-        (N, C, WINDOW, K), (1, 3, 4), ((2, 2, 6, 3), (3, 2, 3), (2, 3, 4))
+        (BATCH, CHANNEL, WINDOW, TAP), (1, 3, 4), ((2, 2, 6, 3), (3, 2, 3), (2, 3, 4))
     ),
     "the image loop is a dim of the image too": convolved(
-        (N, C, WINDOW, O), (1, 3, 4), ((2, 2, 6, 4), (3, 2, 3), (2, 3, 4))
+        (BATCH, CHANNEL, WINDOW, IMAGE), (1, 3, 4), ((2, 2, 6, 4), (3, 2, 3), (2, 3, 4))
     ),
     "two windows share their loops": convolved(
-        (N, C, WINDOW, WINDOW), (1, 3, 4), ((2, 2, 6, 6), (3, 2, 3), (2, 3, 4))
+        (BATCH, CHANNEL, WINDOW, WINDOW), (1, 3, 4), ((2, 2, 6, 6), (3, 2, 3), (2, 3, 4))
     ),
     "windows run backwards": convolved(
-        (N, C, form((2, 1), (4, -1), at=2)), (1, 3, 4), ((2, 2, 6), (3, 2, 3), (2, 3, 4))
+        (BATCH, CHANNEL, form((2, 1), (4, -1), at=2)), (1, 3, 4), ((2, 2, 6), (3, 2, 3), (2, 3, 4))
     ),
     "windows begin behind the edge": convolved(
-        (N, C, form((2, 1), (4, 1), at=1)), (1, 3, 4), ((2, 2, 7), (3, 2, 3), (2, 3, 4))
+        (BATCH, CHANNEL, form((2, 1), (4, 1), at=1)), (1, 3, 4), ((2, 2, 7), (3, 2, 3), (2, 3, 4))
     ),
     "the filter is read along a diagonal": convolved(
-        (N, C, WINDOW), (1, 3, 4, 4), ((2, 2, 6), (3, 2, 3, 3), (2, 3, 4))
+        (BATCH, CHANNEL, WINDOW), (1, 3, 4, 4), ((2, 2, 6), (3, 2, 3, 3), (2, 3, 4))
     ),
     "the result is written along a diagonal": convolved(
-        (N, C, WINDOW), (1, 3, 4), ((2, 2, 6), (3, 2, 3), (2, 3, 4, 4)), (0, 1, 2, 2)
+        (BATCH, CHANNEL, WINDOW), (1, 3, 4), ((2, 2, 6), (3, 2, 3), (2, 3, 4, 4)), (0, 1, 2, 2)
     ),
 }
 CONVOLUTION_RULES = [
@@ -121,13 +123,13 @@ def test_only_windows_with_loops_of_their_own_are_windows(
 
 
 def test_a_window_over_which_nothing_is_weighted_is_no_convolution() -> None:
-    maps = ((N, C, WINDOW), plain_map((1, 3)), plain_map((0, 1, 2)))
+    maps = ((BATCH, CHANNEL, WINDOW), plain_map((1, 3)), plain_map((0, 1, 2)))
     graph = contraction(((2, 2, 6), (3, 2), (2, 3, 4)), maps, (2, 3, 4, 2, 3), "ppprr")
     assert all(apply(rule, graph, 0) is None for rule in CONVOLUTION_RULES)
 
 
 def test_winograd_asks_for_one_filter_for_the_whole_image() -> None:
-    graph = convolved((N, C, WINDOW), (2, 1, 3, 4), ((2, 2, 6), (4, 3, 2, 3), (2, 3, 4)))
+    graph = convolved((BATCH, CHANNEL, WINDOW), (2, 1, 3, 4), ((2, 2, 6), (4, 3, 2, 3), (2, 3, 4)))
     assert apply(ConvolutionToWinogradF2(), graph, 0) == Refusal(
         "expected one filter for the whole image, but each place along the output image loop d2 "
         "has its own"
@@ -136,7 +138,7 @@ def test_winograd_asks_for_one_filter_for_the_whole_image() -> None:
 
 
 def test_a_unit_filter_read_along_a_diagonal_is_no_window() -> None:
-    maps = ((O, form((2, 1), (4, 1))), plain_map((1, 4)), plain_map((1, 2)))
+    maps = ((IMAGE, form((2, 1), (4, 1))), plain_map((1, 4)), plain_map((1, 2)))
     graph = contraction(((4, 4), (3, 1), (3, 4)), maps, (1, 3, 4, 1, 1), "ppprr")
     assert apply(UnitFilterToContraction(), graph, 0) is None
 

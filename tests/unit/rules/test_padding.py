@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from layoutopt.affine import identity_map, plain_map
-from layoutopt.graph import Fill, Graph, GraphBuilder, IteratorType, Structured, Uninitialized
+from layoutopt.affine import affine, identity_map, plain_map
+from layoutopt.graph import (
+    Fill,
+    Graph,
+    GraphBuilder,
+    IteratorType,
+    Pad,
+    Reshape,
+    Structured,
+    Uninitialized,
+)
 from layoutopt.layout import Layout
 from layoutopt.neutral import Padding
 from layoutopt.rules.propagation import propagate, relayout
@@ -131,3 +140,139 @@ def test_a_promise_that_a_reduction_cannot_keep_is_refused() -> None:
         "expected a reduction that leaves zero in the padding of its result, but arith.addf starts"
         " from another value"
     )
+
+
+def scaled(element: str) -> Graph:
+    """``y = x * s`` with one s for the whole tensor."""
+    g = GraphBuilder()
+    x, s, y = (g.tensor(shape, element) for shape in ((2, 6), (), (2, 6)))
+    name = "arith.mulf" if element == "f32" else "arith.muli"
+    body = Body((element,) * 3, (ScalarOp(name, (0, 1), element),), (3,))
+    maps = (identity_map(2), (), identity_map(2))
+    g.add(Structured((x, s), (Uninitialized(),), (y,), (2, 6), (P, P), maps, body))
+    return g.build((x, s), (y,))
+
+
+@pytest.mark.parametrize(("element", "masked"), [("f32", True), ("i32", False)])
+def test_zeros_stay_zeros_beside_integers_but_not_beside_floats(element: str, masked: bool) -> None:
+    """The scale may be Inf or NaN."""
+    names = written(scaled(element), TILED, Layout(()), TILED)
+    assert not isinstance(names, Refusal)
+    assert ("arith.select" in names) == masked
+
+
+def test_a_contraction_of_floats_leaves_anything_past_the_end_of_its_result() -> None:
+    rows = Layout((0, 1), (0,), (4,))
+    plain = Layout((0, 1))
+    assert written(matmul(), rows, plain, rows) == Refusal(
+        "expected zeros in the padding of a contraction, but got zero and zero"
+    )
+    assert written(matmul(), rows, plain, rows.padded_with(Padding.ANY)) == [
+        "arith.mulf",
+        "arith.addf",
+    ]
+    graph = matmul()
+    assert propagate(graph.ops[0], graph.types, 0, rows) == {
+        0: rows,
+        1: plain,
+        2: rows.padded_with(Padding.ANY),
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["arith.divui", "arith.remsi", "arith.floordivsi", "arith.ceildivsi", "math.ipowi"]
+)
+def test_what_processors_stop_at_is_refused(name: str) -> None:
+    body = Body(("i32", "i32"), (ScalarOp(name, (0, 0), "i32"),), (2,))
+    loose = TILED.padded_with(Padding.ANY)
+    assert written(elementwise(body), TILED, loose) == Refusal(
+        f"expected no integer division over a padded loop, but got {name}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("scalar", "held"),
+    [
+        (ScalarOp("math.log", (0,), "f32"), Padding.ZERO),
+        (ScalarOp("math.rsqrt", (0,), "f32"), Padding.ZERO),
+        (ScalarOp("arith.divf", (0, 0), "f32"), Padding.ZERO),
+        (ScalarOp("arith.subf", (0, 0), "f32"), Padding.HIGHEST),
+        (ScalarOp("math.exp", (0,), "f32"), Padding.HIGHEST),
+        (ScalarOp("math.copysign", (0, 0), "f32"), Padding.ZERO),
+    ],
+    ids=lambda value: value.name if isinstance(value, ScalarOp) else value.value,
+)
+def test_padding_that_leaves_the_finite_numbers_is_masked(scalar: ScalarOp, held: Padding) -> None:
+    graph = elementwise(Body(("f32", "f32"), (scalar,), (2,)))
+    names = written(graph, TILED.padded_with(held), TILED)
+    assert not isinstance(names, Refusal)
+    assert names[-1] == "arith.select"
+
+
+def at_one_row(start: str) -> Graph:
+    """Row 1 of a result of three rows is written; the others keep the start."""
+    g = GraphBuilder()
+    x, y = g.tensor((6,), "f32"), g.tensor((3, 6), "f32")
+    body = Body(("f32", "f32"), (ScalarOp("arith.addf", (0, 1), "f32"),), (2,))
+    maps = (identity_map(1), (affine([], 1), affine([(0, 1)])))
+    g.add(Structured((x,), (Fill(start),), (y,), (6,), (P,), maps, body))
+    return g.build((x,), (y,))
+
+
+def test_what_is_not_written_holds_the_start_in_the_padding_too() -> None:
+    source, result = Layout((0,), (0,), (4,)), Layout((0, 1), (1,), (4,))
+    assert not isinstance(written(at_one_row("0.0 : f32"), source, result), Refusal)
+    assert written(at_one_row("2.0 : f32"), source, result) == Refusal(
+        "expected zero in the padding where nothing is written, but the result starts from "
+        "another value"
+    )
+    loose = result.padded_with(Padding.ANY)
+    assert not isinstance(written(at_one_row("2.0 : f32"), source, loose), Refusal)
+
+
+def test_nothing_is_promised_of_numbers_that_are_not_known() -> None:
+    body = Body(("f8X",) * 2, (ScalarOp("arith.negf", (0,), "f8X"),), (2,))
+    graph = elementwise(body)
+    assert written(graph, TILED, TILED) == Refusal(
+        "expected an element type with a neutral element, but got f8X"
+    )
+    assert written(graph, TILED, TILED.padded_with(Padding.ANY)) == ["arith.negf"]
+
+
+@pytest.mark.parametrize(("element", "kept"), [("f32", True), ("f8X", False)])
+def test_a_pad_keeps_a_promise_of_known_numbers_only(element: str, kept: bool) -> None:
+    g = GraphBuilder()
+    x, y = g.tensor((6, 4), element), g.tensor((6, 7), element)
+    g.add(Pad(x, y, (0, 0), (0, 3), f"0.0 : {element}"))
+    graph = g.build((x,), (y,))
+    layout = Layout((0, 1), (0,), (4,))
+    refusal = relayout(graph.ops[0], {0: layout, 1: layout}, Physical(graph.types))
+    wanted = Refusal("expected zero in the padding of a pad's source and as its value")
+    assert refusal == (None if kept else wanted)
+
+
+def test_a_diagonal_has_one_tile() -> None:
+    g = GraphBuilder()
+    x, y = g.tensor((6, 6), "f32"), g.tensor((6,), "f32")
+    maps = (plain_map([0, 0]), plain_map([0]))
+    g.add(Structured((x,), (Uninitialized(),), (y,), (6,), (P,), maps, RELU))
+    graph = g.build((x,), (y,))
+    assert propagate(graph.ops[0], graph.types, 0, Layout((0, 1), (0, 1), (2, 3))) == Refusal(
+        "expected one tile for loop d0, but got 2 and 3"
+    )
+    tiles = Layout((0, 1), (0, 1), (2, 2))
+    assert propagate(graph.ops[0], graph.types, 0, tiles) == {0: tiles, 1: Layout((0,), (0,), (2,))}
+    assert propagate(graph.ops[0], graph.types, 1, Layout((0,), (0,), (2,))) == {
+        0: tiles,
+        1: Layout((0,), (0,), (2,)),
+    }
+
+
+def test_an_empty_tensor_is_reshaped_in_row_major() -> None:
+    g = GraphBuilder()
+    x, y = g.tensor((0, 4), "f32"), g.tensor((4, 0), "f32")
+    g.add(Reshape(x, y))
+    graph = g.build((x,), (y,))
+    rows = Layout((0, 1))
+    assert propagate(graph.ops[0], graph.types, 0, rows) == {0: rows, 1: rows}
+    assert isinstance(propagate(graph.ops[0], graph.types, 0, Layout((1, 0))), Refusal)

@@ -1,0 +1,58 @@
+"""How far the numbers of a rewritten op may differ, and what an option leaves out."""
+
+from __future__ import annotations
+
+from layoutopt.egraph import saturate
+from layoutopt.explore import prepared
+from layoutopt.graph import FromTensor, Graph, Structured
+from layoutopt.rules.rewrites import REWRITES
+from layoutopt.rules.rewrites.stuffed_examples import stuffed_example
+from layoutopt.rules.rule import Exactness
+from tests.parsing import lifted
+
+EXACT = (Exactness.BIT_EXACT,)
+
+
+def test_rules_say_how_exact_they_are() -> None:
+    found = {rule.name: rule.exactness for rule in REWRITES}
+    inexact = {name: kind for name, kind in found.items() if kind is not Exactness.BIT_EXACT}
+    assert inexact == {
+        "commute-scatter-with-contraction": Exactness.ASSUMES_FINITE,
+        "skip-zeros-of-reduction": Exactness.ASSUMES_FINITE,
+        "split-convolution-into-phases": Exactness.ASSUMES_FINITE,
+        "convolution-to-winograd-f2": Exactness.APPROXIMATES,
+        "convolution-to-winograd-f4": Exactness.APPROXIMATES,
+    }
+
+
+def test_only_admitted_rules_saturate() -> None:
+    graph = stuffed_example(filter_size=1, stride=2)
+    assert "commute-scatter-with-contraction" in str(saturate(graph).rule)
+    exact = saturate(graph, admitted=(Exactness.BIT_EXACT, Exactness.REASSOCIATES))
+    assert "commute-scatter-with-contraction" not in str(exact.rule)
+    assert "scatter-to-index-arithmetic" in str(exact.rule)
+
+
+def starting_from_constants(element: str) -> Graph:
+    add = "addf" if element == "f32" else "addi"
+    return lifted(f"""func.func @f(%x: tensor<4x3x{element}>) -> tensor<3x{element}> {{
+      %c = arith.constant dense_resource<w> : tensor<3x{element}>
+      %r = linalg.reduce ins(%x : tensor<4x3x{element}>) outs(%c : tensor<3x{element}>)
+        dimensions = [0] (%a: {element}, %b: {element}) {{
+          %q = arith.{add} %a, %b : {element}
+          linalg.yield %q : {element}
+        }}
+      return %r : tensor<3x{element}>
+    }}""")
+
+
+def starts_from_a_tensor(graph: Graph) -> bool:
+    structured = [op for op in graph.ops if isinstance(op, Structured)]
+    return any(isinstance(init, FromTensor) for op in structured for init in op.inits)
+
+
+def test_sums_of_floats_start_from_zero_where_they_may_be_reassociated() -> None:
+    graph = starting_from_constants("f32")
+    assert not starts_from_a_tensor(prepared(graph))
+    assert starts_from_a_tensor(prepared(graph, EXACT))
+    assert not starts_from_a_tensor(prepared(starting_from_constants("i32"), EXACT))
