@@ -28,10 +28,23 @@ from layoutopt.oracle.wide import rounded
 from layoutopt.scalar import ScalarOp
 from layoutopt.types import Array
 
-_APPROXIMATION = 32
-"""Roundings of f32 that an approximated function (exp, tanh, ...) may be off by."""
+_APPROXIMATION = 64
+"""Roundings that an approximated function (exp, tanh, ...) may be off by: IREE expands many into
+several ops of the same type."""
 _ARGUMENT = 4
 """Roundings of f32 that its argument may be off by: what argument reduction costs."""
+_COMPLEX_ARGUMENT = 32
+"""The same of complex functions, which go through logarithm, sine and cosine of the parts."""
+_PERIODIC = ("sin", "cos", "tan", "sincos")
+_LARGEST_ANGLE = 1e5
+"""Beyond it a period is no longer found."""
+_RELATIVE_TO_ONE = ("asinh", "acosh", "atanh", "sinh")
+"""Through logarithms and exponentials, which lie near one where the result is near zero."""
+_SQUARED = ("asinh", "acosh", "atanh", "cbrt")
+"""Nothing is known where squares overflow, nor at infinities."""
+_TWO_ARGUMENTS = ("atan2", "powf")
+"""Nothing is known of them at infinities and what counts as one."""
+_LARGEST_POWER = 1e9
 _SPREAD = 10.0
 """Standard deviations of a sum's rounding error; beyond n roundings nothing can be off."""
 _FLUSHED = smallest_normal("f32")
@@ -55,17 +68,40 @@ def error_of(
 ) -> Array | None:
     """The bound behind an op; ``found`` is its exact result before rounding."""
     name = op.name.rpartition(".")[2]
-    approximate = rounds(op.type) and name not in _EXACTLY_ROUNDED
-    operands = [_as_read(o, kind, approximate) for o, kind in zip(operands, kinds, strict=True)]
+    exactly = _EXACT_COMPLEX if op.name.startswith("complex.") else _EXACTLY_ROUNDED
+    approximate = rounds(op.type) and name not in exactly
+    slack = 0
+    if approximate:
+        slack = _COMPLEX_ARGUMENT if op.name.startswith("complex.") else _ARGUMENT
+    operands = [_as_read(o, kind, slack) for o, kind in zip(operands, kinds, strict=True)]
     with np.errstate(all="ignore"):
         parts = [_propagated(op, name, kinds, operands, found)]
         if rounds(op.type):
             parts.append(rounding_error(found.exact, op.type))
             if approximate:
-                parts.append(_APPROXIMATION * unit_roundoff("f32") * _size(found.exact))
+                parts.append(_approximation(name, op.type, operands, found))
         if found.undefined is not None:
             parts.append(np.where(found.undefined, np.inf, 0.0))
         return total(*parts)
+
+
+def _approximation(name: str, element: str, operands: Operands, found: Computed) -> Array:
+    """What implementations of a function that no processor has may be off by."""
+    size = _size(found.exact)
+    relative = np.where(np.isfinite(size), size, 0.0)
+    if name in _RELATIVE_TO_ONE:
+        relative = np.maximum(relative, 1.0)
+    error = _APPROXIMATION * unit_roundoff(element) * relative
+    argument = _size(operands[0].value)
+    if name in _PERIODIC:
+        error = np.where(argument > _LARGEST_ANGLE, np.inf, error)
+    if name in _SQUARED:
+        overflows = argument * argument > largest(computed_in(real_part(element))) / 2
+        error = np.where(overflows, np.inf, error)
+    if name in _TWO_ARGUMENTS:
+        special = ~(np.maximum(argument, _size(operands[1].value)) < _LARGEST_POWER)
+        error = np.where(special, np.inf, error)
+    return np.asarray(error)
 
 
 def total(*errors: Array | None) -> Array | None:
@@ -134,15 +170,15 @@ def _size(array: Array) -> Array:
     return np.abs(array).astype(np.float64)
 
 
-def _as_read(operand: Bounded, kind: str, approximate: bool) -> Bounded:
-    """An operand as an implementation may take it: rounded once more, or flushed to zero."""
+def _as_read(operand: Bounded, kind: str, slack: int) -> Bounded:
+    """An operand as an implementation may take it: off by some roundings, or flushed to zero."""
     if not rounds(kind):
         return operand
     size = _size(operand.value)
     flushed = np.where((size > 0) & (size < _FLUSHED), size, 0.0)
     reduced = None
-    if approximate:
-        reduced = np.where(np.isfinite(size), _ARGUMENT * unit_roundoff("f32") * size, 0.0)
+    if slack:
+        reduced = np.where(np.isfinite(size), slack * unit_roundoff("f32") * size, 0.0)
     return Bounded(operand.value, total(operand.error, flushed, reduced))
 
 
@@ -253,7 +289,7 @@ _EXACTLY_ROUNDED = frozenset(
     ("addf", "subf", "mulf", "divf", "negf", "absf", "extf", "truncf", "convertf", "sitofp")
     + ("uitofp", "select", "bitcast", "constant", "copysign", "maximumf", "minimumf", "maxnumf")
     + ("minnumf", "maximumnumf", "minimumnumf", "ceil", "floor", "trunc", "round", "roundeven")
-    + ("sqrt", "fma", "clampf", "remf", "create", "re", "im", "add", "sub", "neg", "conj")
-    + ("flush_denormals",)
+    + ("sqrt", "fma", "clampf", "remf", "flush_denormals", "scaling_extf", "scaling_truncf")
 )
-"""Ops that compute the nearest number of their type; a sum or a copy of complex numbers too."""
+"""Ops that compute the nearest number of their type."""
+_EXACT_COMPLEX = frozenset(("add", "sub", "neg", "conj", "re", "im", "create", "constant"))

@@ -23,7 +23,7 @@ KINDS = (TensorType((8, 64), "f32"), TensorType((16, 64), "f32"), TensorType((16
 
 
 def no_case() -> Case:
-    return Case((), (), (), 0.0)
+    return Case((), (), ())
 
 
 @pytest.fixture

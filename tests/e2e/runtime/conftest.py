@@ -24,7 +24,7 @@ def _matmul(
         random = np.random.default_rng(0)
         x = random.standard_normal((m, k), np.float32)
         w = random.standard_normal((k, n), np.float32)
-        return Case((x,), (w,), (x @ w + np.float32(offset),), 1e-4)
+        return Case((x,), (w,), (x @ w + np.float32(offset),), (np.asarray(1e-3),))
 
     body = f"""
       %zero = arith.constant 0.0 : f32

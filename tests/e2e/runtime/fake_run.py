@@ -52,7 +52,7 @@ def benchmark(number: int) -> Benchmark:
     kind = "tensor<4xf32>"
     return Benchmark(
         (Operand("%x", kind),), (), f'%r = "test.op"(%x) {{number = {number} : i64}}',
-        (Result("%r", kind),), (), lambda: Case((array,), (), (array,), 0.0),
+        (Result("%r", kind),), (), lambda: Case((array,), (), (array,)),
     )  # fmt: skip
 
 

@@ -55,7 +55,7 @@ def elementwise(
         body,
         (Result("%r", type_),),
         flags,
-        lambda: Case((x,), weights, (result,), 1e-6),
+        lambda: Case((x,), weights, (result,), (np.asarray(1e-6 * np.abs(result).max()),)),
     )
 
 
@@ -182,7 +182,7 @@ def test_a_candidate_that_exceeds_the_stack_limit(store: Store, flags: Flags) ->
       %other = tensor.empty() : {out}
       %r = linalg.softmax dimension(1) ins(%m : {out}) outs(%other : {out}) -> {out}"""
     operands = (Operand("%x", lhs), Operand("%y", rhs))
-    case = Case((x, y), (), (even,), 1e-5)
+    case = Case((x, y), (), (even,), (np.asarray(1e-5 * np.abs(even).max()),))
     deep = Benchmark(operands, (), body, (Result("%r", out),), limit, lambda: case)
     sums = elementwise(f"%r = arith.addf %x, %x : {lhs}", x, x * 2, "f32", limit)
     with Measurer(store, "host") as measurer:

@@ -69,7 +69,7 @@ def benchmark(number: int, flags: tuple[str, ...] = ("--a",), note: str = "") ->
         body,
         (Result("%r", TYPE),),
         flags,
-        lambda: Case((array,), (), (array,), 0.0),
+        lambda: Case((array,), (), (array,)),
     )
 
 
@@ -224,7 +224,7 @@ def test_a_case_that_does_not_fit_is_the_callers_mistake(store: Store, fakes: Fa
         '%r = "test.op"(%x) {time = 1 : i64}',
         (Result("%r", TYPE),),
         (),
-        lambda: Case((array,), (), (array,), 0.0),
+        lambda: Case((array,), (), (array,)),
     )
     with pytest.raises(InputError) as caught:
         measurer(store, fakes).measure([wrong])
