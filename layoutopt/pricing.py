@@ -19,6 +19,7 @@ from layoutopt.regions import emitted
 from layoutopt.runtime.benchmark import Benchmark, Case, Operand, Result
 from layoutopt.types import Array, TensorType
 
+
 def candidate_benchmark(
     graph: Graph,
     cluster: Cluster,

@@ -127,8 +127,7 @@ def _ordered(
     perm = tuple(d for _, d in sorted(keys))
     inner = []
     for loop, tile in tiles.items():
-        at = [d for d, form in enumerate(index_map) if form.plain_dim == loop]
-        inner += [(at[0], tile)] if at else []
+        inner += [(d, tile) for d, form in enumerate(index_map) if form.plain_dim == loop]
     return Layout(perm, tuple(d for d, _ in inner), tuple(t for _, t in inner))
 
 

@@ -21,7 +21,7 @@ from layoutopt.scalar import copy_body
         ((4, 2), Refusal("expected one tile for loop d0, but got 4 and 2")),
     ],
 )
-def test_a_diagonal_is_tiled_once(
+def test_a_diagonal_is_tiled_in_both_dims(
     tiles: tuple[int, int], wanted: dict[int, Layout] | Refusal
 ) -> None:
     g = GraphBuilder()
@@ -37,7 +37,7 @@ def test_a_diagonal_is_tiled_once(
     )
     assert propagate(op, tuple(g.types), x, Layout((0, 1), (0, 1), tiles)) == wanted
     back = propagate(op, tuple(g.types), y, Layout((0,), (0,), (4,)))
-    assert back == {x: Layout((0, 1), (0,), (4,)), y: Layout((0,), (0,), (4,))}
+    assert back == {x: Layout((0, 1), (0, 1), (4, 4)), y: Layout((0,), (0,), (4,))}
     assert propagate(op, tuple(g.types), y, row_major(1)) == {x: row_major(2), y: row_major(1)}
 
 
