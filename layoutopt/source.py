@@ -21,7 +21,7 @@ from layoutopt.runtime.reason import failure_reason
 _SUFFIXES = (".mlir", ".mlirbc", ".onnx")
 _INPUT_TYPES = {"vhlo": ("--iree-input-type=stablehlo",)}
 """Where iree-compile 3.13 does not find out by itself: StableHLO as it is kept in files."""
-_FORMAT = 1
+_FORMAT = 2
 """To be raised where entries of the cache are made in another way than before."""
 
 
@@ -75,8 +75,7 @@ def open_source(
         _convert(model, path, linalg, flags, timeout_s)
         module = parse_module(linalg)
     else:
-        module = parse_module(model)
-        module.write_bytecode(linalg)
+        module = parse_module(model, linalg)
     made = digest_of(linalg), linalg.stat().st_size
     converted.keep(key, linalg, Entry(*made, bool(dialect), iree_version(), external))
     return Source(linalg, bool(dialect)), module

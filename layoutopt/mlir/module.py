@@ -80,11 +80,6 @@ class Module:
         external = external_tensors(lifted, self.operation)
         splice(lifted, hoist_weights(lowered, constants, external), symbols)
 
-    def write_bytecode(self, path: Path) -> None:
-        """Write the module as it is, as bytecode."""
-        with path.open("wb") as file:
-            self.operation.write_bytecode(file)
-
     def write(self, path: Path, compile_flags: Sequence[str]) -> None:
         """Write the module with the flags it is to be compiled with; whole or not at all."""
         with self.operation.context:
@@ -105,12 +100,17 @@ class Module:
                 self.operation.print(file=file, binary=True)
 
 
-def parse_module(path: Path) -> Module:
+def parse_module(path: Path, copy: Path | None = None) -> Module:
     """Read a module of linalg on tensors, textual or bytecode.
 
+    ``copy``: where to keep it as bytecode. It is written before lifting, which puts ops into the
+    module of its own (a tensor for each scalar): a module read from the copy has the same graphs.
     Raises InputError with line and column where it does not parse, and where it holds no function.
     """
     operation = _parsed(path, _MATCHING)
+    if copy is not None:
+        with copy.open("wb") as file:
+            operation.write_bytecode(file)
     bodies = list(operation.regions[0].blocks[0].operations)
     functions = [op for op in bodies if op.operation.name in _FUNCTIONS]
     if not functions:

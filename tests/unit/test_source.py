@@ -13,6 +13,8 @@ from onnx import helper, numpy_helper
 from layoutopt import source as opening
 from layoutopt.converted import ConvertedModels
 from layoutopt.errors import InputError
+from layoutopt.mlir.module import parse_module
+from layoutopt.plan_file import fingerprint
 from layoutopt.source import Source, open_source
 
 PLAIN = """
@@ -141,3 +143,36 @@ def test_an_error_is_reported_each_time(opened: Opened, tmp_path: Path) -> None:
             opened(model)
         assert str(caught.value).startswith(f"{model}:4:")
     assert not (tmp_path / "converted").exists()
+
+
+LIFTED = """
+#id = affine_map<(m, n) -> (m, n)>
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %c2 = arith.constant 2 : index
+  %e = tensor.empty() : tensor<4x8xf32>
+  %t = tensor.extract %x[%c2, %c2] : tensor<4x8xf32>
+  %h = arith.addf %t, %t : f32
+  %r = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %q = arith.mulf %a, %t : f32
+    %p = arith.addf %q, %h : f32
+    linalg.yield %p : f32
+  } -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+"""
+
+
+def test_every_reading_of_a_model_gives_the_same_graphs(tmp_path: Path) -> None:
+    """Lifting puts ops into the module: what is kept and read again must not hold them."""
+    model = written(tmp_path / "model.mlir", LIFTED)
+    kept = ConvertedModels(tmp_path / "converted")
+    seen = []
+    for name in ("first", "second"):
+        folder = tmp_path / name
+        folder.mkdir()
+        source, module = open_source(model, folder, FLAGS, 60.0, kept)
+        seen += [module.graphs, parse_module(source.path).graphs]
+    assert len({tuple(map(fingerprint, graphs)) for graphs in seen}) == 1
+    assert fingerprint(seen[0][0]) == fingerprint(parse_module(model).graphs[0])
