@@ -5,20 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any  # what json.loads gives
+
+import msgspec
 
 from layoutopt.data_movement import MoveDispatch
 from layoutopt.output import write_text
 from layoutopt.runtime.measure import iree_version
+from layoutopt.verified import Subject, Verification
 
 OPTIMIZED = "layoutopt"
 """Name of the planned variant among those that are timed."""
+UNCHANGED = "unchanged"
+"""What was written where there was nothing to plan: the model as it came."""
 
 
-_PROTOCOL = 2
-"""Goes up when modules are timed in another way; what was remembered then is timed anew."""
+_PROTOCOL = 3
+"""Goes up when modules are compared or timed in another way; what was remembered is done anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +54,6 @@ class VariantResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
-    """Largest differences between optimized and original, over all functions and results."""
-
-    max_abs_error: float
-    max_rel_error: float
-    tolerance: float
-    passed: bool
-    functions: tuple[str, ...]
-    unresponsive: tuple[str, ...] = ()
-    """Functions that gave the same results for all inputs tried: that they agree says little."""
-
-
-@dataclass(frozen=True, slots=True)
 class Evaluation:
     """Everything that running the modules told."""
 
@@ -86,13 +77,13 @@ def content_key(
     variants: Sequence[Variant],
     device: str,
     threads: int,
-    tolerance: float,
+    subjects: Sequence[Subject],
     fingerprint: str,
     archives: Sequence[tuple[str, Path]] = (),
 ) -> str:
     """What tells one evaluation from another.
 
-    Modules and parameter files by content, flags, device, IREE version.
+    Modules and parameter files by content, flags, how they are compared, device, IREE version.
     """
     digest = hashlib.sha256()
     files: dict[Path, str] = {}
@@ -102,7 +93,7 @@ def content_key(
         digest.update(repr((variant.name, files[variant.source], variant.flags)).encode())
     for scope, path in archives:
         digest.update(repr((scope, _file_digest(path))).encode())
-    where = (device, threads, tolerance, fingerprint, iree_version())
+    where = (device, threads, tuple(subjects), fingerprint, iree_version())
     digest.update(repr((_PROTOCOL, *where)).encode())
     return digest.hexdigest()
 
@@ -119,25 +110,9 @@ def remember(memory: Path, key: str, evaluation: Evaluation) -> None:
 
 
 def recall(path: Path) -> Evaluation | None:
-    """An evaluation that was kept, None where there is none."""
-    if not path.is_file():
+    """An evaluation that was kept, None where there is none, or none that can be read."""
+    try:
+        kept = msgspec.json.decode(path.read_bytes(), type=Evaluation)
+    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
         return None
-    table = json.loads(path.read_text(encoding="utf-8"))
-    return Evaluation(
-        tuple(map(_variant_result, table["variants"])),
-        Verification(
-            **{
-                **table["verification"],
-                "functions": tuple(table["verification"]["functions"]),
-                "unresponsive": tuple(table["verification"]["unresponsive"]),
-            }
-        ),
-        table["date_utc"],
-        remembered=True,
-    )
-
-
-def _variant_result(row: dict[str, Any]) -> VariantResult:
-    moves = tuple(MoveDispatch(**m) for m in row.get("moves", ()))
-    calls = tuple((name, ns) for name, ns in row.get("calls", ()))
-    return VariantResult(**{**row, "flags": tuple(row["flags"]), "moves": moves, "calls": calls})
+    return replace(kept, remembered=True)

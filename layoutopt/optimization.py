@@ -10,12 +10,19 @@ from pathlib import Path
 from layoutopt.avoided import Avoided
 from layoutopt.blame import blamed
 from layoutopt.converted import ConvertedModels, converted_folder
-from layoutopt.errors import InputError, RefusedModuleError
-from layoutopt.evaluated import OPTIMIZED
+from layoutopt.errors import (
+    InputError,
+    LayoutoptError,
+    LoweringError,
+    RefusedModuleError,
+    SolverError,
+)
+from layoutopt.evaluated import OPTIMIZED, UNCHANGED
 from layoutopt.given_plan import given_plans
 from layoutopt.graph import Graph
 from layoutopt.lowering import Lowered
 from layoutopt.mlir.module import Module, exported_name, has_work, parse_module
+from layoutopt.modules import Modules
 from layoutopt.options import Options
 from layoutopt.output import check_writable
 from layoutopt.parameters.files import resolve
@@ -31,8 +38,9 @@ from layoutopt.report.report import Report
 from layoutopt.runtime.measure import iree_version
 from layoutopt.source import Source, open_source
 from layoutopt.steps import Clock, SilentSteps, Steps
+from layoutopt.subjects import subjects_of, with_layouts
 from layoutopt.weight_budget import weight_bytes
-from layoutopt.whole_model import Modules, hold_against_original
+from layoutopt.whole_model import hold_against_original, refusal_of_original
 
 _ATTEMPTS = 5
 """Plans that are tried at most, each without what IREE refused inside the ones before."""
@@ -105,13 +113,19 @@ class _Job:
         places = [i for i, g in enumerate(module.graphs) if has_work(g)]
         graphs = tuple(module.graphs[i] for i in places)
         names = tuple(exported_name(module.names[i]) for i in places)
-        signatures = [s for s in map(module.signature, places) if s is not None]
+        subjects = subjects_of(module, places, self.options)
+        boundaries = {n: module.boundary(i) for n, i in zip(names, places, strict=True)}
         avoided = self._avoided(graphs)
         for attempt in range(_ATTEMPTS):
-            plans = self._plans(names, graphs, avoided)
+            try:
+                plans = self._plans(names, graphs, avoided)
+            except SolverError as error:
+                raise self._refusal(source, error) from error
             lowered, flags, optimized = self._lower(source, module, places, graphs, plans)
+            layouts = {n: p.io for n, p in zip(names, plans, strict=True)}
+            lying = with_layouts(subjects, boundaries, layouts)
             modules = Modules(
-                self.model, source, optimized, flags, signatures, self.folder, archives
+                self.model, source, optimized, flags, lying, graphs, self.folder, archives
             )
             try:
                 held = hold_against_original(modules, self.target, self.options, self.clock)
@@ -120,13 +134,14 @@ class _Job:
             except RefusedModuleError as error:
                 last = attempt == _ATTEMPTS - 1 or self.plan is not None
                 if last or not avoided.add([blamed(p, error.dispatches) for p in plans]):
-                    raise
-                module = parse_module(source.path)
+                    raise self._refusal(source, error) from error
+                module = self._read_again(source, places, graphs)
         winner = OPTIMIZED if self.options.objective == "conversions" else held.winner
+        winner = winner if graphs else UNCHANGED
         written = optimized
-        if winner != OPTIMIZED and held.evaluation is not None:
+        if winner not in (OPTIMIZED, UNCHANGED) and held.evaluation is not None:
             flags = held.evaluation.result(winner).flags
-            module = parse_module(source.path)
+            module = self._read_again(source, places, graphs)
             written = source.path
         captured = None
         if any(map(starts_from_constant, graphs)):
@@ -144,6 +159,7 @@ class _Job:
                 graphs,
                 plans,
                 lowered,
+                held.verification,
                 held.evaluation,
                 held.dispatches,
                 winner,
@@ -180,12 +196,37 @@ class _Job:
             flags = self._flags(source, plans)
             optimized = self.folder / "optimized.mlirbc"
             module.write(optimized, flags)
-            if any(p.io for p in plans):  # what runs must take and give what the original does
-                checked = parse_module(source.path)
-                for place, plan in zip(places, plans, strict=True):
-                    checked.replace(place, plan.lowered(row_major_io=True))
-                checked.write(optimized, flags)
         return lowered, flags, optimized
+
+    def _read_again(
+        self, source: Source, places: Sequence[int], graphs: Sequence[Graph]
+    ) -> Module:  # fmt: skip
+        """The model once more, for another plan: the same graphs, or the plan goes elsewhere."""
+        module = parse_module(source.path)
+        again = [fingerprint(module.graphs[place]) for place in places]
+        if again != [fingerprint(graph) for graph in graphs]:
+            raise LoweringError(
+                str(self.model),
+                "the same graphs each time that it is read",
+                "others",
+                "report this as a bug of layoutopt",
+            )
+        return module
+
+    def _refusal(self, source: Source, error: LayoutoptError) -> LayoutoptError:
+        """Why there is no plan: the reason is IREE's where it refuses the model as it came."""
+        limit_s = self.options.compile_timeout_s
+        reason = refusal_of_original(
+            source.path, source.phase_flags, self.target, self.folder, limit_s
+        )
+        if not reason:
+            return error
+        return InputError(
+            str(self.model),
+            "a model that IREE compiles",
+            f"'{reason}' from iree-compile on the model as it came",
+            "change what it names, or report it to IREE: no plan was made",
+        )
 
     def _avoided(self, graphs: tuple[Graph, ...]) -> Avoided:
         """What an earlier run of this model learned that IREE refuses inside it."""

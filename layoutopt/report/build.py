@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from layoutopt.candidate import Candidate
-from layoutopt.evaluated import OPTIMIZED, Evaluation
+from layoutopt.evaluated import OPTIMIZED, UNCHANGED, Evaluation
 from layoutopt.form_name import form_name
 from layoutopt.graph import Graph
 from layoutopt.lowering import Lowered
@@ -14,6 +14,7 @@ from layoutopt.options import Objective
 from layoutopt.planner import GraphPlan
 from layoutopt.profiles.target import Target
 from layoutopt.report.census import Census, total
+from layoutopt.report.checks import VerificationReport
 from layoutopt.report.moves import (
     compiled_moves,
     contractions_of,
@@ -31,10 +32,10 @@ from layoutopt.report.report import (
     Report,
     Side,
     SolverReport,
-    VerificationReport,
     WeightsReport,
 )
 from layoutopt.report.validation import Validation, validate
+from layoutopt.verified import Verification
 from layoutopt.weight_budget import WeightBudget, weight_bytes
 
 
@@ -50,6 +51,7 @@ class Outcome:
     """The functions as they came."""
     plans: tuple[GraphPlan, ...]
     lowered: tuple[Lowered, ...]
+    verification: Verification
     evaluation: Evaluation | None
     dispatches: tuple[int | None, int | None]
     """Before and after, where the modules were compiled but not run."""
@@ -90,7 +92,7 @@ def build_report(outcome: Outcome) -> Report:
         ),
         barriers=outcome.barriers,
         flag_sets=_flag_sets(outcome.evaluation),
-        verification=_verification(outcome.evaluation, outcome.names),
+        verification=_verification(outcome.verification),
         compile_flags=outcome.compile_flags,
         seconds={k: round(v, 3) for k, v in outcome.seconds.items()},
         objective=outcome.objective,
@@ -173,7 +175,7 @@ def _after(outcome: Outcome) -> Side:
     if outcome.evaluation is None:
         return _side(planned, outcome.dispatches[1], predicted, None)
     kept = outcome.evaluation.result(outcome.winner)
-    if outcome.winner == OPTIMIZED:
+    if outcome.winner in (OPTIMIZED, UNCHANGED):
         return _side(planned, kept.dispatches, predicted, kept.milliseconds)
     return _side(total(outcome.graphs), kept.dispatches, None, kept.milliseconds)
 
@@ -251,13 +253,22 @@ def _flag_sets(evaluation: Evaluation | None) -> tuple[FlagSetReport, ...]:
     )
 
 
-def _verification(
-    evaluation: Evaluation | None, planned: tuple[str, ...]
-) -> VerificationReport | None:
-    if evaluation is None:
+def _verification(found: Verification) -> VerificationReport | None:
+    """What was compared and what was not; None where there was nothing to compare."""
+    if not found.functions:
         return None
-    v = evaluation.verification
-    unverified = tuple(n for n in planned if n not in v.functions)
+    compared = tuple(f for f in found.functions if not f.unverified)
     return VerificationReport(
-        v.max_abs_error, v.max_rel_error, v.tolerance, v.passed, unverified, v.unresponsive
+        found.max_abs_error,
+        found.max_rel_error,
+        found.tolerance,
+        found.passed,
+        found.reference,
+        tuple(f.name for f in compared),
+        found.unverified,
+        found.weak,
+        tuple(dict.fromkeys(kind for f in compared for kind in f.inputs)),
+        tuple(dict.fromkeys(s for f in compared for s in f.skipped)),
+        found.reference_reason,
+        found.place,
     )

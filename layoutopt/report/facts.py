@@ -43,27 +43,42 @@ def _captured(report: Report) -> Iterator[Fact]:
         )
 
 
+def not_verified(report: Report) -> str:
+    """What was written without having been compared, for the first line; empty where all was."""
+    v = report.verification
+    if v is None:
+        return "nothing to verify" if report.winner == "unchanged" else "not verified"
+    if not v.unverified:
+        return ""
+    name, reason = v.unverified[0]
+    more = f", and {len(v.unverified) - 1} more functions" if len(v.unverified) > 1 else ""
+    return f"not verified: function '{name}', since {reason}{more}"
+
+
 def _verification(report: Report) -> Iterator[Fact]:
     v = report.verification
     if v is None:
         return
-    verdict = "passed" if v.passed else "failed"
-    yield Fact(
-        f"Verification {verdict}: largest relative error {v.max_rel_error:.2g} "
-        f"(allowed {v.tolerance:g})"
-    )
-    if v.unresponsive:
+    if v.compared:
+        verdict = "passed" if v.passed else "failed"
+        place = f", {v.place}" if v.place else ""
         yield Fact(
-            f"That says little of {', '.join(v.unresponsive)}: its results were the same for all "
-            "inputs tried (a saturated softmax?).",
+            f"Verification {verdict}: largest relative error {v.max_rel_error:.2g} "
+            f"(allowed {v.tolerance:.2g}), against {v.reference}{place}, on {len(v.inputs)} kinds "
+            f"of inputs: {'; '.join(v.inputs)}"
+        )
+    if v.reference_reason:
+        yield Fact(
+            f"IREE does not compile the original, so the plan was held against the oracle: "
+            f"{v.reference_reason}",
             warns=True,
         )
-    if v.unverified:
-        yield Fact(
-            f"Not run, so not verified: {', '.join(v.unverified)}; an argument is no tensor of "
-            "static shape.",
-            warns=True,
-        )
+    for kind, reason in v.skipped:
+        yield Fact(f"Not compared on inputs '{kind}': {reason}")
+    for name, reason in v.weak:
+        yield Fact(f"That says little of {name}: {reason}.", warns=True)
+    for name, reason in v.unverified:
+        yield Fact(f"Not verified: function '{name}', since {reason}.", warns=True)
 
 
 def _mib(size_bytes: int) -> str:

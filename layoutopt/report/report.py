@@ -10,6 +10,7 @@ import msgspec
 
 from layoutopt.errors import InputError, why
 from layoutopt.output import write_text
+from layoutopt.report.checks import VerificationReport
 from layoutopt.report.validation import Validation
 
 VERSION = 1
@@ -131,20 +132,6 @@ class ContractionsReport:
 
 
 @dataclass(frozen=True, slots=True)
-class VerificationReport:
-    """Largest differences between the results of plan and original."""
-
-    max_abs_error: float
-    max_rel_error: float
-    tolerance: float
-    passed: bool
-    unverified: tuple[str, ...]
-    """Planned functions that could not be run: an argument is no tensor of static shape."""
-    unresponsive: tuple[str, ...] = ()
-    """Functions that gave the same results for all inputs tried: that they agree says little."""
-
-
-@dataclass(frozen=True, slots=True)
 class CapturedReport:
     """Constants that dispatches capture read-write and the copies of them in one run."""
 
@@ -197,7 +184,7 @@ class Report:
     objective: str = "latency"
     """Where it is ``conversions``, the solver's objective counts them and is no time."""
     io_layouts: tuple[IoLayoutReport, ...] = ()
-    """Those chosen where they are free; verified and timed with conversions at both ends."""
+    """Those chosen where they are free; verified and timed on tensors in these layouts."""
     compiled_moves: tuple[MoveReport, ...] = ()
     """The plan's conversions as IREE runs them; ``conversions`` has those of the plan."""
     version: int = VERSION

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from layoutopt.report.facts import facts
+from layoutopt.report.facts import facts, not_verified
 from layoutopt.report.report import Report, Side
 from layoutopt.report.units import milliseconds
 
@@ -67,6 +67,9 @@ def _summary(report: Report, console: Console) -> None:
         )
         if best is not None:
             text += f", {best / report.after.measured_ms:.2f}x than its best flags"
+    missing = not_verified(report)
+    if missing:
+        text += f" [yellow]({escape(missing)})[/yellow]"
     console.print(
         f"[bold]{escape(report.model)}[/bold] on {report.profile}: {text}", highlight=False
     )
@@ -76,7 +79,7 @@ def _summary(report: Report, console: Console) -> None:
             "measured on it.[/yellow]",
             highlight=False,
         )
-    if report.flag_sets and report.winner != "layoutopt":
+    if report.flag_sets and report.winner not in ("layoutopt", "unchanged"):
         console.print(
             f"[yellow]Nothing beat the original compiled with '{report.winner}': that "
             "is what was written.[/yellow]",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from iree import runtime as iree
 
-from layoutopt.runtime.element import Array
+from layoutopt.runtime.element import Array, Value
 
 Clock = Callable[[], int]
 FUNCTION_DECLARATION = "iree.abi.declaration"
@@ -83,15 +83,23 @@ class Program:
     module: Any
     parameters: Mapping[str, Array]
 
-    def prepare(self, function: str, arguments: Sequence[Array]) -> Call:
-        """Put the arguments on the device; the call can then be made any number of times."""
+    def prepare(self, function: str, arguments: Sequence[Value]) -> Call:
+        """Put the arguments on the device; the call can then be made any number of times.
+
+        A scalar of NumPy is handed over as a number, an array as a buffer view.
+        """
         found: Any = self.module.lookup_function(function)
         if found is None:
             raise LookupError(f"no function {function}")
         packed: Any = iree.VmVariantList(len(arguments))
-        for array in arguments:
-            view: Any = iree.asdevicearray(self.device, np.asarray(array, order="C"))
-            packed.push_ref(view._buffer_view)
+        for value in arguments:
+            if isinstance(value, np.floating):
+                packed.push_float(float(value))
+            elif isinstance(value, np.generic):
+                packed.push_int(int(value))
+            else:
+                view: Any = iree.asdevicearray(self.device, np.asarray(value, order="C"))
+                packed.push_ref(view._buffer_view)
         return Call(self.device, self.context, found, packed)
 
 
@@ -110,6 +118,10 @@ class Call:
         self.context.invoke(self.function, self.arguments, results)
         arrays = []
         for index in range(len(results)):
+            number: Any = results.get_variant(index)
+            if isinstance(number, int | float):
+                arrays.append(np.asarray(number))
+                continue
             view: Any = results.get_as_object(index, iree.HalBufferView)
             arrays.append(np.array(iree.DeviceArray(self.device, view).to_host()))
         return tuple(arrays)

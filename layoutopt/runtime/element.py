@@ -13,6 +13,8 @@ import numpy.typing as npt
 from layoutopt.errors import InputError
 
 Array = npt.NDArray[np.generic]
+Value = Array | np.generic
+"""What a function is called on: a tensor, or a scalar that is handed over as a number."""
 
 DTYPES: dict[str, np.dtype[np.generic]] = {
     "i1": np.dtype(np.bool_),
@@ -28,9 +30,17 @@ DTYPES: dict[str, np.dtype[np.generic]] = {
     "bf16": np.dtype(ml_dtypes.bfloat16),
     "f32": np.dtype(np.float32),
     "f64": np.dtype(np.float64),
+    "f8E4M3FN": np.dtype(ml_dtypes.float8_e4m3fn),
+    "f8E4M3FNUZ": np.dtype(ml_dtypes.float8_e4m3fnuz),
+    "f8E5M2": np.dtype(ml_dtypes.float8_e5m2),
+    "f8E5M2FNUZ": np.dtype(ml_dtypes.float8_e5m2fnuz),
+    "complex<f32>": np.dtype(np.complex64),
+    "complex<f64>": np.dtype(np.complex128),
 }
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
-_TENSOR = re.compile(r"^tensor<((?:(?:\d+|\?)x)*)([a-z]+\d+)(?:,.*)?>$")
+_TENSOR = re.compile(r"^tensor<((?:(?:\d+|\?)x)*)([a-z]+\d+\w*|complex<f\d+>)(?:,.*)?>$")
+_STORED = {1: np.uint8, 2: np.uint16}
+"""What types that NumPy has from ml_dtypes travel as in files: their bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +75,9 @@ def element_name(dtype: np.dtype[np.generic]) -> str:
 
 
 def save_array(path: Path, array: Array) -> str:
-    """Write `array` as .npy and return its element name; bf16 travels as its 16 bits."""
+    """Write `array` as .npy and return its element name; bf16 and f8 travel as their bits."""
     name = element_name(array.dtype)
-    stored = array.view(np.uint16) if name == "bf16" else array
+    stored = array.view(_STORED[array.dtype.itemsize]) if array.dtype.kind == "V" else array
     np.save(path, np.asarray(stored, order="C"), allow_pickle=False)
     return name
 
