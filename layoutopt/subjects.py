@@ -45,16 +45,18 @@ def with_layouts(
     for subject in subjects:
         chosen = layouts.get(subject.name, {})
         boundary = boundaries.get(subject.name)
-        if boundary is not None and chosen:
-            taken = {i: chosen[t] for i, t in boundary.arguments.items() if t in chosen}
-            given = {i: chosen[t] for i, t in boundary.results.items() if t in chosen}
-            subject = subject.lying(_tiled(taken), _tiled(given))
-        found.append(subject)
+        if boundary is None or not chosen:
+            found.append(subject)
+            continue
+        taken, given = (_chosen(p, chosen) for p in (boundary.arguments, boundary.results))
+        found.append(subject.lying(taken, given))
     return tuple(found)
 
 
-def _tiled(layouts: Mapping[int, Layout]) -> dict[int, Layout]:
-    return {place: layout for place, layout in layouts.items() if not layout.is_row_major}
+def _chosen(places: Mapping[int, int], layouts: Mapping[int, Layout]) -> dict[int, Layout]:
+    """The layouts of tensors by position, but for row-major ones."""
+    lying = {place: layouts[t] for place, t in places.items() if t in layouts}
+    return {place: layout for place, layout in lying.items() if not layout.is_row_major}
 
 
 def _subject(

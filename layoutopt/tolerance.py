@@ -26,7 +26,7 @@ _ROUNDOFF = {
     "f8E5M2FNUZ": 2.0**-3,
 }
 _QUANTIZED = 2.0**-8
-"""A step of an 8-bit quantization: a rounding that another order tips over moves a result so far."""
+"""A step of an 8-bit quantization: what a result moves by where a rounding is tipped over."""
 _DEVIATIONS = 8.0
 """Standard deviations that are allowed: five are to be seen among a million results, and a
 cancellation makes more of them."""

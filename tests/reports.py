@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from layoutopt.report.checks import VerificationReport
 from layoutopt.report.report import (
     ChoiceReport,
     ConversionReport,
@@ -10,7 +11,6 @@ from layoutopt.report.report import (
     Report,
     Side,
     SolverReport,
-    VerificationReport,
 )
 
 REPORT = Report(
@@ -59,7 +59,7 @@ REPORT = Report(
         FlagSetReport("data-tiling", 60.0, 0.01, ""),
         FlagSetReport("layoutopt", 20.0, 0.01, ""),
     ),
-    verification=VerificationReport(1e-5, 1e-6, 1e-3, True, ()),
+    verification=VerificationReport(1e-5, 1e-6, 1e-3, True, "IREE on the original", ("main",)),
     compile_flags=("--flag",),
     seconds={"read": 1.0},
     measured_on="2026-01-01T00:00:00+00:00",

@@ -30,7 +30,7 @@ def write_constants(module: Module, path: Path) -> dict[str, tuple[int, int]]:
                 if not isinstance(op, Constant):
                     continue
                 owner = lifted.values[op.result].owner
-                if owner.name == "tensor.empty":
+                if owner.operation.name == "tensor.empty":
                     continue
                 name = f"constant_{len(names)}"
                 _function(body, name, owner)

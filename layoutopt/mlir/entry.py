@@ -60,11 +60,12 @@ def boundary_of(lifted: Lifted) -> Boundary:
 
 def _exported_tensor(value: Any) -> Any:
     """The tensor behind the ops that hand it to the caller."""
-    owner = value.owner
-    name = getattr(owner, "name", "")
-    if name == "hal.tensor.export":
+    if isinstance(value.owner, ir.Block):
+        return value
+    owner = value.owner.operation
+    if owner.name == "hal.tensor.export":
         return _exported_tensor(owner.operands[0])
-    if name == "hal.tensor.barrier":
+    if owner.name == "hal.tensor.barrier":
         place = next(i for i, result in enumerate(owner.results) if result == value)
         return _exported_tensor(owner.operands[place])
     return value

@@ -14,7 +14,7 @@ from layoutopt.options import Objective
 from layoutopt.planner import GraphPlan
 from layoutopt.profiles.target import Target
 from layoutopt.report.census import Census, total
-from layoutopt.report.checks import VerificationReport
+from layoutopt.report.compared import verification_report
 from layoutopt.report.moves import (
     compiled_moves,
     contractions_of,
@@ -92,7 +92,7 @@ def build_report(outcome: Outcome) -> Report:
         ),
         barriers=outcome.barriers,
         flag_sets=_flag_sets(outcome.evaluation),
-        verification=_verification(outcome.verification),
+        verification=verification_report(outcome.verification),
         compile_flags=outcome.compile_flags,
         seconds={k: round(v, 3) for k, v in outcome.seconds.items()},
         objective=outcome.objective,
@@ -250,25 +250,4 @@ def _flag_sets(evaluation: Evaluation | None) -> tuple[FlagSetReport, ...]:
         return ()
     return tuple(
         FlagSetReport(v.name, v.milliseconds, v.spread, v.reason) for v in evaluation.variants
-    )
-
-
-def _verification(found: Verification) -> VerificationReport | None:
-    """What was compared and what was not; None where there was nothing to compare."""
-    if not found.functions:
-        return None
-    compared = tuple(f for f in found.functions if not f.unverified)
-    return VerificationReport(
-        found.max_abs_error,
-        found.max_rel_error,
-        found.tolerance,
-        found.passed,
-        found.reference,
-        tuple(f.name for f in compared),
-        found.unverified,
-        found.weak,
-        tuple(dict.fromkeys(kind for f in compared for kind in f.inputs)),
-        tuple(dict.fromkeys(s for f in compared for s in f.skipped)),
-        found.reference_reason,
-        found.place,
     )

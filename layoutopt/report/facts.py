@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from layoutopt.report.report import Report
@@ -62,23 +62,28 @@ def _verification(report: Report) -> Iterator[Fact]:
     if v.compared:
         verdict = "passed" if v.passed else "failed"
         place = f", {v.place}" if v.place else ""
+        inputs = f"; inputs: {', '.join(v.inputs)}" if v.inputs else ""
         yield Fact(
-            f"Verification {verdict}: largest relative error {v.max_rel_error:.2g} "
-            f"(allowed {v.tolerance:.2g}), against {v.reference}{place}, on {len(v.inputs)} kinds "
-            f"of inputs: {'; '.join(v.inputs)}"
+            f"Verification {verdict} against {v.reference}{place}: largest relative error "
+            f"{v.max_rel_error:.2g} (allowed {v.tolerance:g}){inputs}"
         )
     if v.reference_reason:
-        yield Fact(
-            f"IREE does not compile the original, so the plan was held against the oracle: "
-            f"{v.reference_reason}",
-            warns=True,
-        )
-    for kind, reason in v.skipped:
-        yield Fact(f"Not compared on inputs '{kind}': {reason}")
-    for name, reason in v.weak:
-        yield Fact(f"That says little of {name}: {reason}.", warns=True)
-    for name, reason in v.unverified:
-        yield Fact(f"Not verified: function '{name}', since {reason}.", warns=True)
+        yield Fact(f"Not against IREE on the original: {v.reference_reason}", warns=True)
+    for reason, names in _by_reason(v.weak):
+        yield Fact(f"That says little of {names}: {reason}.", warns=True)
+    for reason, names in _by_reason(v.skipped):
+        yield Fact(f"Not compared on inputs of the kind {names}: {reason}")
+    for reason, names in _by_reason(v.unverified):
+        yield Fact(f"Not run, so not verified: {names}; {reason}.", warns=True)
+
+
+def _by_reason(rows: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Each reason once, with the names that it holds for."""
+    names: dict[str, dict[str, None]] = {}
+    for name, reason in rows:
+        names.setdefault(reason, {})[name] = None
+    for reason, found in names.items():
+        yield reason, ", ".join(found)
 
 
 def _mib(size_bytes: int) -> str:

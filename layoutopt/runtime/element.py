@@ -77,7 +77,8 @@ def element_name(dtype: np.dtype[np.generic]) -> str:
 def save_array(path: Path, array: Array) -> str:
     """Write `array` as .npy and return its element name; bf16 and f8 travel as their bits."""
     name = element_name(array.dtype)
-    stored = array.view(_STORED[array.dtype.itemsize]) if array.dtype.kind == "V" else array
+    borrowed = array.dtype.isbuiltin == 2  # a type that ml_dtypes adds to NumPy's own
+    stored = array.view(_STORED[array.dtype.itemsize]) if borrowed else array
     np.save(path, np.asarray(stored, order="C"), allow_pickle=False)
     return name
 

@@ -17,7 +17,7 @@ from layoutopt.cli import main
 from layoutopt.errors import RefusedModuleError
 from layoutopt.runtime import compile as compiling
 from layoutopt.runtime import measurement_run
-from layoutopt.whole_model import Modules
+from layoutopt.modules import Modules
 from tests.models import CONVOLUTIONS
 
 

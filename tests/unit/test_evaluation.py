@@ -9,9 +9,10 @@ import pytest
 from layoutopt import evaluation
 from layoutopt.errors import RefusedModuleError
 from layoutopt.evaluated import OPTIMIZED, Variant
-from layoutopt.evaluation import evaluate_variants
+from layoutopt.evaluation import Setting, evaluate_variants
 from layoutopt.runtime.compile import CompileOutcome
 from layoutopt.runtime.outcome import Outcome
+from tests.running import no_oracle
 
 
 @pytest.fixture
@@ -38,11 +39,10 @@ def test_a_refused_module_is_known_first_and_the_original_is_compiled_once(
     source = tmp_path / "model.mlir"
     source.touch()
     variants = [Variant(name, source, (name,)) for name in ("default", "O3", OPTIMIZED)]
+    setting = Setting("local-sync", 1, "host", 10.0)
     for _ in range(3):
         with pytest.raises(RefusedModuleError) as caught:
-            evaluate_variants(
-                variants, [], tmp_path, None, "local-sync", 1, 1e-3, 10.0, "host"
-            )  # fmt: skip
+            evaluate_variants(variants, [], tmp_path, None, setting, no_oracle)
         assert caught.value.dispatches == ("main_7",)
     assert compiled[0] == OPTIMIZED
     assert compiled.count(OPTIMIZED) == 3

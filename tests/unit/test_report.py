@@ -8,18 +8,21 @@ import pytest
 from rich.console import Console
 
 from layoutopt.report.explanation import explanation
+from layoutopt.report.checks import VerificationReport
 from layoutopt.report.report import (
     CapturedReport,
     ContractionsReport,
     MoveReport,
     RefusalReport,
     Report,
-    VerificationReport,
     WeightsReport,
     read_report,
 )
 from layoutopt.report.terminal import show
 from tests.reports import REPORT
+
+
+VERIFIED = VerificationReport(1e-5, 1e-6, 1e-3, True, "IREE on the original", ("main",))
 
 
 def printed(report: Report) -> str:
@@ -98,8 +101,10 @@ def test_captured_constants_are_counted_with_their_copies() -> None:
 
 
 def test_functions_that_could_not_be_run_are_named() -> None:
-    verification = VerificationReport(0.0, 0.0, 1e-3, True, ("decode",))
-    assert "Not run, so not verified: decode" in printed(replace(REPORT, verification=verification))
+    verification = replace(VERIFIED, unverified=(("decode", "it takes !util.list<i32>"),))
+    assert "Not run, so not verified: decode; it takes !util.list<i32>." in printed(
+        replace(REPORT, verification=verification)
+    )
 
 
 def test_json_is_written_whole_and_reads_back(tmp_path: Path) -> None:
@@ -154,6 +159,6 @@ def test_the_whole_explanation_says_each_reason_once() -> None:
 
 
 def test_results_that_no_input_changes_are_said_to_prove_little() -> None:
-    verification = VerificationReport(0.0, 0.0, 1e-3, True, (), ("classify",))
-    line = "That says little of classify: its results were the same for all inputs"
+    verification = replace(VERIFIED, weak=(("classify", "its results were always the same"),))
+    line = "That says little of classify: its results were always the same."
     assert line in printed(replace(REPORT, verification=verification))

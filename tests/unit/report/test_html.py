@@ -9,13 +9,13 @@ from html.parser import HTMLParser
 import pytest
 
 from layoutopt.report.html import html_page
+from layoutopt.report.checks import VerificationReport
 from layoutopt.report.report import (
     CapturedReport,
     ChoiceReport,
     ConversionReport,
     RefusalReport,
     Report,
-    VerificationReport,
 )
 from layoutopt.report.validation import DispatchValidation, Validation
 from tests.reports import REPORT
@@ -86,7 +86,9 @@ def test_the_page_tells_what_the_report_holds() -> None:
 
 
 def test_the_page_warns_of_what_was_not_run_and_counts_captured_constants() -> None:
-    verification = VerificationReport(1e-5, 1e-6, 1e-3, True, ("decode<f32>",))
+    verification = VerificationReport(
+        1e-5, 1e-6, 1e-3, True, "the oracle", ("main",), (("decode<f32>", "it takes a list"),)
+    )
     captured = CapturedReport(2, 1, 2, 1, 100 << 20, 50 << 20)
     page = html_page(replace(REPORT, verification=verification, captured=captured))
     assert '<p class="warn">Not run, so not verified: decode&lt;f32&gt;;' in page
