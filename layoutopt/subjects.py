@@ -74,7 +74,7 @@ def _subject(
         for position, tensor in boundary.arguments.items()
         if graph.types[tensor].element.lstrip("u").startswith("i")
     }
-    return Subject(exported.name, allowed, boundary.imported, integers)
+    return Subject(exported.name, allowed, boundary.types, integers)
 
 
 def allowed_in(graphs: Sequence[Graph], options: Options) -> Allowed:

@@ -78,14 +78,20 @@ def run_on(module: Path, caller: Caller) -> Run:
 
 def compare_function(
     subject: Subject,
-    signature: FunctionSignature,
+    signature: FunctionSignature | None,
     original: Run,
     plan: Run,
     reference: str = "the original",
     budget_s: float = _BUDGET_S,
 ) -> Compared:
-    """Run a function of both modules on inputs of several kinds, and compare each result."""
-    called = signature.seen_through(subject.tensors)
+    """Run a function of both modules on inputs of several kinds, and compare each result.
+
+    ``signature``: what the compiled module declares, if it does.
+    """
+    called = _signature(subject, signature)
+    if called is None:
+        reason = "the compiled module does not declare how it is called"
+        return Compared(FunctionVerified(subject.name, unverified=reason))
     if called.unknown:
         reason = f"it takes {called.unknown}, which no value can be made up for"
         return Compared(FunctionVerified(subject.name, unverified=reason))
@@ -104,6 +110,17 @@ def compare_function(
         compare([_attempt(arguments, kind, size) for kind in _MORE[:room]])
         record.skipped += [(kind.value, "for want of time") for kind in _MORE[room:]]
     return _compared(subject, record)
+
+
+def _signature(subject: Subject, declared: FunctionSignature | None) -> FunctionSignature | None:
+    """What the compiled module declares, with what the model tells of it; None where none does.
+
+    A module that went through IREE's input conversion comes without declarations.
+    """
+    if declared is None:
+        known = subject.arguments
+        return None if known is None else FunctionSignature(subject.name, known, ())
+    return declared if subject.arguments is None else declared.seen_through(subject.arguments)
 
 
 def _attempt(arguments: Arguments, kind: Kind, size: int | None) -> Attempt:
@@ -171,7 +188,7 @@ def _compared(subject: Subject, record: _Record) -> Compared:
     skipped = tuple(record.skipped)
     allowed = subject.allowed.tolerance
     if not record.done:
-        reason = f"no inputs that the original takes were found: {skipped[0][1]}"
+        reason = f"none of the inputs that were tried serves: {skipped[0][1]}"
         return Compared(
             FunctionVerified(subject.name, skipped=skipped, tolerance=allowed, unverified=reason)
         )

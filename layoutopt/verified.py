@@ -19,8 +19,9 @@ class Subject:
 
     name: str
     allowed: Allowed
-    tensors: Mapping[int, str] = field(default_factory=dict)
-    """MLIR types of the arguments that come as buffer views, by position."""
+    arguments: tuple[str, ...] | None = None
+    """MLIR types of its arguments in the model; of buffer views, those of the tensors inside. None
+    where the model does not tell."""
     integers: Mapping[int, Integers] = field(default_factory=dict)
     """What integer arguments stand for, by position."""
     taken: Mapping[int, Layout] = field(default_factory=dict)

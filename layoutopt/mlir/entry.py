@@ -22,8 +22,8 @@ class Boundary:
     arguments: Mapping[int, int]
     """Tensors of the graph; what is no static tensor is left out."""
     results: Mapping[int, int]
-    imported: Mapping[int, str]
-    """The MLIR type that an argument that comes as a buffer view is imported as."""
+    types: tuple[str, ...]
+    """The MLIR types of all arguments; of a buffer view, that of the tensor it is imported as."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,14 @@ def boundary_of(lifted: Lifted) -> Boundary:
     """The boundary of a function; asked for before a plan takes the place of its ops."""
     tensors = {value: tensor for tensor, value in lifted.values.items()}
     arguments: dict[int, int] = {}
-    imported: dict[int, str] = {}
+    types: list[str] = []
     taken = [a for a in lifted.block.arguments if str(a.type) != _FENCE]
     for position, argument in enumerate(taken):
+        types.append(str(argument.type))
         for use in argument.uses:
             owner = use.owner.operation
             if owner.name == "hal.tensor.import":
-                imported[position] = str(owner.results[0].type)
+                types[-1] = str(owner.results[0].type)
                 if owner.results[0] in tensors:
                     arguments[position] = tensors[owner.results[0]]
         if argument in tensors:
@@ -55,7 +56,7 @@ def boundary_of(lifted: Lifted) -> Boundary:
     returned = list(lifted.kept[-1].operation.operands)
     sources = [_exported_tensor(v) for v in returned if str(v.type) != _FENCE]
     results = {i: tensors[value] for i, value in enumerate(sources) if value in tensors}
-    return Boundary(arguments, results, imported)
+    return Boundary(arguments, results, tuple(types))
 
 
 def _exported_tensor(value: Any) -> Any:

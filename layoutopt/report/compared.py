@@ -24,4 +24,5 @@ def verification_report(found: Verification) -> VerificationReport | None:
         tuple(dict.fromkeys(s for f in compared for s in f.skipped)),
         found.reference_reason,
         found.place,
+        sum(f.tipped for f in compared),
     )

@@ -67,6 +67,11 @@ def _verification(report: Report) -> Iterator[Fact]:
             f"Verification {verdict} against {v.reference}{place}: largest relative error "
             f"{v.max_rel_error:.2g} (allowed {v.tolerance:g}){inputs}"
         )
+    if v.tipped:
+        yield Fact(
+            f"{v.tipped} integers of results are off by one: floats close to the middle between "
+            "two of them were rounded the other way."
+        )
     if v.reference_reason:
         yield Fact(f"Not against IREE on the original: {v.reference_reason}", warns=True)
     for reason, names in _by_reason(v.weak):

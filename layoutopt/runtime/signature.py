@@ -6,7 +6,7 @@ The declaration stands in the module itself and is the last word: IREE makes f32
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -39,11 +39,11 @@ class FunctionSignature:
         """The arguments, tensors or types of scalars; asks for one without unknown ones."""
         return tuple(kind for kind in map(argument_type, self.arguments) if kind is not None)
 
-    def seen_through(self, tensors: Mapping[int, str]) -> FunctionSignature:
+    def seen_through(self, tensors: Sequence[str]) -> FunctionSignature:
         """The same with the types of the tensors that buffer views are imported as."""
         types = tuple(
-            tensors.get(i, text) if text == _OPAQUE_TENSOR else text
-            for i, text in enumerate(self.arguments)
+            tensor if text == _OPAQUE_TENSOR else text
+            for text, tensor in zip(self.arguments, tensors, strict=True)
         )
         return replace(self, arguments=types)
 

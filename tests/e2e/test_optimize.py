@@ -15,9 +15,9 @@ import pytest
 import layoutopt
 from layoutopt.cli import main
 from layoutopt.errors import RefusedModuleError
+from layoutopt.modules import Modules
 from layoutopt.runtime import compile as compiling
 from layoutopt.runtime import measurement_run
-from layoutopt.modules import Modules
 from tests.models import CONVOLUTIONS
 
 

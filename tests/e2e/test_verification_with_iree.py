@@ -12,6 +12,7 @@ from layoutopt import evaluation
 from layoutopt.cli import main
 from layoutopt.lowering import Lowered
 from layoutopt.mlir.module import Module, parse_module
+from layoutopt.runtime.compile import compile_file
 
 HEAD = """
 #id = affine_map<(d0, d1) -> (d0, d1)>
@@ -151,7 +152,6 @@ def test_the_module_as_written_is_run_on_packed_inputs(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiled: list[str] = []
-    compile_file = evaluation.compile_file
 
     def noted(source: Path, output: Path, flags: tuple[str, ...], limit_s: float) -> object:
         compiled.append(source.read_bytes().hex())

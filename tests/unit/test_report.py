@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from layoutopt.report.explanation import explanation
 from layoutopt.report.checks import VerificationReport
+from layoutopt.report.explanation import explanation
 from layoutopt.report.report import (
     CapturedReport,
     ContractionsReport,
@@ -20,7 +20,6 @@ from layoutopt.report.report import (
 )
 from layoutopt.report.terminal import show
 from tests.reports import REPORT
-
 
 VERIFIED = VerificationReport(1e-5, 1e-6, 1e-3, True, "IREE on the original", ("main",))
 

@@ -45,6 +45,7 @@ def test_positions_count_all_that_a_caller_hands_over(tmp_path: Path) -> None:
     graph, boundary = module.graphs[place], module.boundary(place)
     assert boundary.arguments == {1: graph.inputs[0]}
     assert list(boundary.results) == [1]
+    assert boundary.types == ("f32", "tensor<4xf32>", "tensor<?xf32>")
     assert module.exported == (
         Exported("main", "main", calls=True),
         Exported("branches", "branches", calls=False),
@@ -58,5 +59,5 @@ def test_fences_are_no_arguments_and_buffer_views_are_seen_through(tmp_path: Pat
     assert [graph.types[t].shape for t in boundary.arguments.values()] == [(2, 4)]
     assert [graph.types[t].shape for t in boundary.results.values()] == [(4, 2)]
     assert (list(boundary.arguments), list(boundary.results)) == ([0], [0])
-    assert boundary.imported == {0: "tensor<2x4xf32>"}
+    assert boundary.types == ("tensor<2x4xf32>",)
     assert [e.name for e in module.exported] == ["main"]

@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from layoutopt.report.html import html_page
 from layoutopt.report.checks import VerificationReport
+from layoutopt.report.html import html_page
 from layoutopt.report.report import (
     CapturedReport,
     ChoiceReport,
