@@ -216,16 +216,18 @@ class _Job:
     def _refusal(self, source: Source, error: LayoutoptError) -> LayoutoptError:
         """Why there is no plan: the reason is IREE's where it refuses the model as it came."""
         limit_s = self.options.compile_timeout_s
-        reason = refusal_of_original(
+        refused = refusal_of_original(
             source.path, source.phase_flags, self.target, self.folder, limit_s
         )
-        if not reason:
+        if refused is None:
             return error
+        remedy = f"compile it with IREE's '{refused.remedy}' flags"
         return InputError(
             str(self.model),
             "a model that IREE compiles",
-            f"'{reason}' from iree-compile on the model as it came",
-            "change what it names, or report it to IREE: no plan was made",
+            f"'{refused.reason}' from iree-compile on the model as it came",
+            f"{remedy if refused.remedy else 'change what it names'}, or report it to IREE: no "
+            "plan was made",
         )
 
     def _avoided(self, graphs: tuple[Graph, ...]) -> Avoided:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from layoutopt.discrepancy import Discrepancy, discrepancy
+from layoutopt.discrepancy import Allowed, Discrepancy, discrepancy
 from layoutopt.input_kinds import Arguments, Kind, inputs_of, is_floating, nudged
 from layoutopt.runtime.element import Array, Value
 from layoutopt.runtime.model import Call, Caller, FunctionSignature, Results
@@ -204,33 +204,32 @@ def _compared(subject: Subject, record: _Record) -> Compared:
         allowed,
         f"inputs '{wrong[0].name}', {wrong[1].failure}" if wrong else "",
         weak=_weakness(
-            attempt.inputs, [r.arrays for a, r, _ in record.done if a.size == attempt.size]
+            subject.allowed,
+            attempt.inputs,
+            [r.arrays for a, r, _ in record.done if a.size == attempt.size],
         ),
         tipped=sum(d.tipped for d in found),
     )
     return Compared(verified, attempt.inputs, results.arrays)
 
 
-def _weakness(inputs: Sequence[Value], results: Sequence[Sequence[Array]]) -> str:
+def _weakness(allowed: Allowed, inputs: Sequence[Value], results: Sequence[Sequence[Array]]) -> str:
     """Why it says little that results agree; empty where it says much."""
-    floats = [a for arrays in results for a in arrays if is_floating(a.dtype) and a.size]
-    others = [a for arrays in results for a in arrays if not is_floating(a.dtype) and a.size]
-    if not floats and not others:
+    arrays = [a for found in results for a in found if a.size]
+    if not arrays:
         return "it has no results"
-    if floats and not others and not any(np.isfinite(a.astype(np.float64)).any() for a in floats):
+    if not any(_some_finite(a) for a in arrays):
         return "its results are NaN or Inf for all inputs tried"
     if not inputs or len(results) < 2:
         return ""
-    if all(_equal(other, results[0]) for other in results[1:]):
-        return "its results were the same for all inputs tried (a saturated softmax?)"
+    alike = (not discrepancy(r, results[0], allowed, "").failure for r in results[1:])
+    if all(alike):
+        return "its results were the same for all inputs tried, or nearly (a saturated softmax?)"
     return ""
 
 
-def _equal(results: Sequence[Array], others: Sequence[Array]) -> bool:
-    return all(
-        a.shape == b.shape and np.array_equal(a, b, equal_nan=is_floating(a.dtype))
-        for a, b in zip(results, others, strict=True)
-    )
+def _some_finite(array: Array) -> bool:
+    return not is_floating(array.dtype) or bool(np.isfinite(array.astype(np.float64)).any())
 
 
 def _all_finite(arrays: Sequence[Array]) -> bool:

@@ -15,7 +15,7 @@ from layoutopt.modules import Modules
 from layoutopt.options import Options
 from layoutopt.oracle_reference import oracle_run
 from layoutopt.profiles.store import cache_folder
-from layoutopt.profiles.target import Target
+from layoutopt.profiles.target import FlagSet, Target
 from layoutopt.runtime.compile import compile_file, compile_to
 from layoutopt.steps import Clock
 from layoutopt.verified import Verification
@@ -69,21 +69,35 @@ def hold_against_original(modules: Modules, target: Target, options: Options, cl
     return held
 
 
+@dataclass(frozen=True, slots=True)
+class OriginalRefused:
+    """IREE does not compile the model as it came."""
+
+    reason: str
+    remedy: str
+    """The set of flags that it compiles with after all; empty where there is none."""
+
+
 def refusal_of_original(
     source: Path, phase_flags: Sequence[str], target: Target, folder: Path, timeout_s: float
-) -> str:
-    """Why IREE does not compile the model as it came, with no set of flags; empty where it does."""
+) -> OriginalRefused | None:
+    """Why IREE does not compile the model as it came with its default flags, if it does not."""
     reason = ""
     for place, flag_set in enumerate(target.flag_sets):
         output = folder / f"variant{place}.vmfb"
         if output.exists():
-            return ""
+            return _refused(reason, flag_set)
         flags = (*phase_flags, *target.flags, *flag_set.flags)
         outcome = compile_file(source, output, flags, timeout_s)
         if outcome.ok:
-            return ""
+            return _refused(reason, flag_set)
         reason = reason or outcome.reason
-    return reason
+    return OriginalRefused(reason, "")
+
+
+def _refused(reason: str, works: FlagSet) -> OriginalRefused | None:
+    """Where the first set of flags that works is not the default one."""
+    return OriginalRefused(reason, works.name) if reason else None
 
 
 def _evaluate(modules: Modules, target: Target, options: Options) -> Evaluation:

@@ -76,8 +76,15 @@ def test_the_json_report_has_the_promised_fields(plan: layoutopt.Plan) -> None:
         "max_rel_error",
         "tolerance",
         "passed",
+        "reference",
+        "reference_reason",
+        "compared",
         "unverified",
-        "unresponsive",
+        "weak",
+        "inputs",
+        "skipped",
+        "place",
+        "tipped",
     }
     assert {"choices", "refusals", "compile_flags", "seconds", "model", "profile"} <= table.keys()
 
