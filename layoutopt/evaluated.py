@@ -11,13 +11,14 @@ from layoutopt.data_movement import MoveDispatch
 from layoutopt.output import write_text
 from layoutopt.runtime.measure import iree_version
 from layoutopt.sealed import sealed, unsealed
+from layoutopt.verified import Subject, Verification
 
 OPTIMIZED = "layoutopt"
 """Name of the planned variant among those that are timed."""
 
 
-_PROTOCOL = 3
-"""Goes up when modules are timed in another way; what was remembered then is timed anew."""
+_PROTOCOL = 4
+"""Goes up when modules are compared or timed in another way; what was remembered is done anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +50,6 @@ class VariantResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
-    """Largest differences between optimized and original, over all functions and results."""
-
-    max_abs_error: float
-    max_rel_error: float
-    tolerance: float
-    passed: bool
-    functions: tuple[str, ...]
-    unresponsive: tuple[str, ...] = ()
-    """Functions that gave the same results for all inputs tried: that they agree says little."""
-
-
-@dataclass(frozen=True, slots=True)
 class Evaluation:
     """Everything that running the modules told."""
 
@@ -85,13 +73,13 @@ def content_key(
     variants: Sequence[Variant],
     device: str,
     threads: int,
-    tolerance: float,
+    subjects: Sequence[Subject],
     fingerprint: str,
     archives: Sequence[tuple[str, Path]] = (),
 ) -> str:
     """What tells one evaluation from another.
 
-    Modules and parameter files by content, flags, device, IREE version.
+    Modules and parameter files by content, flags, how they are compared, device, IREE version.
     """
     digest = hashlib.sha256()
     files: dict[Path, str] = {}
@@ -101,7 +89,7 @@ def content_key(
         digest.update(repr((variant.name, files[variant.source], variant.flags)).encode())
     for scope, path in archives:
         digest.update(repr((scope, _file_digest(path))).encode())
-    where = (device, threads, tolerance, fingerprint, iree_version())
+    where = (device, threads, tuple(subjects), fingerprint, iree_version())
     digest.update(repr((_PROTOCOL, *where)).encode())
     return digest.hexdigest()
 

@@ -104,17 +104,3 @@ def with_one_input_layout(
                 if target != given[tensor]:
                     more[t, given[tensor], target] = None
     return replace(choice, conversions=tuple(more))
-
-
-def with_boundary(graph: Graph, choice: Choice, io: dict[int, Layout]) -> Choice:
-    """The choice with conversions at its ends, so that it takes and gives row-major tensors."""
-    more: dict[Conversion, None] = dict.fromkeys(choice.conversions)
-    for tensor, layout in io.items():
-        plain = row_major(layout.rank)
-        if layout == plain:
-            continue
-        if tensor in graph.inputs:
-            more[tensor, plain, layout] = None
-        else:
-            more[tensor, layout, plain] = None
-    return replace(choice, conversions=tuple(more))

@@ -11,12 +11,19 @@ from layoutopt.avoided import Avoided
 from layoutopt.blame import blamed
 from layoutopt.converted import ConvertedModels, converted_folder
 from layoutopt.dispatch_count import Dispatches
-from layoutopt.errors import InputError, RefusedModuleError
+from layoutopt.errors import (
+    InputError,
+    LayoutoptError,
+    LoweringError,
+    RefusedModuleError,
+    SolverError,
+)
 from layoutopt.evaluated import OPTIMIZED
 from layoutopt.given_plan import given_plans
 from layoutopt.graph import Graph
 from layoutopt.lowering import Lowered
 from layoutopt.mlir.module import Module, exported_name, has_work, parse_module
+from layoutopt.modules import Modules
 from layoutopt.options import Options
 from layoutopt.output import check_writable
 from layoutopt.parameters.files import resolve
@@ -33,8 +40,9 @@ from layoutopt.report.report import CapturedReport, Report
 from layoutopt.runtime.measure import iree_version
 from layoutopt.source import Source, open_source
 from layoutopt.steps import Clock, SilentSteps, Steps
+from layoutopt.subjects import subjects_of, with_layouts
 from layoutopt.weight_budget import weight_bytes
-from layoutopt.whole_model import Held, Modules, hold_against_original
+from layoutopt.whole_model import Held, hold_against_original, refusal_of_original
 from layoutopt.written import Written
 
 _ATTEMPTS = 5
@@ -108,28 +116,32 @@ class _Job:
         places = [i for i, g in enumerate(module.graphs) if has_work(g)]
         graphs = tuple(module.graphs[i] for i in places)
         names = tuple(exported_name(module.names[i]) for i in places)
-        signatures = [s for s in map(module.signature, places) if s is not None]
+        subjects = subjects_of(module, places, self.options)
+        boundaries = {n: module.boundary(i) for n, i in zip(names, places, strict=True)}
         came = module.census(places)
         already = module.stored_globals.keys()
         avoided = self._avoided(graphs)
         for attempt in range(_ATTEMPTS):
-            plans = self._plans(names, graphs, avoided)
-            flags, optimized = self._lower(source, module, places, graphs, plans)
-            modules = Modules(
-                self.model, source, optimized, flags, signatures, self.folder, archives
-            )
-            held = Held()
             try:
-                if plans:
-                    held = hold_against_original(modules, self.target, self.options, self.clock)
+                plans = self._plans(names, graphs, avoided)
+            except SolverError as error:
+                raise self._refusal(source, error) from error
+            flags, optimized = self._lower(source, module, places, graphs, plans)
+            layouts = {n: p.io for n, p in zip(names, plans, strict=True)}
+            lying = with_layouts(subjects, boundaries, layouts)
+            modules = Modules(
+                self.model, source, optimized, flags, lying, graphs, self.folder, archives
+            )
+            try:
+                held = hold_against_original(modules, self.target, self.options, self.clock)
                 avoided.remember()
                 break
             except RefusedModuleError as error:
                 last = attempt == _ATTEMPTS - 1 or self.plan is not None
                 if last or not avoided.add([blamed(p, error.dispatches) for p in plans]):
-                    raise
-                module = parse_module(source.path)
-        written = self._written(source, module, optimized, flags, held, _is_free(plans))
+                    raise self._refusal(source, error) from error
+                module = self._read_again(source, places, graphs)
+        written = self._written(source, module, places, graphs, optimized, flags, held)
         dispatches = Dispatches(None, None, "nothing was planned, so nothing was compiled")
         if plans:
             with self.clock.stage("count"):
@@ -148,6 +160,7 @@ class _Job:
                 names,
                 graphs,
                 plans,
+                held.verification,
                 held.evaluation,
                 dispatches,
                 came,
@@ -173,18 +186,19 @@ class _Job:
         self,
         source: Source,
         module: Module,
+        places: Sequence[int],
+        graphs: Sequence[Graph],
         optimized: Path,
         flags: tuple[str, ...],
         held: Held,
-        free: bool,
     ) -> Written:
         """The module that is kept: the plan, or the original where nothing was faster."""
         winner = OPTIMIZED if self.options.objective == "conversions" else held.winner
         if winner != OPTIMIZED and held.evaluation is not None:
             flags = held.evaluation.result(winner).flags
-            return Written(parse_module(source.path), source.path, flags, winner, True)
-        path = self.folder / "written.mlirbc" if free else optimized
-        return Written(module, path, flags, winner, not free)
+            again = self._read_again(source, places, graphs)
+            return Written(again, source.path, flags, winner)
+        return Written(module, optimized, flags, winner)
 
     def _captured(
         self, source: Source, written: Written, graphs: tuple[Graph, ...]
@@ -214,13 +228,39 @@ class _Job:
             flags = self._flags(source, plans)
             optimized = self.folder / "optimized.mlirbc"
             module.write(optimized, flags)
-            if _is_free(plans):  # what runs must take and give what the original does
-                module.write(self.folder / "written.mlirbc", flags)
-                checked = parse_module(source.path)
-                for place, plan in zip(places, plans, strict=True):
-                    checked.replace(place, plan.lowered(row_major_io=True))
-                checked.write(optimized, flags)
         return flags, optimized
+
+    def _read_again(
+        self, source: Source, places: Sequence[int], graphs: Sequence[Graph]
+    ) -> Module:  # fmt: skip
+        """The model once more, for another plan: the same graphs, or the plan goes elsewhere."""
+        module = parse_module(source.path)
+        again = [fingerprint(module.graphs[place]) for place in places]
+        if again != [fingerprint(graph) for graph in graphs]:
+            raise LoweringError(
+                str(self.model),
+                "the same graphs each time that it is read",
+                "others",
+                "report this as a bug of layoutopt",
+            )
+        return module
+
+    def _refusal(self, source: Source, error: LayoutoptError) -> LayoutoptError:
+        """Why there is no plan: the reason is IREE's where it refuses the model as it came."""
+        limit_s = self.options.compile_timeout_s
+        refused = refusal_of_original(
+            source.path, source.phase_flags, self.target, self.folder, limit_s
+        )
+        if refused is None:
+            return error
+        remedy = f"compile it with IREE's '{refused.remedy}' flags"
+        return InputError(
+            str(self.model),
+            "a model that IREE compiles",
+            f"'{refused.reason}' from iree-compile on the model as it came",
+            f"{remedy if refused.remedy else 'change what it names'}, or report it to IREE: no "
+            "plan was made",
+        )
 
     def _avoided(self, graphs: tuple[Graph, ...]) -> Avoided:
         """What an earlier run of this model learned that IREE refuses inside it."""
@@ -265,8 +305,3 @@ class _Job:
         hinted = any(p.hinted for p in plans)
         tiling = (self.target.data_tiling_flag,) if hinted else ()
         return (*source.phase_flags, *self.target.flags, *tiling)
-
-
-def _is_free(plans: Sequence[GraphPlan]) -> bool:
-    """Whether some input or output lies in another layout than the original's."""
-    return any(not layout.is_row_major for plan in plans for layout in plan.io.values())

@@ -30,8 +30,13 @@ class Options:
     """The least time, or the fewest run-time conversions with every contraction packed."""
     lower_packs: bool = False
     """Write all packs and unpacks as reshapes and transposes, not only where those cost less."""
-    tolerance: float = 1e-3
-    """Largest absolute difference from the original, relative to its largest magnitude."""
+    tolerance: float | None = None
+    """Largest difference from the original's results, relative to the size of each; None for what
+    rounding explains, by the types inside and the lengths of sums."""
+    exact: bool = False
+    """Only forms that sum in another order, none that rounds in another way (Winograd's)."""
+    verify: bool = True
+    """Where the target is not here, compile and run the plan on this machine's CPU."""
     parameters: tuple[ParameterFile, ...] = ()
     """Files with the parameters that the model leaves outside: it is run with them."""
     evict_bytes: int = 0

@@ -18,7 +18,6 @@ from layoutopt.form_name import form_name
 from layoutopt.free_io import (
     chosen_io,
     free_tensors,
-    with_boundary,
     with_one_input_layout,
 )
 from layoutopt.graph import Graph
@@ -83,15 +82,9 @@ class GraphPlan:
         """Whether some contraction asks IREE for data tiling."""
         return any(c.hint for c in self.choice.candidates)
 
-    def lowered(self, row_major_io: bool = False) -> Lowered:
-        """The chosen candidates as one graph over row-major tensors.
-
-        ``row_major_io``: take and give row-major tensors though the plan is free not to.
-        """
-        graph, choice, io = self.egraph.graph, self.choice, self.io
-        if row_major_io:
-            choice, io = with_boundary(graph, choice, io), {}
-        found = lower(graph, self.clusters, choice, io)
+    def lowered(self) -> Lowered:
+        """The chosen candidates as one graph over row-major tensors."""
+        found = lower(self.egraph.graph, self.clusters, self.choice, self.io)
         return packs_lowered(found) if self.lower_packs else found
 
 

@@ -22,7 +22,7 @@ from layoutopt.runtime.reread import reread
 _SUFFIXES = (".mlir", ".mlirbc", ".onnx")
 _INPUT_TYPES = {"vhlo": ("--iree-input-type=stablehlo",)}
 """Where iree-compile 3.13 does not find out by itself: StableHLO as it is kept in files."""
-_FORMAT = 3
+_FORMAT = 4
 """To be raised where entries of the cache are made in another way than before."""
 
 

@@ -8,42 +8,28 @@ from pathlib import Path
 
 from layoutopt.errors import LoweringError, RefusedModuleError
 from layoutopt.evaluated import OPTIMIZED, Evaluation
-from layoutopt.evaluation import evaluate_variants, variants_of
-from layoutopt.mlir.module import Signature
+from layoutopt.evaluation import Setting, evaluate_variants, variants_of
+from layoutopt.host_check import check_on_host
+from layoutopt.modules import Modules
 from layoutopt.options import Options
+from layoutopt.oracle_reference import oracle_run
 from layoutopt.profiles.store import cache_folder
-from layoutopt.profiles.target import Target
+from layoutopt.profiles.target import FlagSet, Target
 from layoutopt.runtime.compile import compile_file
-from layoutopt.source import Source
 from layoutopt.steps import Clock
-
-
-@dataclass(frozen=True, slots=True)
-class Modules:
-    """Original and optimized module, and how the functions of both are called."""
-
-    model: Path
-    """What the user gave, for messages."""
-    source: Source
-    optimized: Path
-    flags: tuple[str, ...]
-    """What the optimized module is compiled with."""
-    signatures: Sequence[Signature]
-    folder: Path
-    """For intermediate files."""
-    archives: Sequence[tuple[str, Path]] = ()
-    """(scope, file) of the parameters that the modules leave outside."""
+from layoutopt.verified import Verification
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
     """What came of holding one module against the other."""
 
+    verification: Verification
     evaluation: Evaluation | None = None
 
     @property
     def winner(self) -> str:
-        """The fastest module; the plan wins ties, and where nothing was run."""
+        """The fastest module; the plan wins ties, and where nothing was timed."""
         if self.evaluation is None:
             return OPTIMIZED
         best = self.evaluation.best_original
@@ -54,25 +40,61 @@ class Held:
 
 
 def hold_against_original(modules: Modules, target: Target, options: Options, clock: Clock) -> Held:
-    """Run both where the target is here and there are inputs to give; else compile the plan.
+    """Run both where the target is here; else compile both, and compare them on this machine's CPU.
 
     Raises LoweringError where the optimized module does not compile or gives other results.
     """
-    if not target.measurable or not modules.signatures:
+    if not modules.graphs:
+        return Held(Verification("", ()))
+    if target.measurable:
+        with clock.stage("verify and time"):
+            evaluation = _evaluate(modules, target, options)
+        held = Held(evaluation.verification, evaluation)
+    else:
         with clock.stage("compile"):
             _compile_only(modules, options)
-        return Held()
-    with clock.stage("verify and time"):
-        evaluation = _evaluate(modules, target, options)
-    v = evaluation.verification
-    if not v.passed:
-        raise LoweringError(
-            str(modules.model),
-            f"results within {v.tolerance:g} of the original",
-            f"a relative error of {v.max_rel_error:.3g}",
-            "raise --tolerance if the model amplifies rounding, else report this as a bug",
-        )
-    return Held(evaluation)
+        with clock.stage("verify on this CPU"):
+            held = Held(check_on_host(modules, target, options))
+    for function in held.verification.functions:
+        if function.failure:
+            raise LoweringError(
+                f"{modules.model}: function '{function.name}'",
+                f"the results of {held.verification.reference} up to {function.tolerance:.2g}",
+                function.failure,
+                "raise --tolerance if the model amplifies rounding, else report this as a bug",
+            )
+    return held
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalRefused:
+    """IREE does not compile the model as it came."""
+
+    reason: str
+    remedy: str
+    """The set of flags that it compiles with after all; empty where there is none."""
+
+
+def refusal_of_original(
+    source: Path, phase_flags: Sequence[str], target: Target, folder: Path, timeout_s: float
+) -> OriginalRefused | None:
+    """Why IREE does not compile the model as it came with its default flags, if it does not."""
+    reason = ""
+    for place, flag_set in enumerate(target.flag_sets):
+        output = folder / f"variant{place}.vmfb"
+        if output.exists():
+            return _refused(reason, flag_set)
+        flags = (*phase_flags, *target.flags, *flag_set.flags)
+        outcome = compile_file(source, output, flags, timeout_s)
+        if outcome.ok:
+            return _refused(reason, flag_set)
+        reason = reason or outcome.reason
+    return OriginalRefused(reason, "")
+
+
+def _refused(reason: str, works: FlagSet) -> OriginalRefused | None:
+    """Where the first set of flags that works is not the default one."""
+    return OriginalRefused(reason, works.name) if reason else None
 
 
 def _evaluate(modules: Modules, target: Target, options: Options) -> Evaluation:
@@ -85,17 +107,20 @@ def _evaluate(modules: Modules, target: Target, options: Options) -> Evaluation:
         modules.optimized,
         modules.flags,
     )
-    return evaluate_variants(
-        variants,
-        modules.signatures,
-        modules.folder,
-        cache_folder(options.cache) / "models" if options.remember else None,
+    setting = Setting(
         target.device,
         options.threads,
-        options.tolerance,
-        options.compile_timeout_s,
         target.fingerprint,
-        modules.archives,
+        options.compile_timeout_s,
+        archives=modules.archives,
+    )
+    return evaluate_variants(
+        variants,
+        modules.subjects,
+        modules.folder,
+        cache_folder(options.cache) / "models" if options.remember else None,
+        setting,
+        lambda: oracle_run(source, modules.folder, modules.archives, options.compile_timeout_s),
     )
 
 

@@ -21,8 +21,6 @@ class Written:
     flags: tuple[str, ...]
     variant: str
     """As the evaluation names it."""
-    ran: bool
-    """Whether this very module is what was run, where anything was."""
 
     def dispatches(
         self,
@@ -33,7 +31,7 @@ class Written:
         timeout_s: float,
     ) -> Dispatches:
         """Dispatches before and after: as a profiler saw them, else in the compiled modules."""
-        if evaluation is not None and self.ran:
+        if evaluation is not None:
             before = evaluation.variants[0].dispatches
             after = evaluation.result(self.variant).dispatches
             if before is not None and after is not None:

@@ -81,10 +81,17 @@ from layoutopt.weight_budget import WeightBudget
 )
 @click.option(
     "--tolerance",
-    default=1e-3,
-    show_default=True,
     type=Number(0),
-    help="Largest relative difference from the original's results.",
+    help="Largest relative difference from the original's results; by default what rounding "
+    "explains.",
+)
+@click.option(
+    "--exact", is_flag=True, help="No forms that round in another way, such as Winograd's."
+)
+@click.option(
+    "--no-verify",
+    is_flag=True,
+    help="For a target that is not here, do not check the plan on this machine's CPU.",
 )
 @parameters_option
 @device_option
@@ -106,7 +113,9 @@ def optimize_command(
     search: Search,
     objective: Objective,
     lower_packs: bool,
-    tolerance: float,
+    tolerance: float | None,
+    exact: bool,
+    no_verify: bool,
     parameters: tuple[str, ...],
     device: str | None,
     cache: Path | None,
@@ -138,6 +147,8 @@ def optimize_command(
         objective=objective,
         lower_packs=lower_packs,
         tolerance=tolerance,
+        exact=exact,
+        verify=not no_verify,
         parameters=files,
         device=device,
         cache=cache,

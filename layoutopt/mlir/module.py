@@ -15,14 +15,14 @@ from layoutopt.graph import Constant, Graph, Opaque
 from layoutopt.hoist import hoist_weights
 from layoutopt.input import read_input
 from layoutopt.lowering import Lowered
-from layoutopt.mlir.boundary import fixed_tensors, is_private, referred_functions
+from layoutopt.mlir.boundary import fixed_tensors, referred_functions
 from layoutopt.mlir.census import ModuleCensus, census, stored_globals
+from layoutopt.mlir.entry import Boundary, Exported, boundary_of, exported_functions
 from layoutopt.mlir.globals import constant_globals
 from layoutopt.mlir.initializers import external_tensors
 from layoutopt.mlir.lift import Lifted, lift
 from layoutopt.mlir.parameters import Parameter, module_parameters, parameter_of
 from layoutopt.mlir.splice import splice
-from layoutopt.mlir.state import tensor_type
 from layoutopt.output import written_whole
 from layoutopt.types import TensorType
 
@@ -31,14 +31,6 @@ MATCHING = "correct the module, or convert it with a matching IREE version"
 PLANNED = "give a module that `layoutopt optimize` wrote"
 _FUNCTIONS = ("func.func", "util.func")
 _HIGH_LEVEL = ("torch", "torch_c", "onnx", "stablehlo", "tosa", "chlo", "vhlo")
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """How a function is called from outside: its exported name and its tensor arguments."""
-
-    name: str
-    arguments: tuple[TensorType, ...]
 
 
 @dataclass(frozen=True)
@@ -65,13 +57,14 @@ class Module:
         """The parameters that the module leaves outside, with their types (None: not static)."""
         return module_parameters(self.operation)
 
-    def signature(self, function: int) -> Signature | None:
-        """How a function is called from outside.
+    @cached_property
+    def exported(self) -> tuple[Exported, ...]:
+        """The functions that a caller can call, those that branch among them."""
+        return exported_functions(self.operation, _FUNCTIONS)
 
-        None where it is private, or where an argument is no tensor of static shape.
-        """
-        lifted = self.functions[function]
-        return None if is_private(lifted.block.owner) else _signature(lifted)
+    def boundary(self, function: int) -> Boundary:
+        """Arguments and results of a function; asked for before its plan takes its place."""
+        return boundary_of(self.functions[function])
 
     def census(self, planned: Sequence[int] = ()) -> ModuleCensus:
         """What moves data in the module as it stands; ``planned``: functions yet to be replaced."""
@@ -211,22 +204,6 @@ def _parsed(path: Path, next_step: str, unregistered: bool = False) -> Any:
         raise InputError(
             _place(path, error), "MLIR that parses", _first_message(error), next_step
         ) from error
-
-
-def _signature(lifted: Lifted) -> Signature | None:
-    """Block arguments, or what ``hal.tensor.import`` makes of them; fences are no arguments."""
-    kinds: list[TensorType] = []
-    for argument in lifted.block.arguments:
-        if str(argument.type) == "!hal.fence":
-            continue
-        kind = tensor_type(argument.type)
-        for use in argument.uses:
-            if use.owner.operation.name == "hal.tensor.import":
-                kind = tensor_type(use.owner.operation.results[0].type)
-        if kind is None:
-            return None
-        kinds.append(kind)
-    return Signature(exported_name(lifted.name), tuple(kinds))
 
 
 def _check_names(operation: Any, path: Path) -> None:

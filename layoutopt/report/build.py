@@ -44,7 +44,6 @@ def build_report(outcome: Outcome) -> Report:
         *(c for name, plan in pairs for c in conversions_of(name, plan)),
         *came_with_the_model(outcome.came.runs, kept),
     )
-    twin = any(not layout.is_row_major for _, plan in pairs for layout in plan.io.values())
     return Report(
         model=outcome.model,
         profile=outcome.target.name,
@@ -66,7 +65,7 @@ def build_report(outcome: Outcome) -> Report:
         ),
         barriers=outcome.barriers,
         flag_sets=_flag_sets(outcome.evaluation),
-        verification=verification_report(outcome.evaluation, outcome.names),
+        verification=verification_report(outcome.verification),
         compile_flags=outcome.compile_flags,
         seconds={k: round(v, 3) for k, v in outcome.seconds.items()},
         objective=outcome.options.objective,
@@ -98,7 +97,6 @@ def build_report(outcome: Outcome) -> Report:
         not_verified=_not_run(outcome) if outcome.evaluation is None else "",
         not_timed=_not_run(outcome) if outcome.evaluation is None else "",
         dispatches_by=outcome.dispatches.how,
-        ran_twin=twin and outcome.evaluation is not None,
         predicted_speedup_range=speedup_range(outcome),
     )
 
@@ -113,9 +111,7 @@ def _not_run(outcome: Outcome) -> str:
     """Why the modules were not run."""
     if not outcome.plans:
         return "nothing was planned"
-    if not outcome.target.measurable:
-        return f"{outcome.target.name} is not here"
-    return "no function has arguments that are all tensors of static shape"
+    return f"{outcome.target.name} is not here"
 
 
 def _ops(outcome: Outcome) -> OpsReport:

@@ -30,6 +30,8 @@ class VerificationReport:
     """Why the reference is not IREE on the original; empty where it is."""
     place: str = ""
     """Where they were compared, if not on the target."""
+    tipped: int = 0
+    """Integers that are off by one, since a float in the middle was rounded the other way."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from layoutopt.evaluated import Evaluation
 from layoutopt.report.checks import VerificationReport
-
-_REFERENCE = "IREE on the original"
-_NO_TENSOR = "an argument is no tensor of static shape"
-_UNRESPONSIVE = "its results were the same for all inputs tried (a saturated softmax?)"
+from layoutopt.verified import Verification
 
 
-def verification_report(
-    evaluation: Evaluation | None, planned: Sequence[str]
-) -> VerificationReport | None:
-    """None where nothing was run."""
-    if evaluation is None:
+def verification_report(found: Verification) -> VerificationReport | None:
+    """What was compared and what was not; None where there was nothing to compare."""
+    if not found.functions:
         return None
-    v = evaluation.verification
+    compared = tuple(f for f in found.functions if not f.unverified)
     return VerificationReport(
-        v.max_abs_error,
-        v.max_rel_error,
-        v.tolerance,
-        v.passed,
-        _REFERENCE,
-        v.functions,
-        tuple((name, _NO_TENSOR) for name in planned if name not in v.functions),
-        tuple((name, _UNRESPONSIVE) for name in v.unresponsive),
+        found.max_abs_error,
+        found.max_rel_error,
+        found.tolerance,
+        found.passed,
+        found.reference,
+        tuple(f.name for f in compared),
+        found.unverified,
+        found.weak,
+        tuple(dict.fromkeys(kind for f in compared for kind in f.inputs)),
+        tuple(dict.fromkeys(s for f in compared for s in f.skipped)),
+        found.reference_reason,
+        found.place,
+        sum(f.tipped for f in compared),
     )

@@ -15,6 +15,7 @@ from layoutopt.planner import GraphPlan
 from layoutopt.profiles.target import Target
 from layoutopt.report.headline import UNCHANGED
 from layoutopt.report.report import CapturedReport, RefusalReport
+from layoutopt.verified import Verification
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Outcome:
     graphs: tuple[Graph, ...]
     """The functions as they came."""
     plans: tuple[GraphPlan, ...]
+    verification: Verification
     evaluation: Evaluation | None
     dispatches: Dispatches
     came: ModuleCensus

@@ -190,7 +190,7 @@ class Report:
     objective: str = "latency"
     """Where it is ``conversions``, the solver's objective counts them and is no time."""
     io_layouts: tuple[IoLayoutReport, ...] = ()
-    """Those chosen where they are free; verified and timed with conversions at both ends."""
+    """Those chosen where they are free; verified and timed on tensors in these layouts."""
     compiled_moves: tuple[MoveReport, ...] = ()
     """The dispatches of the plan that only move data, as IREE formed them."""
     version: int = VERSION
@@ -208,9 +208,6 @@ class Report:
     """Why the module that was written was not timed; empty where it was."""
     dispatches_by: str = ""
     """How the dispatches of both sides were counted, or why they were not."""
-    ran_twin: bool = False
-    """Whether what was compared and timed takes and gives row-major tensors, and so is not the
-    module that was written."""
     predicted_speedup_range: tuple[float, float] | None = None
     """Of the predicted time before over the one after; None where no price is an estimate."""
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from iree import runtime as iree
 
-from layoutopt.runtime.element import Array
+from layoutopt.runtime.element import Array, Value
 from layoutopt.runtime.transport import as_declared, received, sent
 
 Clock = Callable[[], int]
@@ -86,15 +86,23 @@ class Program:
     module: Any
     parameters: Mapping[str, Array]
 
-    def prepare(self, function: str, arguments: Sequence[Array]) -> Call:
-        """Put the arguments on the device; the call can then be made any number of times."""
+    def prepare(self, function: str, arguments: Sequence[Value]) -> Call:
+        """Put the arguments on the device; the call can then be made any number of times.
+
+        A scalar of NumPy is handed over as a number, an array as a buffer view.
+        """
         found: Any = self.module.lookup_function(function)
         if found is None:
             raise LookupError(f"no function {function}")
         packed: Any = iree.VmVariantList(len(arguments))
         declared = str(found.reflection.get(FUNCTION_DECLARATION, ""))
-        for array in as_declared(arguments, declared):
-            packed.push_ref(self._on_device(array))
+        for value in as_declared(arguments, declared):
+            if isinstance(value, np.floating):
+                packed.push_float(float(value))
+            elif isinstance(value, np.generic):
+                packed.push_int(int(value))
+            else:
+                packed.push_ref(self._on_device(value))
         return Call(self.device, self.context, found, packed)
 
     def _on_device(self, array: Array) -> Any:
@@ -124,6 +132,10 @@ class Call:
         self.context.invoke(self.function, self.arguments, results)
         arrays = []
         for index in range(len(results)):
+            number: Any = results.get_variant(index)
+            if isinstance(number, int | float):
+                arrays.append(np.asarray(number))
+                continue
             view: Any = results.get_as_object(index, iree.HalBufferView)
             arrays.append(self._to_host(view))
         return tuple(arrays)

@@ -13,9 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from layoutopt.errors import LoweringError
 from layoutopt.runtime.binding import read_declarations
-from layoutopt.runtime.element import Array, element_name
+from layoutopt.runtime.element import Value, element_name
 from layoutopt.runtime.process import Ended, find_tool, run_tool
 from layoutopt.runtime.reason import failure_reason
 from layoutopt.runtime.sampling import fastest_ns
@@ -52,7 +54,7 @@ class DispatchTime:
 def dispatch_times(
     module: Path,
     function: str,
-    inputs: Sequence[Array],
+    inputs: Sequence[Value],
     device: str = "local-sync",
     threads: int = 1,
     timeout_s: float = 120.0,
@@ -115,7 +117,9 @@ def read_profile(text: str, runs: int) -> list[DispatchTime]:
     return times
 
 
-def _input(array: Array, path: Path) -> str:
+def _input(array: Value, path: Path) -> str:
+    if isinstance(array, np.generic):
+        return f"--input={float(array) if isinstance(array, np.floating) else int(array)}"
     path.write_bytes(sent(array)[0].tobytes())
     dims = "".join(f"{size}x" for size in array.shape)
     return f"--input={dims}{element_name(array.dtype)}=@{path}"

@@ -11,7 +11,10 @@ import numpy as np
 from layoutopt.errors import InputError
 from layoutopt.types import DTYPES, Array, element_of
 
-__all__ = ["DTYPES", "Array", "TensorType", "element_name", "load_array", "save_array"]
+__all__ = ["DTYPES", "Array", "TensorType", "Value", "element_name", "load_array", "save_array"]
+
+Value = Array | np.generic
+"""What a function is called on: a tensor, or a scalar that is handed over as a number."""
 
 _TENSOR = re.compile(r"^tensor<((?:(?:\d+|\?)x)*)(complex<\w+>|[a-z]\w*)(?:,.*)?>$")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from enum import Enum
+from typing import Any  # what json.loads gives
 
 from layoutopt.runtime.outcome import Outcome
 from layoutopt.runtime.sampling import Protocol
@@ -16,6 +17,8 @@ class ArrayFile:
 
     path: str
     element: str
+    scalar: bool = False
+    """One number, which a function takes as such and not as a tensor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,5 +135,5 @@ def decode_event(line: str) -> Event:
     )
 
 
-def _files(read: list[dict[str, str]]) -> tuple[ArrayFile, ...]:
+def _files(read: list[dict[str, Any]]) -> tuple[ArrayFile, ...]:
     return tuple(ArrayFile(**file) for file in read)

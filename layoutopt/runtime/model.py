@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from layoutopt.errors import InputError, LoweringError
-from layoutopt.runtime.binding import read_declarations
+import numpy as np
+
+from layoutopt.closing import Closing
+from layoutopt.errors import LoweringError
 from layoutopt.runtime.dispatch import DispatchTime, dispatch_events, dispatch_times
-from layoutopt.runtime.element import Array, load_array, save_array
+from layoutopt.runtime.element import Array, Value, load_array, save_array
 from layoutopt.runtime.job import ArrayFile, Job, Task
 from layoutopt.runtime.outcome import Measurement
-from layoutopt.runtime.reason import runtime_reason
 from layoutopt.runtime.sampling import Protocol
+from layoutopt.runtime.signature import FunctionSignature, list_functions
 from layoutopt.runtime.supervisor import Supervisor, Verdict
 from layoutopt.runtime.workspace import workspace
 
 __all__ = [
+    "Call",
+    "Caller",
     "DispatchTime",
     "FunctionSignature",
+    "Results",
     "dispatch_events",
     "dispatch_times",
     "list_functions",
@@ -29,67 +32,85 @@ __all__ = [
     "time_models",
 ]
 
-_TYPE = re.compile(r"%\w+: ([\w!.]+(?:<[^>]*>)?)")
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One function of a compiled module, and what it is called on."""
+
+    module: Path
+    function: str
+    inputs: Sequence[Value]
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionSignature:
-    """A function that a module exports, with the MLIR types of its arguments and results."""
+class Results:
+    """What a call gave, or the reason why it gave nothing."""
 
-    name: str
-    arguments: tuple[str, ...]
-    results: tuple[str, ...]
-
-
-def list_functions(module: Path) -> tuple[FunctionSignature, ...]:
-    """Return the functions of a compiled module that can be called on tensors, in file order."""
-    try:
-        declarations = read_declarations(module)
-    except (RuntimeError, ValueError, OSError) as error:
-        raise InputError(
-            str(module),
-            "a module that iree-compile wrote",
-            runtime_reason(error),
-            "compile it again",
-        ) from None
-    return tuple(
-        parse_declaration(name, declaration) for name, declaration in declarations if declaration
-    )
+    arrays: tuple[Array, ...] = ()
+    reason: str = ""
 
 
-def parse_declaration(name: str, declaration: str) -> FunctionSignature:
-    """Parse `sync func @main(%input0: tensor<4xf32>) -> (%output0: tensor<4xf32>)`."""
-    arguments, _, results = declaration.partition(" -> ")
-    return FunctionSignature(name, tuple(_TYPE.findall(arguments)), tuple(_TYPE.findall(results)))
+class Caller(Closing):
+    """Calls functions of compiled modules, in one process as long as no call ends it.
+
+    `timeout_s` bounds one call. `archives` are (scope, parameters).
+    """
+
+    def __init__(
+        self,
+        device: str = "local-sync",
+        threads: int = 1,
+        timeout_s: float = 120.0,
+        archives: Sequence[tuple[str, Path]] = (),
+    ) -> None:
+        self._archives = archives
+        self._supervisor = Supervisor(device, threads, timeout_s, timeout_s)
+
+    def run(self, calls: Sequence[Call]) -> list[Results]:
+        """Make each call once."""
+        if not calls:
+            return []
+        with workspace() as folder:
+            job = _job(calls, self._archives, folder, timing=None)
+            verdicts = sorted(self._supervisor.run(job), key=lambda verdict: verdict.place)
+            return [_results(verdict) for verdict in verdicts]
+
+    def close(self) -> None:
+        """End the process."""
+        self._supervisor.close()
+
+
+def _results(verdict: Verdict) -> Results:
+    measurement = verdict.measurement
+    if not measurement.ok:
+        return Results((), f"{measurement.outcome.value} ({measurement.reason})")
+    return Results(tuple(load_array(Path(f.path), f.element) for f in verdict.outputs))
 
 
 def run_model(
     module: Path,
     function: str,
-    inputs: Sequence[Array],
+    inputs: Sequence[Value],
     device: str = "local-sync",
     threads: int = 1,
     timeout_s: float = 120.0,
     archives: Sequence[tuple[str, Path]] = (),
 ) -> list[Array]:
     """Call `function` once; LoweringError where it fails. `archives` are (scope, parameters)."""
-    with _verdicts(
-        [(module, function)], inputs, device, threads, timeout_s, archives, timing=None
-    ) as verdicts:
-        verdict = verdicts[0]
-        if not verdict.measurement.ok:
-            raise LoweringError(
-                f"{module.name}:@{function}",
-                f"results on {device}",
-                f"{verdict.measurement.outcome.value} ({verdict.measurement.reason})",
-                "compile it with other flags",
-            )
-        return [load_array(Path(file.path), file.element) for file in verdict.outputs]
+    with Caller(device, threads, timeout_s, archives) as caller:
+        (found,) = caller.run([Call(module, function, inputs)])
+    if found.reason:
+        raise LoweringError(
+            f"{module.name}:@{function}",
+            f"results on {device}",
+            found.reason,
+            "compile it with other flags",
+        )
+    return list(found.arrays)
 
 
 def time_models(
-    models: Sequence[tuple[Path, str]],
-    inputs: Sequence[Array],
+    calls: Sequence[Call],
     device: str = "local-sync",
     threads: int = 1,
     timeout_s: float = 120.0,
@@ -97,7 +118,7 @@ def time_models(
     most_samples: int = 31,
     budget_s: float = 10.0,
 ) -> list[Measurement]:
-    """Time functions that take the same inputs, in turns, so that drift of the machine cancels.
+    """Time calls that do the same work, in turns, so that drift of the machine cancels.
 
     `timeout_s` bounds one call. Each gets at least five samples of one call. One that takes twice
     the time of the fastest is done then; sampling of the others ends when all medians are certain
@@ -114,35 +135,39 @@ def time_models(
         cliff_samples=5,
         agreeing=0,
     )
-    with _verdicts(models, inputs, device, threads, timeout_s, archives, protocol) as verdicts:
-        return [verdict.measurement for verdict in verdicts]
-
-
-@contextmanager
-def _verdicts(
-    models: Sequence[tuple[Path, str]],
-    inputs: Sequence[Array],
-    device: str,
-    threads: int,
-    timeout_s: float,
-    archives: Sequence[tuple[str, Path]],
-    timing: Protocol | None,
-) -> Iterator[list[Verdict]]:
-    """Run one job over `models`; files of results live as long as the context."""
     with workspace() as folder, Supervisor(device, threads, timeout_s, timeout_s) as supervisor:
-        files = []
-        for index, array in enumerate(inputs):
-            path = folder / f"input{index}.npy"
-            files.append(ArrayFile(str(path), save_array(path, array)))
-        job = Job(
-            tasks=tuple(
-                Task(place, str(module), function, tuple(files), outputs=str(folder))
-                for place, (module, function) in enumerate(models)
-            ),
-            protocol=timing or Protocol(),
-            archives=tuple((scope, str(path)) for scope, path in archives),
-            calibrated=False,
-            timed=timing is not None,
-            together=True,
-        )
-        yield sorted(supervisor.run(job), key=lambda verdict: verdict.place)
+        job = _job(calls, archives, folder, protocol)
+        found = sorted(supervisor.run(job), key=lambda verdict: verdict.place)
+        return [verdict.measurement for verdict in found]
+
+
+def _job(
+    calls: Sequence[Call],
+    archives: Sequence[tuple[str, Path]],
+    folder: Path,
+    timing: Protocol | None,
+) -> Job:
+    """One job of all calls; each set of inputs is written to `folder` once."""
+    written: dict[int, tuple[ArrayFile, ...]] = {}
+    for number, call in enumerate(calls):
+        if id(call.inputs) not in written:
+            written[id(call.inputs)] = tuple(
+                _file(folder / f"input{number}_{i}.npy", value)
+                for i, value in enumerate(call.inputs)
+            )
+    return Job(
+        tasks=tuple(
+            Task(place, str(c.module), c.function, written[id(c.inputs)], outputs=str(folder))
+            for place, c in enumerate(calls)
+        ),
+        protocol=timing or Protocol(),
+        archives=tuple((scope, str(path)) for scope, path in archives),
+        calibrated=False,
+        timed=timing is not None,
+        together=True,
+    )
+
+
+def _file(path: Path, value: Value) -> ArrayFile:
+    element = save_array(path, np.asarray(value))
+    return ArrayFile(str(path), element, isinstance(value, np.generic))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from layoutopt.runtime.element import DTYPES, Array, element_name
+from layoutopt.runtime.element import DTYPES, Array, Value, element_name
 
 _CODES = {
     "i1": 0x13000008,
@@ -57,15 +57,19 @@ def demoted(array: Array) -> Array:
         return array.astype(DTYPES[_demoted(element_name(array.dtype))], copy=False)
 
 
-def as_declared(arrays: Sequence[Array], declaration: str) -> list[Array]:
-    """Arguments in the element types that a compiled function declares."""
+def as_declared(values: Sequence[Value], declaration: str) -> list[Value]:
+    """Arguments in the element types that a compiled function declares; scalars stay."""
     declared = _ARGUMENT.findall(declaration.partition(" -> ")[0])
-    if len(declared) != len(arrays):
-        return list(arrays)
+    if len(declared) != sum(isinstance(value, np.ndarray) for value in values):
+        return list(values)
+    elements = iter(declared)
     return [
-        demoted(array) if element == _demoted(element_name(array.dtype)) else array
-        for array, element in zip(arrays, declared, strict=True)
+        _as(value, next(elements)) if isinstance(value, np.ndarray) else value for value in values
     ]
+
+
+def _as(array: Array, element: str) -> Array:
+    return demoted(array) if element == _demoted(element_name(array.dtype)) else array
 
 
 def _demoted(element: str) -> str:

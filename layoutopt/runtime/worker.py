@@ -19,7 +19,7 @@ import numpy as np
 
 from layoutopt.runtime.binding import Call, Clock, Device, Program
 from layoutopt.runtime.comparison import difference
-from layoutopt.runtime.element import Array, load_array, save_array
+from layoutopt.runtime.element import Array, Value, load_array, save_array
 from layoutopt.runtime.job import (
     ArrayFile,
     Event,
@@ -70,7 +70,7 @@ def check(task: Task, program: Program, timed: bool, emit: Emit) -> Runner | Non
     """Run once and compare; return what is to be timed, None where the task is over."""
     emit(Event(Kind.CHECKING, task.place))
     try:
-        arguments = [load_array(Path(file.path), file.element) for file in task.arguments]
+        arguments = [_value(file) for file in task.arguments]
         call = program.prepare(task.function, arguments)
         emit(Event(Kind.RUNNING, task.place))
         started = time.perf_counter_ns()
@@ -93,6 +93,14 @@ def check(task: Task, program: Program, timed: bool, emit: Emit) -> Runner | Non
         emit(Event(Kind.RESULT, task.place, outputs=_keep(task, got)))
         return None
     return Runner(task.place, task.group, task.module, call, first_ns, note)
+
+
+def _value(file: ArrayFile) -> Value:
+    array = load_array(Path(file.path), file.element)
+    if not file.scalar:
+        return array
+    number: np.generic = array.reshape(1)[0]
+    return number
 
 
 def _load(job: Job, module: str, device: Device) -> Program:

@@ -8,9 +8,10 @@ import pytest
 
 from layoutopt.errors import InputError
 from layoutopt.evaluated import OPTIMIZED, Variant
-from layoutopt.evaluation import evaluate_variants
+from layoutopt.evaluation import Setting, evaluate_variants
 from layoutopt.explore import explore
-from layoutopt.mlir.module import Signature
+from layoutopt.mlir.module import parse_module
+from layoutopt.options import Options
 from layoutopt.prices import candidate_work
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import load_target
@@ -18,8 +19,9 @@ from layoutopt.runtime import dispatch
 from layoutopt.runtime.batch import make_batches, write_module
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.measure import Measurer
-from layoutopt.types import TensorType
+from layoutopt.subjects import subjects_of
 from tests.parsing import lifted
+from tests.running import no_oracle
 
 MATMUL = """
 func.func @dense(%x: tensor<64x32xf16>, %w: tensor<32x64xf16>) -> tensor<64x64xf32> {
@@ -74,10 +76,9 @@ def test_a_driver_without_times_of_dispatches(
     model.write_text(MATMUL)
     flags = load_target("host").flags
     variants = [Variant("default", model, flags), Variant(OPTIMIZED, model, flags)]
-    kinds = (TensorType((64, 32), "f16"), TensorType((32, 64), "f16"))
-    evaluation = evaluate_variants(
-        variants, [Signature("dense", kinds)], tmp_path, None, "local-sync", 1, 1e-3, 60.0, "host"
-    )
+    subjects = subjects_of(parse_module(model), [0], Options())
+    setting = Setting("local-sync", 1, "host", 60.0)
+    evaluation = evaluate_variants(variants, subjects, tmp_path, None, setting, no_oracle)
     assert evaluation.verification.passed
     for variant in evaluation.variants:
         assert variant.milliseconds is not None

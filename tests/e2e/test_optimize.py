@@ -15,9 +15,9 @@ import pytest
 import layoutopt
 from layoutopt.cli import main
 from layoutopt.errors import RefusedModuleError
+from layoutopt.modules import Modules
 from layoutopt.runtime import compile as compiling
 from layoutopt.runtime import measurement_run
-from layoutopt.whole_model import Modules
 from tests.models import CONVOLUTIONS
 
 
@@ -94,6 +94,7 @@ def test_the_json_report_has_the_promised_fields(plan: layoutopt.Plan) -> None:
         "skipped",
         "reference_reason",
         "place",
+        "tipped",
     }
     assert {"choices", "refusals", "compile_flags", "seconds", "model", "profile"} <= table.keys()
 

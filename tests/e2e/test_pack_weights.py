@@ -9,7 +9,7 @@ import pytest
 
 from layoutopt.cli import main
 from layoutopt.evaluated import OPTIMIZED, Variant
-from layoutopt.evaluation import evaluate_variants
+from layoutopt.evaluation import Setting, evaluate_variants
 from layoutopt.mlir.module import Module, parse_module
 from layoutopt.options import Options
 from layoutopt.parameters.files import ParameterFile
@@ -20,9 +20,10 @@ from layoutopt.profiles.target import load_target
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import run_model
 from layoutopt.steps import Clock, SilentSteps
+from layoutopt.subjects import subjects_of
 from layoutopt.types import Array
-from layoutopt.verification import random_inputs
 from tests.parameters import FLAGS, TIED, tied_parameters, write_archive
+from tests.running import made_up_inputs, no_oracle
 
 
 def plan_all(module: Module) -> None:
@@ -34,10 +35,9 @@ def plan_all(module: Module) -> None:
 
 
 def results(folder: Path, compiled: str, archive: str) -> list[Array]:
-    signature = parse_module(folder / "model.mlir").signature(0)
-    assert signature is not None
     archives = [("model", folder / archive)]
-    return run_model(folder / compiled, "main", random_inputs(signature), archives=archives)
+    inputs = made_up_inputs(folder / compiled)
+    return run_model(folder / compiled, "main", inputs, archives=archives)
 
 
 def compiled(folder: Path, name: str) -> str:
@@ -52,16 +52,15 @@ def test_packed_weights_give_the_results_of_the_plan(
     (tmp_path / "model.mlir").write_text(TIED)
     file = write_archive(tmp_path / "model.irpa", tied_parameters())
     module = parse_module(tmp_path / "model.mlir")
-    signature = module.signature(0)
-    assert signature is not None
+    subjects = subjects_of(module, [0], Options())
     plan_all(module)
     module.write(tmp_path / "plan.mlir", FLAGS)
     variants = [
         Variant("default", tmp_path / "model.mlir", FLAGS),
         Variant(OPTIMIZED, tmp_path / "plan.mlir", FLAGS),
     ]
-    settings = (tmp_path, None, "local-sync", 1, 1e-3, 300, "test", [("model", file)])
-    evaluation = evaluate_variants(variants, [signature], *settings)
+    setting = Setting("local-sync", 1, "test", 300.0, archives=[("model", file)])
+    evaluation = evaluate_variants(variants, subjects, tmp_path, None, setting, no_oracle)
     assert evaluation.verification.passed
     assert evaluation.result(OPTIMIZED).milliseconds is not None
 

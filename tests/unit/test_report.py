@@ -157,14 +157,6 @@ def test_predicted_times_leave_barriers_out_and_say_so() -> None:
     assert line not in printed(replace(REPORT, ops=OpsReport(70, 0)))
 
 
-def test_a_module_that_was_not_run_itself_is_said_to_be_another_one() -> None:
-    text = printed(replace(REPORT, ran_twin=True))
-    assert (
-        "What was verified and timed takes and gives row-major tensors: the plan with conversions "
-        "at its ends, not the module that was written.\n"
-    ) in text
-
-
 def test_what_came_with_the_model_is_listed_without_a_price() -> None:
     row = ConversionReport(
         "main", "tensor<?x8xf32>", "pack", "tensor<?x8xf32>", "tensor<?x1x8x8xf32>", None, None,

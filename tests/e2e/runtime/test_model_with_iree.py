@@ -9,6 +9,7 @@ import pytest
 from layoutopt.errors import InputError, LoweringError
 from layoutopt.runtime.compile import compile_file, compile_to
 from layoutopt.runtime.model import (
+    Call,
     FunctionSignature,
     dispatch_times,
     list_functions,
@@ -113,8 +114,8 @@ def test_a_model_that_crashes(module: Path, inputs: Inputs) -> None:
 
 
 def test_models_are_timed_in_turns(module: Path, inputs: Inputs) -> None:
-    models = [(module, "main"), (module, "stray"), (module, "missing"), (module, "main")]
-    one, crashed, missing, other = time_models(models, inputs, most_samples=9)
+    calls = [Call(module, name, inputs) for name in ("main", "stray", "missing", "main")]
+    one, crashed, missing, other = time_models(calls, most_samples=9)
     assert len(one.samples_ns) == len(other.samples_ns) >= 5
     assert one.median_ns < 3 * other.median_ns < 9 * one.median_ns
     assert crashed.outcome is Outcome.RUN_CRASH

@@ -87,7 +87,7 @@ def test_the_page_tells_what_the_report_holds() -> None:
 
 def test_the_page_warns_of_what_was_not_run_and_counts_captured_constants() -> None:
     verification = VerificationReport(
-        1e-5, 1e-6, 1e-3, True, "IREE on the original", ("main",), (("decode<f32>", "a reason"),)
+        1e-5, 1e-6, 1e-3, True, "the oracle", ("main",), (("decode<f32>", "it takes a list"),)
     )
     captured = CapturedReport(2, 1, 2, 1, 100 << 20, 50 << 20)
     page = html_page(replace(REPORT, verification=verification, captured=captured))

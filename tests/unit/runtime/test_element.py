@@ -34,6 +34,8 @@ def test_tensor_types() -> None:
     assert parse_tensor_type("tensor<1x56x?xf32>") == TensorType((1, 56, None), "f32")
     assert parse_tensor_type("tensor<i64>") == TensorType((), "i64")
     assert parse_tensor_type("tensor<4xbf16, #layout>").element == "bf16"
-    for text in ("f32", "tensor<*xf32>", "tensor<4xcomplex<f32>>", "memref<4xf32>"):
+    assert parse_tensor_type("tensor<4xcomplex<f32>>").dtype == np.dtype(np.complex64)
+    assert parse_tensor_type("tensor<2xf8E4M3FN>") == TensorType((2,), "f8E4M3FN")
+    for text in ("f32", "tensor<*xf32>", "tensor<4xi4>", "memref<4xf32>"):
         with pytest.raises(InputError, match="expected a ranked tensor of i1, i8"):
             parse_tensor_type(text)

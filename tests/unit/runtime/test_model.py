@@ -12,7 +12,7 @@ from layoutopt.runtime.dispatch import (
     dispatch_times,
     read_profile,
 )
-from layoutopt.runtime.model import FunctionSignature, parse_declaration
+from layoutopt.runtime.signature import FunctionSignature, parse_declaration
 
 
 def test_declarations() -> None:

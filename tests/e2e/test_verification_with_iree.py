@@ -1,0 +1,215 @@
+"""What is verified, against what, and what is said where it is not: whole runs on small models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import layoutopt
+from layoutopt import evaluation
+from layoutopt.cli import main
+from layoutopt.lowering import Lowered
+from layoutopt.mlir.module import Module, parse_module
+from layoutopt.runtime.compile import compile_file
+
+HEAD = """
+#id = affine_map<(d0, d1) -> (d0, d1)>
+"""
+MATMUL = """
+  %z = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<16x16xf32>
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<16x16xf32>) -> tensor<16x16xf32>
+  %m = linalg.matmul ins(%x, %w : tensor<16x24xf32>, tensor<24x16xf32>)
+      outs(%f : tensor<16x16xf32>) -> tensor<16x16xf32>
+"""
+SCALARS = f"""{HEAD}
+func.func @main(%x: tensor<16x24xf32>, %w: tensor<24x16xf32>, %k: f32, %n: i32, %i: index)
+    -> (tensor<16x16xf32>, f32, i32) {{{MATMUL}
+  %r = linalg.generic {{indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}}
+      ins(%m : tensor<16x16xf32>) outs(%e : tensor<16x16xf32>) {{
+  ^bb0(%a: f32, %o: f32):
+    %q = arith.addf %a, %k : f32
+    linalg.yield %q : f32
+  }} -> tensor<16x16xf32>
+  return %r, %k, %n : tensor<16x16xf32>, f32, i32
+}}
+"""
+DYNAMIC = f"""{HEAD}
+func.func @main(%x: tensor<16x24xf32>, %w: tensor<24x16xf32>, %d: tensor<?x4xf32>)
+    -> (tensor<16x16xf32>, tensor<?x4xf32>) {{{MATMUL}
+  %c0 = arith.constant 0 : index
+  %s = tensor.dim %d, %c0 : tensor<?x4xf32>
+  %g = tensor.empty(%s) : tensor<?x4xf32>
+  %r = linalg.generic {{indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}}
+      ins(%d : tensor<?x4xf32>) outs(%g : tensor<?x4xf32>) {{
+  ^bb0(%a: f32, %o: f32):
+    %q = arith.addf %a, %a : f32
+    linalg.yield %q : f32
+  }} -> tensor<?x4xf32>
+  return %m, %r : tensor<16x16xf32>, tensor<?x4xf32>
+}}
+"""
+LIST = f"""
+func.func @takes_a_list(%x: tensor<16x24xf32>, %w: tensor<24x16xf32>, %l: !util.list<i32>)
+    -> tensor<16x16xf32> {{{MATMUL}
+  return %m : tensor<16x16xf32>
+}}
+func.func @main(%x: tensor<16x24xf32>, %w: tensor<24x16xf32>) -> tensor<16x16xf32> {{{MATMUL}
+  return %m : tensor<16x16xf32>
+}}
+"""
+PLAIN = f"""
+func.func @main(%x: tensor<16x24xf32>, %w: tensor<24x16xf32>) -> tensor<16x16xf32> {{{MATMUL}
+  return %m : tensor<16x16xf32>
+}}
+"""
+REFUSED_OUTS = """
+#in = affine_map<(d0, d1) -> (d0, d1)>
+#out = affine_map<(d0, d1) -> (d1)>
+func.func @main(%x: tensor<4x8xi32>) -> tensor<8xi32> {
+  %c = arith.constant dense<[1, 2, 3, 4, 5, 6, 7, 8]> : tensor<8xi32>
+  %r = linalg.generic {indexing_maps = [#in, #out], iterator_types = ["reduction", "parallel"]}
+      ins(%x : tensor<4x8xi32>) outs(%c : tensor<8xi32>) {
+  ^bb0(%a: i32, %o: i32):
+    %s = arith.addi %a, %o : i32
+    linalg.yield %s : i32
+  } -> tensor<8xi32>
+  return %r : tensor<8xi32>
+}
+"""
+REFUSED = f"""{HEAD}
+func.func @main(%x: tensor<16x24xf32>, %w: tensor<24x16xf32>) -> tensor<16x16xf32> {{{MATMUL}
+  %r = linalg.generic {{indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}}
+      ins(%m : tensor<16x16xf32>) outs(%e : tensor<16x16xf32>) {{
+  ^bb0(%a: f32, %o: f32):
+    %q = math.erfc %a : f32
+    linalg.yield %q : f32
+  }} -> tensor<16x16xf32>
+  return %r : tensor<16x16xf32>
+}}
+"""
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+def optimized(folder: Path, cache: Path, text: str, **options: object) -> layoutopt.Plan:
+    model = folder / "model.mlir"
+    model.write_text(text)
+    chosen = layoutopt.Options(cache=cache, **options)  # type: ignore[arg-type]
+    return layoutopt.optimize(model, options=chosen)
+
+
+@pytest.mark.parametrize("text", [SCALARS, DYNAMIC], ids=["scalars", "dynamic"])
+def test_scalars_and_dynamic_sizes_are_verified(tmp_path: Path, cache: Path, text: str) -> None:
+    report = optimized(tmp_path, cache, text).report
+    assert report.verification is not None
+    assert report.verification.compared == ("main",)
+    assert report.verification.unverified == ()
+    assert report.verification.reference == "IREE on the original"
+    assert report.after.measured_ms is not None
+
+
+@pytest.mark.parametrize("text", [SCALARS, DYNAMIC, PLAIN], ids=["scalars", "dynamic", "plain"])
+def test_a_plan_that_computes_something_else_is_refused(
+    tmp_path: Path, cache: Path, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The planned product starts from another number."""
+    replace = Module.replace
+
+    def wrong(module: Module, function: int, lowered: Lowered) -> None:
+        replace(module, function, lowered)
+        text = str(module.operation)
+        assert " 0.000000e+00 : f32" in text
+        (tmp_path / "wrong.mlir").write_text(text.replace(" 0.000000e+00 :", " 1.000000e+00 :"))
+        operation = parse_module(tmp_path / "wrong.mlir").operation
+        object.__setattr__(module, "operation", operation)
+
+    monkeypatch.setattr(Module, "replace", wrong)
+    with pytest.raises(layoutopt.LoweringError, match=r"function 'main': expected the results of"):
+        optimized(tmp_path, cache, text)
+
+
+def test_a_function_that_cannot_be_called_is_named_in_the_first_line(
+    tmp_path: Path, cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "model.mlir").write_text(LIST)
+    arguments = ["--cache", str(cache), "--report", str(tmp_path / "report.json")]
+    main(["optimize", str(tmp_path / "model.mlir"), *arguments])
+    first = " ".join(capsys.readouterr().out.split())
+    assert "not verified: function 'takes_a_list'" in first
+    found = json.loads((tmp_path / "report.json").read_text())["verification"]
+    reason = "it takes !util.list<i32>, which no value can be made up for"
+    assert found["unverified"] == [["takes_a_list", reason]]
+    assert found["compared"] == ["main"]
+
+
+def test_the_module_as_written_is_run_on_packed_inputs(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[str] = []
+
+    def noted(source: Path, output: Path, flags: tuple[str, ...], limit_s: float) -> object:
+        compiled.append(source.read_bytes().hex())
+        return compile_file(source, output, flags, limit_s)
+
+    monkeypatch.setattr(evaluation, "compile_file", noted)
+    plan = optimized(
+        tmp_path, cache, PLAIN, free_io_layout=True, objective="conversions", remember=False
+    )
+    layouts = {row.layout for row in plan.report.io_layouts}
+    assert layouts != {"row-major"}
+    assert plan.report.verification is not None
+    assert plan.report.verification.passed
+    plan.apply(tmp_path / "out.mlirbc")
+    assert (tmp_path / "out.mlirbc").read_bytes().hex() in compiled
+
+
+def test_a_model_that_iree_refuses_is_held_against_the_oracle(tmp_path: Path, cache: Path) -> None:
+    report = optimized(tmp_path, cache, REFUSED_OUTS).report
+    assert report.verification is not None
+    assert report.verification.passed
+    assert report.verification.reference == "the NumPy oracle on the original"
+    assert "write affecting operations" in report.verification.reference_reason
+    assert report.winner == "layoutopt"
+
+
+def test_a_model_that_iree_refuses_with_every_plan_is_said_to_be_so(
+    tmp_path: Path, cache: Path
+) -> None:
+    with pytest.raises(layoutopt.InputError) as caught:
+        optimized(tmp_path, cache, REFUSED)
+    text = str(caught.value)
+    assert text.startswith(f"{tmp_path}/model.mlir: expected a model that IREE compiles, but got '")
+    assert "math.erfc" in text
+    assert text.endswith(
+        "' from iree-compile on the model as it came; change what it names, or report it to IREE: "
+        "no plan was made"
+    )
+
+
+def test_a_plan_for_a_target_that_is_not_here_is_checked_on_this_cpu(
+    tmp_path: Path, cache: Path
+) -> None:
+    model = tmp_path / "model.mlir"
+    model.write_text(PLAIN)
+    options = layoutopt.Options(cache=cache)
+    found = layoutopt.optimize(model, profile="mi355x", options=options).report.verification
+    assert found is not None
+    assert (found.passed, found.compared) == (True, ("main",))
+    assert found.place == "on this machine's CPU, not on the target"
+    options = layoutopt.Options(cache=cache, verify=False)
+    found = layoutopt.optimize(model, profile="mi355x", options=options).report.verification
+    assert found is not None
+    assert found.unverified == (("main", "--no-verify was given"),)
+
+
+def test_nothing_to_plan_is_no_plan(tmp_path: Path, cache: Path) -> None:
+    text = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }"
+    report = optimized(tmp_path, cache, text).report
+    assert report.winner == "unchanged"
+    assert report.verification is None
