@@ -10,6 +10,7 @@ import numpy as np
 
 from layoutopt.types import Array, element_of, integer_bits, is_float, numpy_dtype
 
+
 class Padding(Enum):
     """What the elements hold that fill up the last tiles, by the op that they change nothing in."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from iree.compiler.dialects import arith, complex, math  # noqa: A004 -- MLIR's name for it
+from iree.compiler.dialects import arith, complex, math
 
 INTEGERS = ("i8", "i32", "i64")
 FLOATS = ("f32", "f16", "bf16")
@@ -34,22 +34,25 @@ SEVERAL_RESULTS = {
 """The graph does not hold them: they are barriers."""
 NO_OPERANDS = {"arith.constant", "complex.constant"}
 
-_SAME_INTEGERS = (
-    "addi subi muli andi ori xori divsi divui ceildivsi ceildivui floordivsi remsi remui "
-    "maxsi maxui minsi minui shli shrsi shrui"
-).split()
-_SAME_FLOATS = (
-    "addf subf mulf divf remf maximumf minimumf maxnumf minnumf maximumnumf minimumnumf"
-).split()
-_UNARY_FLOATS = (
-    "absf acos acosh asin asinh atan atanh cbrt ceil cos cosh erf erfc exp exp2 expm1 floor log "
-    "log10 log1p log2 round roundeven rsqrt sin sinh sqrt tan tanh trunc"
-).split()
-_FLOAT_TESTS = "isfinite isinf isnan isnormal".split()
-_UNARY_INTEGERS = "absi ctlz ctpop cttz".split()
-_UNARY_COMPLEX = (
-    "conj cos exp expm1 log log1p neg rsqrt sign sin sqrt tan tanh"
-).split()  # fmt: skip
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+_SAME_INTEGERS = _words(
+    """addi subi muli andi ori xori divsi divui ceildivsi ceildivui floordivsi remsi remui
+    maxsi maxui minsi minui shli shrsi shrui"""
+)
+_SAME_FLOATS = _words(
+    """addf subf mulf divf remf maximumf minimumf maxnumf minnumf maximumnumf minimumnumf"""
+)
+_UNARY_FLOATS = _words(
+    """absf acos acosh asin asinh atan atanh cbrt ceil cos cosh erf erfc exp exp2 expm1 floor log
+    log10 log1p log2 round roundeven rsqrt sin sinh sqrt tan tanh trunc"""
+)
+_FLOAT_TESTS = _words("isfinite isinf isnan isnormal")
+_UNARY_INTEGERS = _words("absi ctlz ctpop cttz")
+_UNARY_COMPLEX = _words("conj cos exp expm1 log log1p neg rsqrt sign sin sqrt tan tanh")
 
 
 def registered() -> set[str]:
