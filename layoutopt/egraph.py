@@ -50,7 +50,7 @@ class EGraph:
     stop_reason: StopReason
 
 
-def saturate(
+def saturate(  # noqa: PLR0912 -- one fixed point
     graph: Graph,
     rules: Sequence[RewriteRule[Any]] = REWRITES,
     op_limit: int = 20_000,

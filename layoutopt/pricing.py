@@ -95,7 +95,7 @@ def _placed(layout: Layout, values: Array) -> Array:
 
 
 def _allowed(layout: Layout, shape: tuple[int, ...], errors: Array | None) -> Array:
-    """By how much each element in memory may be off; padding that may be anything, by any number."""
+    """How far each element in memory may be off: padding that may be anything, by any number."""
     if layout.padding is Padding.ANY and layout.pads(shape):
         inside = np.zeros(shape) if errors is None else errors
         return layout.apply(np.asarray(inside, np.float64), np.inf)

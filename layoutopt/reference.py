@@ -65,9 +65,11 @@ class References:
         for tensor, output in zip(cluster.outputs, outputs, strict=True):
             element = self.graph.types[tensor].element
             values[tensor] = output.astype(numpy_dtype(element))
-            size = float(np.max(np.abs(output[np.isfinite(output)]), initial=0.0)) if (
-                is_rounded(element)
-            ) else 0.0
+            size = (
+                float(np.max(np.abs(output[np.isfinite(output)]), initial=0.0))
+                if (is_rounded(element))
+                else 0.0
+            )
             loose = _ROUNDINGS * unit_roundoff(real_part(element)) * size if size else 0.0
             known = found.errors.get(tensor)
             either = np.broadcast_to(loose, output.shape) if known is None else known + loose
@@ -136,9 +138,7 @@ def own_ops(graph: Graph, original_ops: int, cluster: Cluster) -> tuple[int, ...
     return tuple(sorted(found))
 
 
-def _back(
-    graph: Graph, original_ops: int, outputs: Sequence[int], leaves: set[int]
-) -> set[int]:
+def _back(graph: Graph, original_ops: int, outputs: Sequence[int], leaves: set[int]) -> set[int]:
     pending, found = list(outputs), set[int]()
     while pending:
         tensor = pending.pop()

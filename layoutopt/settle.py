@@ -21,10 +21,12 @@ from layoutopt.options import Options
 from layoutopt.planner import GraphPlan, plan_graph
 from layoutopt.prices import Price, Pricer, Work, candidate_work, conversion_work
 from layoutopt.profiles.target import Target
+from layoutopt.runtime.benchmark import Benchmark
 from layoutopt.runtime.progress import Progress
 from layoutopt.selection import Choice, Conversion, build_selection
 from layoutopt.solver import Status, solve
 from layoutopt.steps import Clock, Steps
+from layoutopt.types import Array
 from layoutopt.weight_budget import weight_bytes
 
 _SURE = 0.05
@@ -83,6 +85,9 @@ class _Recorded:
 
     def stored(self, work: Sequence[Work]) -> list[Price | None]:
         return self._pricer.stored(work)
+
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        return self._pricer.outputs(benchmark)
 
 
 class _Question:

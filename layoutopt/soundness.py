@@ -56,7 +56,9 @@ class Soundness:
             tuple(i for t, i in place.items() if t not in made),
             tuple(place[t] for t in op.outputs),
         )
-        other = Graph(one.types, (*ops[: len(before)], *ops[len(before) + 1 :]), one.inputs, one.outputs)
+        other = Graph(
+            one.types, (*ops[: len(before)], *ops[len(before) + 1 :]), one.inputs, one.outputs
+        )
         splats = tuple((place[t], v) for t, v in graph.splats.items() if t in place)
         try:
             return _difference(one, other, splats)

@@ -34,12 +34,25 @@ SEVERAL_RESULTS = {
 """The graph does not hold them: they are barriers."""
 NO_OPERANDS = {"arith.constant", "complex.constant"}
 
-_SAME_INTEGERS = ["addi", "subi", "muli", "andi", "ori", "xori", "divsi", "divui", "ceildivsi", "ceildivui", "floordivsi", "remsi", "remui", "maxsi", "maxui", "minsi", "minui", "shli", "shrsi", "shrui"]
-_SAME_FLOATS = ["addf", "subf", "mulf", "divf", "remf", "maximumf", "minimumf", "maxnumf", "minnumf", "maximumnumf", "minimumnumf"]
-_UNARY_FLOATS = ["absf", "acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "ceil", "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1", "floor", "log", "log10", "log1p", "log2", "round", "roundeven", "rsqrt", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"]
-_FLOAT_TESTS = ["isfinite", "isinf", "isnan", "isnormal"]
-_UNARY_INTEGERS = ["absi", "ctlz", "ctpop", "cttz"]
-_UNARY_COMPLEX = ["conj", "cos", "exp", "expm1", "log", "log1p", "neg", "rsqrt", "sign", "sin", "sqrt", "tan", "tanh"]  # fmt: skip
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+_SAME_INTEGERS = _words(
+    """addi subi muli andi ori xori divsi divui ceildivsi ceildivui floordivsi remsi remui
+    maxsi maxui minsi minui shli shrsi shrui"""
+)
+_SAME_FLOATS = _words(
+    """addf subf mulf divf remf maximumf minimumf maxnumf minnumf maximumnumf minimumnumf"""
+)
+_UNARY_FLOATS = _words(
+    """absf acos acosh asin asinh atan atanh cbrt ceil cos cosh erf erfc exp exp2 expm1 floor log
+    log10 log1p log2 round roundeven rsqrt sin sinh sqrt tan tanh trunc"""
+)
+_FLOAT_TESTS = _words("isfinite isinf isnan isnormal")
+_UNARY_INTEGERS = _words("absi ctlz ctpop cttz")
+_UNARY_COMPLEX = _words("conj cos exp expm1 log log1p neg rsqrt sign sin sqrt tan tanh")
 
 
 def registered() -> set[str]:

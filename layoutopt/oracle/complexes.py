@@ -19,7 +19,7 @@ def _sign(a: Array) -> Array:
 
 def _atan2(y: Array, x: Array) -> Array:
     """``-i log((x + i y) / sqrt(x^2 + y^2))``, as the dialect defines it."""
-    return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
+    return np.asarray(-1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y)))
 
 
 def _pair(real: Array, imaginary: Array) -> Array:

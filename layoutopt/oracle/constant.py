@@ -25,7 +25,7 @@ def constant(text: str, element: str) -> Array | None:
         if len(parts) != 2 or parts[0] is None or parts[1] is None:
             return None
         value = np.zeros((), dtype)  # a sum would lose signs of zeros and make NaN of infinities
-        value.real, value.imag = parts
+        value.real, value.imag = parts[0], parts[1]
         return value
     number = text.partition(":")[0].strip()
     try:

@@ -120,5 +120,3 @@ class _Loops:
         kept = view[tuple(slice(None) if d in used else 0 for d in range(len(self.domain)))]
         place = {d: i for i, d in enumerate(sorted(used))}
         return kept.transpose([place[d] for d in used]).reshape(shape)
-
-

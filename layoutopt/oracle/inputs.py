@@ -21,6 +21,7 @@ from layoutopt.types import Array, TensorType, integer_bits, is_complex, is_floa
 
 _STEPS = 8
 """Floats are multiples of an eighth."""
+_MOST_DENSE = 0.75
 _NARROW = 2.0**-12
 """Types that round more than this hold few digits."""
 
@@ -87,7 +88,7 @@ def _density(graph: Graph) -> float:
         if is_float(element) and unit_roundoff(element) > _NARROW:
             count = math.prod(op.domain[d] for d in op.reduction_dims)
             exact = 0.5 / unit_roundoff(element)
-            density = min(density, math.sqrt(exact / 2 / max(1, count)))
+            density = min(density, _MOST_DENSE, math.sqrt(exact / 2 / max(1, count)))
     return density
 
 
@@ -118,12 +119,14 @@ def _random(kind: TensorType, rng: np.random.Generator, of: Kind, density: float
     most = (1 << ((integer_bits(kind.element) or 8) - 1)) - 1
     low, high = max(low, 0 if kind.element.startswith("u") else -most - 1), min(high, most)
     found = rng.integers(low, high + 1, kind.shape)
-    return np.where(found == 0, high, found).astype(dtype) if of is Kind.NONZERO else found.astype(dtype)
+    return (
+        np.where(found == 0, high, found).astype(dtype)
+        if of is Kind.NONZERO
+        else found.astype(dtype)
+    )
 
 
-def _floats(
-    shape: tuple[int, ...], rng: np.random.Generator, of: Kind, density: float
-) -> Array:
+def _floats(shape: tuple[int, ...], rng: np.random.Generator, of: Kind, density: float) -> Array:
     low, high = of.value[0]
     found = rng.integers(low, high + 1, shape) / _STEPS
     if of is Kind.NONZERO:

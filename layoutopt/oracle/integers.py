@@ -29,20 +29,20 @@ def _divisor(b: Array) -> Array:
 
 
 def _floor(a: Array, b: Array, bits: int) -> Array:
-    return np.floor_divide(a, _divisor(b))
+    return np.asarray(np.floor_divide(a, _divisor(b)))
 
 
 def _ceil(a: Array, b: Array, bits: int) -> Array:
-    return _floor(a, b, bits) + (np.remainder(a, _divisor(b)) != 0)
+    return np.asarray(_floor(a, b, bits) + (np.remainder(a, _divisor(b)) != 0))
 
 
 def _truncate(a: Array, b: Array, bits: int) -> Array:
     inexact = np.remainder(a, _divisor(b)) != 0
-    return _floor(a, b, bits) + (inexact & ((a < 0) != (b < 0)))
+    return np.asarray(_floor(a, b, bits) + (inexact & ((a < 0) != (b < 0))))
 
 
 def _remainder(a: Array, b: Array, bits: int) -> Array:
-    return a - b * _truncate(a, b, bits)
+    return np.asarray(a - b * _truncate(a, b, bits))
 
 
 def _of_unsigned(function: Callable[[Array, Array], Array]) -> Binary:
@@ -51,7 +51,7 @@ def _of_unsigned(function: Callable[[Array, Array], Array]) -> Binary:
 
 def _ceil_unsigned(a: Array, b: Array) -> Array:
     b = _divisor(b)
-    return a // b + (a % b != 0).astype(np.uint64)
+    return np.asarray(a // b + (a % b != 0).astype(np.uint64))
 
 
 def _amount(b: Array, bits: int) -> Array:
@@ -96,7 +96,8 @@ def _length(a: Array) -> Array:
 
 def _ones(a: Array, bits: int) -> Array:
     a = unsigned(a, bits)
-    return _signed(sum((a >> np.uint64(i)) & np.uint64(1) for i in range(bits)))
+    counted = [(a >> np.uint64(i)) & np.uint64(1) for i in range(bits)]
+    return np.asarray(np.sum(counted, axis=0, dtype=np.int64))
 
 
 def _leading_zeros(a: Array, bits: int) -> Array:
@@ -159,12 +160,15 @@ def compare(predicate: int, a: Array, b: Array, bits: int) -> Array:
 
 def undefined(name: str, a: Array, b: Array, bits: int) -> Array | None:
     """Where an op has no defined result: division by zero, shifts of the whole width."""
+    found: Array
     if name in ("divsi", "floordivsi", "ceildivsi", "remsi"):
-        return (b == 0) | ((b == -1) & (a == -(1 << (bits - 1))))
-    if name in ("divui", "ceildivui", "remui"):
-        return b == 0
-    if name in ("shli", "shrsi", "shrui"):
-        return unsigned(b, bits) >= bits
-    if name == "ipowi":
-        return (a == 0) & (b < 0)
-    return None
+        found = (b == 0) | ((b == -1) & (a == -(1 << (bits - 1))))
+    elif name in ("divui", "ceildivui", "remui"):
+        found = np.asarray(b == 0)
+    elif name in ("shli", "shrsi", "shrui"):
+        found = np.asarray(unsigned(b, bits) >= bits)
+    elif name == "ipowi":
+        found = (a == 0) & (b < 0)
+    else:
+        return None
+    return found

@@ -54,7 +54,7 @@ class Tensors:
         element = self.types[tensor].element
         error = found.error
         if self.errors is not None and rounds(element):
-            error = total(error, rounding_error(found.value, element, times=2))
+            error = total(error, rounding_error(found.value, element))
         return Bounded(stored(rounded(found.value, element), element), error)
 
 
@@ -67,7 +67,9 @@ def start_of(op: Structured, position: int, tensors: Tensors) -> Bounded:
     if numpy_dtype(kind.element) is None:
         raise unknown_type(kind.element)
     text = init.value if isinstance(init, Fill) else "0"
-    value = constant(text if isinstance(init, Fill) else _ZERO.get(kind.element, text), kind.element)
+    value = constant(
+        text if isinstance(init, Fill) else _ZERO.get(kind.element, text), kind.element
+    )
     if value is None:
         raise OracleError(f"oracle: expected a known constant, but got {text}; skip the check")
     return Bounded(np.full(kind.shape, widened(value, kind.element)))
@@ -112,9 +114,7 @@ class _Loops:
         if any(m is None or m.name not in _SUMS for m in made):
             return ()
         first = len(body.arguments) - count
-        return tuple(
-            next(o for o in m.operands if o != first + i) for i, m in enumerate(made) if m
-        )
+        return tuple(next(o for o in m.operands if o != first + i) for i, m in enumerate(made) if m)
 
     def _at_once(self) -> int:
         """How many of the last reduction loops run as one block."""
@@ -161,7 +161,7 @@ class _Loops:
         return itertools.product(*(range(self.op.domain[d]) for d in self.looped))
 
     def _arguments(self, point: tuple[int, ...]) -> list[Bounded]:
-        place = (*(slice(None) for _ in self.parallel), *point)
+        place: tuple[Any, ...] = (*(slice(None) for _ in self.parallel), *point)
         return [
             Bounded(s.value[place], None if s.error is None else s.error[place])
             for s in self.sources

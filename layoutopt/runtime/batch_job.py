@@ -46,7 +46,9 @@ def batch_job(
                 module=str(compiled.module),
                 function=function_name(place),
                 arguments=arguments,
-                results=() if case.unchecked else _save(folder, f"c{place}_y", benchmark.results, case.results),
+                results=()
+                if case.unchecked
+                else _save(folder, f"c{place}_y", benchmark.results, case.results),
                 allowed=_save_allowed(folder, f"c{place}_e", case.allowed),
                 note=case.unchecked,
                 as_it_came=benchmark.as_it_came,

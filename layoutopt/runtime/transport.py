@@ -82,7 +82,7 @@ def sent(array: Array) -> tuple[Array, int]:
     if element not in _CODES:
         raise ValueError(f"expected an element type that IREE passes, but got {element}")
     whole = np.ascontiguousarray(array).reshape(-1)
-    raw = whole.view(np.uint8)
+    raw: Array = whole.view(np.uint8)
     if element == _NIBBLES:
         low = raw & 0xF
         low = np.append(low, np.zeros(low.size % 2, np.uint8))

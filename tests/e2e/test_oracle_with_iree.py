@@ -67,7 +67,9 @@ def numbers(kind: str, rng: np.random.Generator) -> Array:
         with np.errstate(all="ignore"):
             found = rng.permutation(wide).astype(dtype)
         # IREE takes the NaN of f8E4M3FN for a number
-        return found if kind != "f8E4M3FN" else np.nan_to_num(found.astype(np.float32)).astype(dtype)
+        return (
+            found if kind != "f8E4M3FN" else np.nan_to_num(found.astype(np.float32)).astype(dtype)
+        )
     if bits == 1:
         return rng.integers(0, 2, _COUNT).astype(dtype)
     least = -(1 << (bits - 1))
@@ -137,9 +139,7 @@ def groups() -> list[tuple[Case, ...]]:
             key = case.operands, case.op.startswith("arith.sh"), case.op == "math.fpowi"
             found.setdefault(key, []).append(case)
     return [
-        tuple(group[i : i + _MOST])
-        for group in found.values()
-        for i in range(0, len(group), _MOST)
+        tuple(group[i : i + _MOST]) for group in found.values() for i in range(0, len(group), _MOST)
     ]
 
 

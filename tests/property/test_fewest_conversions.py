@@ -34,6 +34,7 @@ from layoutopt.planner import GraphPlan, plan_graph
 from layoutopt.prices import Analytic, Price, Work
 from layoutopt.profiles.target import Tile, load_target
 from layoutopt.rules.rule import Refusal
+from layoutopt.runtime.benchmark import Benchmark
 from layoutopt.runtime.progress import Progress
 from layoutopt.scalar import Body, ScalarOp, contraction_body
 from layoutopt.space import layout_sets
@@ -139,6 +140,10 @@ class MadeUp:
     def stored(self, work: Sequence[Work]) -> list[Price | None]:
         """Nothing."""
         return [None] * len(work)
+
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        """Nothing runs."""
+        return None
 
     def _price(self, graph: Graph) -> Price:
         contractions = [op for op in graph.ops if isinstance(op, Structured) and op.is_contraction]

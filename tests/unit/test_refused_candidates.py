@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import pytest
-
 from layoutopt.candidate import identity_candidate
-from layoutopt.errors import SolverError
 from layoutopt.explore import explore
 from layoutopt.options import Options
 from layoutopt.planner import plan_graph
@@ -19,6 +16,7 @@ from layoutopt.runtime.outcome import Measurement, Outcome
 from layoutopt.runtime.progress import Progress
 from layoutopt.solver import Status
 from layoutopt.steps import Clock, SilentSteps
+from layoutopt.types import Array
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
 
@@ -55,6 +53,9 @@ class Faulty:
     def known(self, benchmarks: Sequence[Benchmark]) -> list[Measurement | None]:
         return [None] * len(benchmarks)
 
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        return None
+
 
 def identities() -> frozenset[str]:
     """The texts of the model's ops as they came."""
@@ -79,10 +80,25 @@ def test_the_plan_completes_and_names_every_fault() -> None:
         assert reasons[f"{fault.outcome.value}: {fault.reason}"] > 0
 
 
-def test_nothing_left_to_plan_with() -> None:
+def test_where_everything_fails_the_model_stays_as_it_came() -> None:
     pricer = Measured(Faulty(frozenset()))
-    with pytest.raises(SolverError) as caught:
-        plan_graph(lifted(CONVOLUTIONS), HOST, pricer, Options(), Clock(SilentSteps()))
-    assert str(caught.value).startswith(
-        "selection: expected a consistent plan, but got infeasible; see the refusals; the last one:"
-    )
+    plan = plan_graph(lifted(CONVOLUTIONS), HOST, pricer, Options(), Clock(SilentSteps()))
+    assert plan.solution.status is Status.OPTIMAL
+    used = [plan.clusters[c.cluster].root for c in plan.choice.candidates]
+    assert all(root < plan.egraph.original_ops for root in used)
+    assert plan.identity_ns is not None
+    kept = [r.reason for r in plan.refusals if r.reason.startswith("kept as it came, priced ")]
+    assert len(kept) == len(used)
+
+
+def test_what_does_not_compile_is_the_last_resort() -> None:
+    """Its price is beyond that of all that compiles, or runs and fails."""
+    pricer = Measured(Faulty(frozenset()))
+    plan = plan_graph(lifted(CONVOLUTIONS), HOST, pricer, Options(), Clock(SilentSteps()))
+    reasons = [r.reason for r in plan.refusals]
+    last = [r for r in reasons if r.startswith("kept as it came, priced the last resort: compile-")]
+    estimated = [r for r in reasons if r.startswith("kept as it came, priced by estimate: ")]
+    assert last
+    assert all(": run-" in r or ": mismatch" in r for r in estimated)
+    dear = [c for c in plan.choice.candidates if plan.costs[c] > 10**11]
+    assert len(dear) == len(last)

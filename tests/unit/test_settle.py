@@ -10,9 +10,11 @@ from layoutopt.graph import Graph
 from layoutopt.options import Options
 from layoutopt.prices import Analytic, Price, Work
 from layoutopt.profiles.target import load_target
+from layoutopt.runtime.benchmark import Benchmark
 from layoutopt.runtime.progress import Progress
 from layoutopt.settle import OpenQuestion, open_questions
 from layoutopt.steps import SilentSteps
+from layoutopt.types import Array
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
 
@@ -34,6 +36,9 @@ class Changed:
 
     def stored(self, work: Sequence[Work]) -> list[Price | None]:
         return [None] * len(work)
+
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        return None
 
 
 def measured(price: Price) -> Price:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from layoutopt.egraph import saturate
-from layoutopt.graph import Fill, Graph, GraphBuilder, Pad, Structured
+from layoutopt.graph import Fill, Graph, GraphBuilder, Pad, Slice, Structured
 from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rewrites.examples import convolution_example
 from layoutopt.rules.rewrites.strided_unit_filter_to_slice import StridedUnitFilterToSlice
@@ -24,6 +24,7 @@ class OffByOne(StridedUnitFilterToSlice):
     def rewrite(self, graph: Graph, match: Convolution) -> Expression:
         found = super().rewrite(graph, match)
         cut = found.ops[0]
+        assert isinstance(cut, Slice)
         return replace(found, ops=(replace(cut, offsets=(0, 0, 1, 0)), *found.ops[1:]))
 
 
@@ -49,9 +50,7 @@ def test_an_unsound_rule_is_refused(rule: StridedUnitFilterToSlice) -> None:
     assert len(egraph.graph.ops) == egraph.original_ops
     (refused,) = egraph.refusals
     assert refused.rule == "strided-unit-filter-to-slice"
-    assert refused.reason.startswith(
-        "computes something else than the model's own op: result 0: "
-    )
+    assert refused.reason.startswith("computes something else than the model's own op: result 0: ")
     assert "values are wrong; at (0, 0, 0, 0): expected" in refused.reason
 
 

@@ -18,7 +18,7 @@ from layoutopt.runtime.sampling import Protocol
 def test_a_job_survives_the_pipe() -> None:
     file = ArrayFile("/tmp/x.npy", "bf16")
     job = Job(
-        tasks=(Task(3, "m.vmfb", "c3", (file, file), (file,), 1e-3, 7, "/tmp"),),
+        tasks=(Task(3, "m.vmfb", "c3", (file, file), (file,), (file,), "a note", True, 7, "/tmp"),),
         protocol=Protocol(budget_ns=5),
         weights=(("c3_w_0", file),),
         archives=(("model", "w.irpa"),),
