@@ -95,7 +95,7 @@ class _Case:
         """All tensors: inputs from the seed, constants as written, the rest by the oracle."""
         rng = np.random.default_rng(self.checks.seed)
         own = self.lifted.graph
-        written = iter(self.written.constants)
+        written = iter([c for c in self.written.constants if c.size])  # empty ones are not lifted
         values: dict[int, Array] = {}
         arrays = [a.array(rng) for a in self.written.arguments]
         for tensor in own.inputs:
