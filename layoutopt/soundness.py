@@ -101,15 +101,17 @@ def _around(graph: Graph, index: int, found: Expression) -> list[Op]:
     known = {*read, *graph.splats}
     behind = _behind(graph, read, index)
     computed: set[int] = set()
+    used: set[int] = set()
     ops: list[Op] = []
-    for i in sorted(behind):
-        op = graph.ops[i]
-        from_known = any(t in known or t in computed for t in op.inputs)
-        if isinstance(op, Constant | Opaque) or any(t in computed for t in op.outputs):
-            continue
-        if from_known or not op.inputs:
-            ops.append(op)
-            computed.update(op.outputs)
+    for whole in (all, any):  # first what follows from the tensors that both sides read
+        for i in sorted(behind):
+            op = graph.ops[i]
+            if isinstance(op, Constant | Opaque) or {*op.outputs} & (computed | used):
+                continue
+            if not op.inputs or whole(t in known or t in computed for t in op.inputs):
+                ops.append(op)
+                computed.update(op.outputs)
+                used.update(op.inputs)
     return _needed(ops, read)
 
 

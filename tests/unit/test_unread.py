@@ -15,10 +15,10 @@ func.func @main(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
   %dead = linalg.matmul ins(%x, %w : tensor<4x4xf32>, tensor<4x4xf32>)
                         outs(%f : tensor<4x4xf32>) -> tensor<4x4xf32>
-  %deader = linalg.add ins(%dead, %c : tensor<4x4xf32>, tensor<4x4xf32>)
-                       outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
-  %y = linalg.mul ins(%x, %w : tensor<4x4xf32>, tensor<4x4xf32>)
-                  outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %deader = linalg.map { arith.addf } ins(%dead, %c : tensor<4x4xf32>, tensor<4x4xf32>)
+                                      outs(%e : tensor<4x4xf32>)
+  %y = linalg.map { arith.mulf } ins(%x, %w : tensor<4x4xf32>, tensor<4x4xf32>)
+                                 outs(%e : tensor<4x4xf32>)
   return %y : tensor<4x4xf32>
 }
 """

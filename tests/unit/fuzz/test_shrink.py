@@ -63,7 +63,8 @@ def test_a_form_that_pads_at_the_wrong_end_is_found(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(PadLayouts, "relayout", wrong)
     failure = found("Pad")
     assert failure.bug.kind == "wrong"
-    assert [step.kind for step in failure.written.program.steps] == ["pad"]
+    assert failure.written.program.steps[-1].kind == "pad"
+    assert len(failure.written.program.steps) <= 2
 
 
 def test_shrinking_keeps_what_fails_and_drops_the_rest() -> None:
