@@ -42,7 +42,7 @@ def given_plans(
                 "a plan for another model",
                 "make the plan again",
             )
-        space = explore(graph, target)
+        space = explore(graph, target, admitted=options.admitted)
         misfit = _misfit(space, found, target, options)
         if misfit is not None:
             raise InputError(

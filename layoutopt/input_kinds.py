@@ -114,7 +114,7 @@ def as_scalar(array: Array) -> np.generic:
 
 
 def _eps(dtype: np.dtype[np.generic]) -> float:
-    found: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    found: Any = ml_dtypes.finfo(dtype)
     return float(found.eps)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from layoutopt.parameters.files import ParameterFile
+from layoutopt.rules.rule import EVERY_EXACTNESS, Exactness
 from layoutopt.solver import Search
 from layoutopt.weight_budget import WeightBudget
 
@@ -51,3 +52,10 @@ class Options:
     """Take the times of whole models from the cache where these very modules were run before."""
     compiled_facts: bool = False
     """Compile candidates for a GPU that is not here; what their kernels say corrects estimates."""
+
+    @property
+    def admitted(self) -> frozenset[Exactness]:
+        """How far the numbers of two forms of an op may differ for both to be candidates."""
+        if not self.exact:
+            return EVERY_EXACTNESS
+        return frozenset((Exactness.BIT_EXACT, Exactness.REASSOCIATES))

@@ -126,7 +126,7 @@ def plan_graph(
     ``avoided``: digests of candidates that do not compile inside the model.
     """
     with clock.stage("enumerate"):
-        space = explore(graph, target, options.objective)
+        space = explore(graph, target, options.objective, options.admitted)
     fewest = options.objective == "conversions"
     if fewest:
         pricer = Analytic(target)

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from layoutopt.candidate import Candidate
 from layoutopt.explore import Space, explore
 from layoutopt.graph import Graph
-from layoutopt.lowering import Lowered, lower
+from layoutopt.layout import Layout, row_major
+from layoutopt.lowering import Lowered, lower, packs_lowered
+from layoutopt.planner import GraphPlan
 from layoutopt.profiles.target import load_target
-from layoutopt.selection import build_selection, is_free, needed_conversions
+from layoutopt.selection import (
+    Choice,
+    Conversion,
+    build_selection,
+    is_free,
+    needed_conversions,
+)
 from layoutopt.solver import Status, check, solve
 
 HOST = load_target("host")
@@ -33,3 +42,24 @@ def planned(graph: Graph, price: Price, conversion_ns: int, budget: int | None =
         space.clusters,
         selection.choice(solution.candidates, solution.conversions),
     )
+
+
+def with_row_major_ends(graph: Graph, choice: Choice, io: dict[int, Layout]) -> Choice:
+    """The choice with conversions at its ends, so that it takes and gives row-major tensors."""
+    more: dict[Conversion, None] = dict.fromkeys(choice.conversions)
+    for tensor, layout in io.items():
+        plain = row_major(layout.rank)
+        if layout == plain:
+            continue
+        if tensor in graph.inputs:
+            more[tensor, plain, layout] = None
+        else:
+            more[tensor, layout, plain] = None
+    return replace(choice, conversions=tuple(more))
+
+
+def lowered_with_row_major_ends(plan: GraphPlan) -> Lowered:
+    """A plan whose inputs and outputs may lie in any layout, between conversions."""
+    graph = plan.egraph.graph
+    found = lower(graph, plan.clusters, with_row_major_ends(graph, plan.choice, plan.io))
+    return packs_lowered(found) if plan.lower_packs else found

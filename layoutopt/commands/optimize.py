@@ -86,7 +86,9 @@ from layoutopt.weight_budget import WeightBudget
     "explains.",
 )
 @click.option(
-    "--exact", is_flag=True, help="No forms that round in another way, such as Winograd's."
+    "--exact",
+    is_flag=True,
+    help="Only forms that are equal up to the order of sums: no Winograd, no zeros left out.",
 )
 @click.option(
     "--no-verify",

@@ -16,6 +16,7 @@ from layoutopt.options import Objective, Options
 from layoutopt.planner import plan_graph
 from layoutopt.prices import Price, Work
 from layoutopt.profiles.target import Target
+from layoutopt.runtime.benchmark import Benchmark
 from layoutopt.runtime.element import load_array, save_array
 from layoutopt.runtime.job import ArrayFile, Job, Task
 from layoutopt.runtime.progress import Progress
@@ -30,6 +31,7 @@ from tests.fuzz.held import Bug, apart, tolerance
 from tests.fuzz.kinds import KINDS
 from tests.fuzz.program import Written, write
 from tests.fuzz.units import Compiled, Refused, compile_units, cut_into_units
+from tests.planning import lowered_with_row_major_ends
 
 SEARCHES: tuple[Search, ...] = ("ilp", "greedy", "greedy", "taso")
 OBJECTIVES: tuple[Objective, ...] = ("latency",) * 6 + ("conversions",)
@@ -71,6 +73,10 @@ class RandomPricer:
     def stored(self, work: Sequence[Work]) -> list[Price | None]:
         """Nothing was measured before."""
         return [None for _ in work]
+
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        """Nothing is run while planning."""
+        return None
 
     def _price(self, work: Work) -> Price:
         if work.form.is_free:
@@ -160,7 +166,7 @@ def _planned(module: Module, way: Way, target: Target, seed: str) -> bool:
         return False
     options = random_options(random.Random(seed))
     plan = plan_graph(graph, target, RandomPricer(seed), options, Clock(SilentSteps()))
-    module.replace(place, plan.lowered(row_major_io=True))
+    module.replace(place, lowered_with_row_major_ends(plan))
     return plan.hinted
 
 

@@ -10,6 +10,7 @@ import layoutopt
 import layoutopt.optimization as job
 from layoutopt.errors import InputError
 from layoutopt.runtime.reread import reread
+from layoutopt.verified import Verification
 from layoutopt.whole_model import Held
 from tests.hostile.modules import PLANNED
 
@@ -33,7 +34,7 @@ BARRIERS = {
 
 @pytest.fixture
 def planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Planned:
-    monkeypatch.setattr(job, "hold_against_original", lambda *arguments: Held())
+    monkeypatch.setattr(job, "hold_against_original", lambda *arguments: Held(Verification("", ())))
     return Planned(tmp_path)
 
 

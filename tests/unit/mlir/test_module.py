@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from layoutopt.mlir.module import Signature, parse_module
-from layoutopt.types import TensorType
+from layoutopt.mlir.module import parse_module
 
 TEXT = """
 func.func private @helper(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -25,5 +24,5 @@ def test_private_functions_are_not_called_from_outside(tmp_path: Path) -> None:
     path.write_text(TEXT, encoding="utf-8")
     module = parse_module(path)
     assert module.names == ("helper", "main")
-    assert module.signature(0) is None
-    assert module.signature(1) == Signature("main", (TensorType((4,), "f32"),))
+    assert [function.name for function in module.exported] == ["main"]
+    assert module.boundary(1).types == ("tensor<4xf32>",)
