@@ -16,6 +16,7 @@ from layoutopt.options import Objective, Options
 from layoutopt.planner import plan_graph
 from layoutopt.prices import Price, Work
 from layoutopt.profiles.target import Target
+from layoutopt.runtime.benchmark import Benchmark
 from layoutopt.runtime.element import load_array, save_array
 from layoutopt.runtime.job import ArrayFile, Job, Task
 from layoutopt.runtime.progress import Progress
@@ -71,6 +72,10 @@ class RandomPricer:
     def stored(self, work: Sequence[Work]) -> list[Price | None]:
         """Nothing was measured before."""
         return [None for _ in work]
+
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        """No candidate runs alone."""
+        return None
 
     def _price(self, work: Work) -> Price:
         if work.form.is_free:
