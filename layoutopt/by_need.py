@@ -82,13 +82,21 @@ def price_all(question: Question, pricer: Pricer, progress: Progress) -> Priced:
 
 
 def price_by_need(
-    question: Question, pricer: Pricer, progress: Progress, target: Target, options: Options
+    question: Question,
+    pricer: Pricer,
+    progress: Progress,
+    target: Target,
+    options: Options,
+    known: Sequence[tuple[Work, Price]] = (),
 ) -> Priced:
-    """Prices until the cheapest plan is known, or for `ROUNDS` rounds."""
+    """Prices until the cheapest plan is known, or for `ROUNDS` rounds; some are ``known`` already.
+
+    The rest is asked for by need."""
     bounds = _Bounds(question, target)
     priced = Priced(conversion_costs=dict.fromkeys(question.unmoved, 0))
     keys: tuple[Candidate | Conversion, ...] = (*question.candidates, *question.conversions)
     prices = _stored(question, pricer, keys)
+    prices |= {_text(work): price for work, price in known}
     _settle(question, priced, keys, prices)
     bound_ns = 0
     for _ in range(ROUNDS):

@@ -27,7 +27,7 @@ from layoutopt.layout import Layout
 from layoutopt.lowering import Lowered, lower, packs_lowered
 from layoutopt.objective import conversion_objective
 from layoutopt.options import Options
-from layoutopt.prices import Analytic, Pricer, Work, candidate_work, conversion_work
+from layoutopt.prices import Analytic, Price, Pricer, Work, candidate_work, conversion_work
 from layoutopt.profiles.target import Target
 from layoutopt.reference import References
 from layoutopt.selection import (
@@ -142,10 +142,11 @@ def plan_graph(
         work, formless = candidate_work(egraph.graph, clusters, kept, target, 0, references, own)
         refusals += [_refused(egraph, clusters, c, reason) for c, reason in formless]
         question = _question(space, dict(work), own, target, free, options)
+        known: list[tuple[Work, Price]] = []
         if pricer.source == "measured":
-            settle_own(own, question.candidates, clusters, references, pricer, progress)
+            known = settle_own(own, question.candidates, clusters, references, pricer, progress)
         if pricer.source == "measured" and _settled_by_prices(options):
-            priced = price_by_need(question, pricer, progress, target, options)
+            priced = price_by_need(question, pricer, progress, target, options, known)
         else:
             priced = price_all(question, pricer, progress)
         for key, reason in priced.refused.items():
