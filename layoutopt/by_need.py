@@ -91,7 +91,8 @@ def price_by_need(
 ) -> Priced:
     """Prices until the cheapest plan is known, or for `ROUNDS` rounds; some are ``known`` already.
 
-    The rest is asked for by need."""
+    The rest is asked for by need.
+    """
     bounds = _Bounds(question, target)
     priced = Priced(conversion_costs=dict.fromkeys(question.unmoved, 0))
     keys: tuple[Candidate | Conversion, ...] = (*question.candidates, *question.conversions)
@@ -200,7 +201,7 @@ def _settle(
         elif isinstance(key, Candidate):
             priced.costs[key] = costs[0]
             if found[0].reason:
-                priced.notes[key] = _note(key in question.first, found[0].reason)
+                priced.notes[key] = _note(found[0].reason)
         else:
             priced.conversion_costs[key] = min(costs)
             best = next(p for p, f in zip(pieces, found, strict=True) if f.cost_ns == min(costs))
@@ -216,8 +217,8 @@ def _stay(question: Question, priced: Priced, key: Candidate, reason: str) -> No
     priced.notes[key] = f"kept as it came, priced {how}: {reason}"
 
 
-def _note(own: bool, reason: str) -> str:
-    if own and not reason.startswith(_UNKNOWN):
+def _note(reason: str) -> str:
+    if not reason.startswith(_UNKNOWN):
         return f"the oracle and IREE differ on it as it came, and IREE is right: {reason}"
     return f"priced without its check: {reason}"
 
