@@ -88,13 +88,22 @@ def price_all(question: Question, pricer: Pricer, progress: Progress) -> Priced:
 
 
 def price_by_need(
-    question: Question, pricer: Pricer, progress: Progress, target: Target, options: Options
+    question: Question,
+    pricer: Pricer,
+    progress: Progress,
+    target: Target,
+    options: Options,
+    known: Sequence[tuple[Work, Price]] = (),
 ) -> Priced:
-    """Prices until the cheapest plan is known, or for `ROUNDS` rounds."""
+    """Prices until the cheapest plan is known, or for `ROUNDS` rounds; some are ``known`` already.
+
+    The rest is asked for by need.
+    """
     bounds = _Bounds(question, target)
     priced = Priced(conversion_costs=dict.fromkeys(question.unmoved, 0))
     keys: tuple[Candidate | Conversion, ...] = (*question.candidates, *question.conversions)
     prices = _stored(question, pricer, keys)
+    prices |= {_text(work): price for work, price in known}
     _settle(question, priced, keys, prices)
     bound_ns = 0
     for _ in range(ROUNDS):
@@ -205,7 +214,7 @@ def _settle(
         if isinstance(key, Candidate):
             priced.costs[key] = min(costs)
             if price.reason:
-                priced.notes[key] = _note(key in question.first, price.reason)
+                priced.notes[key] = _note(price.reason)
         else:
             priced.conversion_costs[key] = min(costs)
             if best.lowered:
@@ -221,8 +230,8 @@ def _stay(question: Question, priced: Priced, key: Candidate, reason: str) -> No
     priced.notes[key] = f"kept as it came, priced {how}: {reason}"
 
 
-def _note(own: bool, reason: str) -> str:
-    if own and not reason.startswith(_UNKNOWN):
+def _note(reason: str) -> str:
+    if not reason.startswith(_UNKNOWN):
         return f"the oracle and IREE differ on it as it came, and IREE is right: {reason}"
     return f"priced without its check: {reason}"
 

@@ -151,10 +151,13 @@ def plan_graph(
         )
         refusals += [_refused(egraph, clusters, c, reason) for c, reason in formless]
         question = _question(space, dict(work), identity, target, free, options)
+        known: list[tuple[Work, Price]] = []
         if pricer.source == "measured":
-            settle_own(identity, question.candidates, clusters, references, pricer, progress)
+            known = settle_own(
+                identity, question.candidates, clusters, references, pricer, progress
+            )
         if pricer.source == "measured" and _settled_by_prices(options):
-            priced = price_by_need(question, pricer, progress, target, options)
+            priced = price_by_need(question, pricer, progress, target, options, known)
         else:
             priced = price_all(question, pricer, progress)
         for key, reason in priced.refused.items():

@@ -6,6 +6,8 @@ from typing import Any
 
 from iree.compiler import ir
 
+from layoutopt.mlir.attribute import value_of
+
 _GLOBALS = {"util.global": "initial_value", "ml_program.global": "value"}
 _STORES = {"util.global.store", "ml_program.global_store"}
 
@@ -31,5 +33,5 @@ def constant_globals(module: Any) -> dict[str, Any]:
             continue
         name = ir.StringAttr(attributes["sym_name"]).value
         known = held in attributes and name not in stored
-        found[name] = attributes[held] if known else None
+        found[name] = value_of(attributes, held) if known else None
     return found

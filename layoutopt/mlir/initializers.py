@@ -17,6 +17,7 @@ from typing import Any
 from iree.compiler import ir
 
 from layoutopt.graph import Constant, Graph, Opaque
+from layoutopt.mlir.attribute import value_of
 from layoutopt.mlir.lift import Lifted, lift
 from layoutopt.mlir.parameters import Parameter, parameter_attribute, parameter_of
 from layoutopt.mlir.state import tensor_type
@@ -165,4 +166,4 @@ def _read_parameter(owner: Any, sources: Mapping[str, Parameter | None]) -> Para
     attributes = owner.attributes
     if "global" in attributes:
         return sources.get(ir.FlatSymbolRefAttr(attributes["global"]).value)
-    return parameter_of(attributes["value"]) if "value" in attributes else None
+    return parameter_of(value_of(attributes, "value")) if "value" in attributes else None

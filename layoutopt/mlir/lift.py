@@ -28,6 +28,7 @@ from layoutopt.graph import (
 )
 from layoutopt.layout import Layout
 from layoutopt.mlir.affine_quantization import DEQUANTIZE, QUANTIZE, lift_affine_quantization
+from layoutopt.mlir.attribute import value_of
 from layoutopt.mlir.run_time_scalars import defer, realize, scalar_tensor
 from layoutopt.mlir.slices import integers, lift_insert, lift_slice
 from layoutopt.mlir.state import (
@@ -127,7 +128,7 @@ def _constant(state: State, op: Any, name: str, constants: Mapping[str, Any]) ->
             state.scalars[value] = (str(attributes["value"]), str(value.type))
             state.kept.append(op)
             return True
-        splat = _splat(attributes["value"])
+        splat = _splat(value_of(attributes, "value"))
     else:
         symbol = ir.FlatSymbolRefAttr(attributes["global"]).value
         if kind is None or symbol not in constants:

@@ -8,6 +8,7 @@ from typing import Any
 
 from iree.compiler import ir
 
+from layoutopt.mlir.attribute import value_of
 from layoutopt.mlir.state import tensor_type
 from layoutopt.types import TensorType
 
@@ -49,9 +50,9 @@ def module_parameters(operation: Any) -> dict[Parameter, TensorType | None]:
     def visit(op: Any) -> Any:
         for name in ("initial_value", "value"):
             if name in op.attributes:
-                attribute = op.attributes[name]
+                attribute = value_of(op.attributes, name)
                 parameter = parameter_of(attribute)
-                if parameter is not None:
+                if attribute is not None and parameter is not None:
                     found.setdefault(parameter, tensor_type(attribute.type))
         return ir.WalkResult.ADVANCE
 

@@ -215,8 +215,9 @@ class Movement:
 
 
 def raw_type(kind: TensorType) -> np.dtype[np.generic]:
-    """The unsigned integer as wide as an element: bits are moved, values never looked at."""
-    return np.dtype(f"u{element_bytes(kind.element)}")
+    """An unsigned integer, or bytes, as wide as an element: values are moved, never looked at."""
+    width = element_bytes(kind.element)
+    return np.dtype(f"u{width}" if width <= 8 else f"V{width}")
 
 
 def _scalar(text: str, element: str, shape: tuple[int, ...]) -> Array:

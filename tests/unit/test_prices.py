@@ -63,8 +63,9 @@ def test_what_was_measured_elsewhere_goes_before_an_estimate(
     place = fingerprint_of(target.fingerprint, target.device, 1)
     key = work.benchmark.key(place, iree_version())
     provenance = Provenance("layoutopt profile", "2026-01-01T00:00:00Z", "farm")
+    reason = "" if cost else "why"
     with Store(tmp_path / "prices.sqlite") as store:
-        store.put(Record(key, place, iree_version(), (), "", outcome, samples, "why", provenance))
+        store.put(Record(key, place, iree_version(), (), "", outcome, samples, reason, provenance))
         (price,) = Analytic(target, store=store).price([work], Silent())
     assert price.cost_ns == cost
     assert price.reason == ("" if cost else "run-crash: why")

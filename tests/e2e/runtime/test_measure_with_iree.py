@@ -116,7 +116,7 @@ def test_good_and_bad_candidates(store: Store, matmul: MakeMatmul, flags: Flags)
         Outcome.OK,
     ]
     reasons = [result.reason for result in results]
-    assert reasons[1].startswith("result 0: largest error 1 where the largest value is ")
+    assert reasons[1].startswith("result 0: 2048 of 2048 values are wrong; at (")
     assert reasons[2].startswith("use of undeclared SSA value name")
     assert reasons[3] == "did not finish within 1.5 s"
     assert reasons[4] == "crashed (SIGSEGV)"

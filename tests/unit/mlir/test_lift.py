@@ -388,3 +388,23 @@ def _starting_from_a_global(visibility: str, load: str) -> str:
         }}
       return %r : tensor<2xf32>
     }}"""
+
+
+def test_constants_of_complex_numbers_are_constants_as_others() -> None:
+    """The bindings cannot hold their values, which are not needed."""
+    graph = lifted("""
+    #m = affine_map<(i) -> (i)>
+    func.func @f(%x: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
+      %c = arith.constant dense<(1.0,2.0)> : tensor<4xcomplex<f32>>
+      %e = tensor.empty() : tensor<4xcomplex<f32>>
+      %y = linalg.generic {indexing_maps = [#m, #m, #m], iterator_types = ["parallel"]}
+          ins(%x, %c : tensor<4xcomplex<f32>>, tensor<4xcomplex<f32>>)
+          outs(%e : tensor<4xcomplex<f32>>) {
+      ^bb0(%a: complex<f32>, %k: complex<f32>, %b: complex<f32>):
+        %q = complex.add %a, %k : complex<f32>
+        linalg.yield %q : complex<f32>
+      } -> tensor<4xcomplex<f32>>
+      return %y : tensor<4xcomplex<f32>>
+    }""")
+    assert graph.constants == {1}
+    assert graph.types[1].element == "complex<f32>"

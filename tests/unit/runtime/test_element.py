@@ -21,7 +21,7 @@ def test_arrays_keep_their_element_type(tmp_path: Path, element: str) -> None:
     assert save_array(tmp_path / "a.npy", array) == element
     again = load_array(tmp_path / "a.npy", element)
     assert again.dtype == array.dtype
-    assert np.array_equal(again, array)
+    assert again.tobytes() == array.tobytes()
 
 
 def test_a_scalar_and_a_transposed_array(tmp_path: Path) -> None:
@@ -34,8 +34,8 @@ def test_tensor_types() -> None:
     assert parse_tensor_type("tensor<1x56x?xf32>") == TensorType((1, 56, None), "f32")
     assert parse_tensor_type("tensor<i64>") == TensorType((), "i64")
     assert parse_tensor_type("tensor<4xbf16, #layout>").element == "bf16"
-    assert parse_tensor_type("tensor<4xcomplex<f32>>").dtype == np.dtype(np.complex64)
-    assert parse_tensor_type("tensor<2xf8E4M3FN>") == TensorType((2,), "f8E4M3FN")
-    for text in ("f32", "tensor<*xf32>", "tensor<4xi4>", "memref<4xf32>"):
-        with pytest.raises(InputError, match="expected a ranked tensor of i1, i8"):
+    assert parse_tensor_type("tensor<4xcomplex<f32>>") == TensorType((4,), "complex<f32>")
+    assert parse_tensor_type("tensor<4x2xf8E4M3FN>") == TensorType((4, 2), "f8E4M3FN")
+    for text in ("f32", "tensor<*xf32>", "tensor<4xf80>", "memref<4xf32>"):
+        with pytest.raises(InputError, match="expected a ranked tensor of f64, f32"):
             parse_tensor_type(text)

@@ -1,0 +1,66 @@
+"""The model's own ops are right as they came, whatever the oracle makes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from layoutopt.graph import Graph
+from layoutopt.options import Options
+from layoutopt.oracle import floats
+from layoutopt.planner import plan_graph
+from layoutopt.pricers import open_pricer
+from layoutopt.profiles.store import Store
+from layoutopt.profiles.target import load_target
+from layoutopt.steps import Clock, SilentSteps
+from tests.parsing import lifted
+
+HOST = load_target("host")
+MODEL = """
+#m = affine_map<(i, j) -> (i, j)>
+func.func @f(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %z = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x8xf32>
+  %y = linalg.generic {indexing_maps = [#m, #m], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %q = math.absf %a : f32
+    linalg.yield %q : f32
+  } -> tensor<8x8xf32>
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %r = linalg.matmul ins(%y, %w : tensor<8x8xf32>, tensor<8x8xf32>)
+      outs(%f : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %r : tensor<8x8xf32>
+}
+"""
+
+
+def reasons(graph: Graph, folder: Path) -> list[str]:
+    options = Options(cache=folder)
+    with Store(folder / "prices.sqlite") as store, open_pricer(store, HOST, options) as pricer:
+        plan = plan_graph(graph, HOST, pricer, options, Clock(SilentSteps()))
+    assert plan.identity_ns is not None
+    return [refusal.reason for refusal in plan.refusals]
+
+
+def test_where_the_oracle_is_wrong_iree_is_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(floats.UNARY, "absf", lambda a: a + 1)
+    found = reasons(lifted(MODEL), tmp_path)
+    named = [r for r in found if r.startswith("the oracle and IREE differ on it as it came, and")]
+    assert named
+    assert "values are wrong; at (" in named[0]
+    assert not [r for r in found if r.startswith("mismatch")]
+
+
+def test_an_op_that_the_oracle_does_not_know_is_priced_without_its_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(floats.UNARY, "absf")
+    found = reasons(lifted(MODEL.replace("8x8", "6x6")), tmp_path)  # what is known is kept by shape
+    assert (
+        "priced without its check: oracle: expected a known scalar op, but got math.absf; "
+        "skip the check"
+    ) in found
