@@ -52,7 +52,7 @@ def module_parameters(operation: Any) -> dict[Parameter, TensorType | None]:
             if name in op.attributes:
                 attribute = value_of(op.attributes, name)
                 parameter = parameter_of(attribute)
-                if parameter is not None:
+                if attribute is not None and parameter is not None:
                     found.setdefault(parameter, tensor_type(attribute.type))
         return ir.WalkResult.ADVANCE
 
