@@ -32,6 +32,10 @@ _EVENTS = {
 """By driver, the events that time each dispatch."""
 
 
+_TOOL_NAMES = {"complex<f32>": "cf64", "complex<f64>": "cf128"}
+"""What IREE's tools call element types whose names they do not take."""
+
+
 def dispatch_events(device: str) -> str | None:
     """What a device's driver calls the times of dispatches; None where it has none."""
     return _EVENTS.get(device.partition("://")[0])
@@ -122,7 +126,8 @@ def _input(array: Value, path: Path) -> str:
         return f"--input={float(array) if isinstance(array, np.floating) else int(array)}"
     path.write_bytes(sent(array)[0].tobytes())
     dims = "".join(f"{size}x" for size in array.shape)
-    return f"--input={dims}{element_name(array.dtype)}=@{path}"
+    element = element_name(array.dtype)
+    return f"--input={dims}{_TOOL_NAMES.get(element, element)}=@{path}"
 
 
 def _checked(command: Sequence[str], timeout_s: float) -> str:
