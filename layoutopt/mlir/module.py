@@ -181,12 +181,18 @@ def recorded_flags(path: Path, model: Path | None = None) -> tuple[str, ...]:
     attribute = None
     if FLAGS_ATTRIBUTE in operation.attributes:
         attribute = operation.attributes[FLAGS_ATTRIBUTE]
-    if not isinstance(attribute, ir.ArrayAttr) or any(
-        not isinstance(flag, ir.StringAttr) for flag in attribute
-    ):
-        got = "none" if attribute is None else "one that is no list of strings"
+    if not isinstance(attribute, ir.ArrayAttr) or not all(map(_is_flag, attribute)):
+        got = "none" if attribute is None else "one that is no list of flags"
         raise InputError(str(model or path), f"a module with '{FLAGS_ATTRIBUTE}'", got, PLANNED)
     return tuple(ir.StringAttr(flag).value for flag in attribute)
+
+
+def _is_flag(attribute: Any) -> bool:
+    """Whether it is a string that a command line can hold."""
+    if not isinstance(attribute, ir.StringAttr):
+        return False
+    flag: bytes = ir.StringAttr(attribute).value_bytes
+    return flag.startswith(b"-") and flag.isascii() and flag.decode().isprintable()
 
 
 def exported_name(name: str) -> str:

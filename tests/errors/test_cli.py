@@ -299,6 +299,20 @@ def test_compile_of_a_module_without_flags(
     )
 
 
+@pytest.mark.parametrize("flags", ["3 : i32", "[3 : i32]", '["a"]', '["-a\\00"]', '["-\\FF"]'])
+def test_compile_of_a_module_with_other_flags(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, flags: str
+) -> None:
+    module = tmp_path / "planned.mlir"
+    module.write_text(f"module attributes {{layoutopt.compile_flags = {flags}}} {{}}")
+    code, text = failure(capsys, "compile", str(module), "-o", str(tmp_path / "m.vmfb"))
+    assert (code, text) == (
+        2,
+        f"{module}: expected a module with 'layoutopt.compile_flags', but got one that is no list "
+        "of flags; give a module that `layoutopt optimize` wrote",
+    )
+
+
 def test_a_price_store_that_is_none(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "prices.sqlite"
     path.write_bytes(b"this is no database" * 100)
