@@ -12,7 +12,7 @@ evaluations via lazy best-first search", ICAPS 2016.)
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from layoutopt.candidate import Candidate
 from layoutopt.cluster import Cluster
@@ -74,6 +74,8 @@ class Priced:
     """Where the cost of each came from."""
     notes: dict[Candidate, str] = field(default_factory=dict)
     """What there is to say of prices: unchecked results, estimates in place of measurements."""
+    last_resorts: set[Candidate] = field(default_factory=set)
+    """Candidates that IREE does not compile alone; their costs bear a surcharge."""
     answer: tuple[Selection, Solution] | None = None
     rounds_ended: bool = False
     """Whether `ROUNDS` ran out before the cheapest plan was known."""
@@ -224,8 +226,12 @@ def _settle(
 def _stay(question: Question, priced: Priced, key: Candidate, reason: str) -> None:
     """Keep the model's own ops, though they have no price: inside the model they may do."""
     fails = reason.startswith(_UNCOMPILED)
-    priced.costs[key] = question.first[key] + (_LAST_RESORT_NS if fails else 0)
-    priced.prices[key] = Price(priced.costs[key], reason, _UNKNOWN_ERROR, estimated=True)
+    cost_ns = question.first[key]
+    priced.prices[key] = Price(cost_ns, reason, _UNKNOWN_ERROR, estimated=True)
+    priced.costs[key] = cost_ns
+    if fails:
+        priced.last_resorts.add(key)
+        priced.costs[key] += _LAST_RESORT_NS
     how = "the last resort" if fails else "by estimate"
     priced.notes[key] = f"kept as it came, priced {how}: {reason}"
 
@@ -234,6 +240,21 @@ def _note(reason: str) -> str:
     if not reason.startswith(_UNKNOWN):
         return f"the oracle and IREE differ on it as it came, and IREE is right: {reason}"
     return f"priced without its check: {reason}"
+
+
+def without_surcharges(
+    priced: Priced, used: Sequence[Candidate], solution: Solution
+) -> tuple[dict[Candidate, int], Solution]:
+    """Costs and answer less what keeps last resorts from being chosen; ``used``: by the answer."""
+    last = priced.last_resorts
+    costs = {c: ns - _LAST_RESORT_NS * (c in last) for c, ns in priced.costs.items()}
+    surcharge_ns = _LAST_RESORT_NS * sum(c in last for c in used)
+    if not surcharge_ns or solution.objective_ns is None:
+        return costs, solution
+    objective_ns = solution.objective_ns - surcharge_ns
+    bound_ns = max(0, solution.bound_ns - surcharge_ns)
+    gap = (objective_ns - bound_ns) / objective_ns if objective_ns else 0.0
+    return costs, replace(solution, objective_ns=objective_ns, bound_ns=bound_ns, gap=gap)
 
 
 def _text(work: Work) -> Text:

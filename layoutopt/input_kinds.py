@@ -131,7 +131,10 @@ def _array(
         parts = np.stack([_floats(shape, kind, rng) for _ in range(2)], axis=-1)
         return np.ascontiguousarray(parts).view(np.complex64)[..., 0].astype(dtype)
     if is_floating(dtype):
-        return _floats(shape, kind, rng).astype(dtype)
+        floats = _floats(shape, kind, rng)
+        if np.zeros((), dtype).astype(np.float32) != 0:  # f8E8M0FNU: powers of two, no zero
+            floats = np.maximum(np.abs(floats), np.float32(2.0**-20))
+        return floats.astype(dtype)
     if dtype.kind == "b":
         share = {Kind.ZEROS: 0.0, Kind.POSITIVE: 1.0, Kind.SPARSE: _SPARSE}.get(kind, 0.5)
         return np.asarray(rng.random(shape) < share)

@@ -9,7 +9,13 @@ from layoutopt.analytic import estimate_ns
 from layoutopt.answer import check_answer
 from layoutopt.as_it_came import settle_own
 from layoutopt.avoided import digest
-from layoutopt.by_need import Priced, Question, price_all, price_by_need
+from layoutopt.by_need import (
+    Priced,
+    Question,
+    price_all,
+    price_by_need,
+    without_surcharges,
+)
 from layoutopt.candidate import Candidate
 from layoutopt.cluster import Cluster
 from layoutopt.egraph import EGraph
@@ -167,11 +173,12 @@ def plan_graph(
                 else RefusedForm(f"tensor {key[0]}", "conversion", reason)
             )
         notes = [_refused(egraph, clusters, c, note) for c, note in priced.notes.items()]
-    costs, conversion_costs = priced.costs, priced.conversion_costs
+    conversion_costs = priced.conversion_costs
     with clock.stage("select"):
         selection, solution = priced.answer or _selected(question, priced, options)
         check_answer(selection.problem, solution, options, [*refusals, *notes])
     choice = selection.choice(solution.candidates, solution.conversions)
+    costs, solution = without_surcharges(priced, choice.candidates, solution)
     choice = replace(choice, lowered=frozenset(priced.transposed.intersection(choice.conversions)))
     io: dict[int, Layout] = {}
     if options.free_io_layout:

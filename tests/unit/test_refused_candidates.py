@@ -87,18 +87,19 @@ def test_where_everything_fails_the_model_stays_as_it_came() -> None:
     used = [plan.clusters[c.cluster].root for c in plan.choice.candidates]
     assert all(root < plan.egraph.original_ops for root in used)
     assert plan.identity_ns is not None
-    kept = [r.reason for r in plan.refusals if r.reason.startswith("kept as it came, priced ")]
+    kept = [r.reason for r in plan.notes if r.reason.startswith("kept as it came, priced ")]
     assert len(kept) == len(used)
 
 
 def test_what_does_not_compile_is_the_last_resort() -> None:
-    """Its price is beyond that of all that compiles, or runs and fails."""
+    """What keeps it from being chosen is no part of the price that is reported."""
     pricer = Measured(Faulty(frozenset()))
     plan = plan_graph(lifted(CONVOLUTIONS), HOST, pricer, Options(), Clock(SilentSteps()))
-    reasons = [r.reason for r in plan.refusals]
+    reasons = [r.reason for r in plan.notes]
     last = [r for r in reasons if r.startswith("kept as it came, priced the last resort: compile-")]
     estimated = [r for r in reasons if r.startswith("kept as it came, priced by estimate: ")]
     assert last
     assert all(": run-" in r or ": mismatch" in r for r in estimated)
-    dear = [c for c in plan.choice.candidates if plan.costs[c] > 10**11]
-    assert len(dear) == len(last)
+    total = sum(plan.costs[c] for c in plan.choice.candidates)
+    assert plan.solution.objective_ns == total == plan.identity_ns
+    assert total < 10**9, "a surcharge is no time"
