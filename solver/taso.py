@@ -8,6 +8,7 @@ greedy answer.
 """
 
 import heapq
+import itertools
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -40,12 +41,13 @@ def solve_taso(problem: Problem, time_limit_s: float = 60.0) -> Solution:
     best = _Priced(greedy.objective_ns, greedy.candidates, greedy.conversions)
     first = _first_choice(tables)
     seen = {first}
-    queue = [(best.cost_ns, first)]
+    order = itertools.count()  # choices of one cost, first come first served: they do not compare
+    queue = [(best.cost_ns, next(order), first)]
     reason = StopReason.EXHAUSTED
     for _ in range(MOST_EXPANSIONS):
         if not queue:
             break
-        cost_ns, choice = heapq.heappop(queue)
+        cost_ns, _, choice = heapq.heappop(queue)
         if cost_ns > ALPHA * best.cost_ns:
             break
         for substitute in _substitutes(tables, choice):
@@ -58,7 +60,7 @@ def solve_taso(problem: Problem, time_limit_s: float = 60.0) -> Solution:
             priced = _price(tables, substitute)
             if priced is None or priced.cost_ns > ALPHA * best.cost_ns:
                 continue
-            heapq.heappush(queue, (priced.cost_ns, substitute))
+            heapq.heappush(queue, (priced.cost_ns, next(order), substitute))
             if priced.cost_ns < best.cost_ns:
                 best = priced
         if reason is StopReason.TIME_LIMIT:

@@ -8,10 +8,12 @@ import pytest
 
 import layoutopt
 import layoutopt.optimization as job
+from layoutopt.dispatch_count import Dispatches
 from layoutopt.errors import InputError
 from layoutopt.runtime.reread import reread
 from layoutopt.verified import Verification
 from layoutopt.whole_model import Held
+from layoutopt.written import Written
 from tests.hostile.modules import PLANNED
 
 NOT_PLANNED = {
@@ -35,6 +37,7 @@ BARRIERS = {
 @pytest.fixture
 def planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Planned:
     monkeypatch.setattr(job, "hold_against_original", lambda *arguments: Held(Verification("", ())))
+    monkeypatch.setattr(Written, "dispatches", lambda *arguments: Dispatches(None, None, "stub"))
     return Planned(tmp_path)
 
 

@@ -24,9 +24,7 @@ class Kind:
     """Whether it needs the seeds of a run on this machine."""
 
 
-_OPTIMIZE = (
-    f"optimize {{}} --profile={PROFILE} --cache=made -o out.mlir --report=r.json --plan-out=p.json"
-)
+_OPTIMIZE = f"optimize {{}} --profile={PROFILE} --cache=made -o out.mlir --no-verify --report=r.json --plan-out=p.json"
 _PLANNED = ("out.mlir", "r.json", "p.json")
 _PACK = "pack-weights {} {} -o out.irpa --module-out=out.mlir"
 
@@ -36,8 +34,10 @@ KINDS = (
          _PLANNED, weight=6),
     Kind("onnx", ("model.onnx",), BINARY, (_OPTIMIZE,), _PLANNED, weight=2),
     Kind("target", ("target.toml", "gpu.toml"), TOML,
-         ("targets --show {}", "optimize windows.mlir --profile={} --cache=made -o out.mlir",
-          "optimize matmul.mlir --objective=conversions --profile={} --cache=made -o out.mlir"),
+         ("targets --show {}",
+          "optimize windows.mlir --profile={} --cache=made --no-verify -o out.mlir",
+          "optimize matmul.mlir --objective=conversions --profile={} --cache=made --no-verify "
+          "-o out.mlir"),
          weight=8),
     Kind("plan", ("windows.plan.json", "moves.plan.json"), JSON,
          ("explain {}", f"optimize {{stem}}.mlir --profile={PROFILE} --cache=made --plan={{}} "

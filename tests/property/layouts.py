@@ -11,8 +11,9 @@ from layoutopt.types import Array, TensorType, numpy_dtype
 
 
 @st.composite
-def shapes(draw: st.DrawFn, most: int = 4) -> tuple[int, ...]:
-    return tuple(draw(st.lists(st.sampled_from([0, 1, 2, 3, 4, 6, 8]), min_size=0, max_size=most)))
+def shapes(draw: st.DrawFn, most: int = 4, empty: bool = True) -> tuple[int, ...]:
+    sizes = [*([0] * empty), 1, 2, 3, 4, 6, 8]
+    return tuple(draw(st.lists(st.sampled_from(sizes), min_size=0, max_size=most)))
 
 
 def divisors(n: int) -> list[int]:

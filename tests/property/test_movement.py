@@ -39,7 +39,7 @@ def movements(draw: st.DrawFn) -> Graph:
     """Up to five ops that only move data, one after another."""
     element = draw(st.sampled_from(ELEMENTS))
     builder = GraphBuilder()
-    first = builder.tensor(draw(shapes(3)), element)
+    first = builder.tensor(draw(shapes(3, empty=False)), element)
     builder.add(Constant(first))
     last = first
     for _ in range(draw(st.integers(0, 5))):

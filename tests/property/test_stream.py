@@ -28,7 +28,9 @@ def contents_of(file: ByteFile) -> bytes:
     return file.bytes.tobytes()
 
 
-@given(st.data(), shapes(), st.sampled_from([1, 2, 4]), st.sampled_from([1, 8, 40, 1 << 20]))
+@given(
+    st.data(), shapes(empty=False), st.sampled_from([1, 2, 4]), st.sampled_from([1, 8, 40, 1 << 20])
+)
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_copy_is_what_numpy_says(
     monkeypatch: pytest.MonkeyPatch,
@@ -52,7 +54,7 @@ def test_a_copy_is_what_numpy_says(
     assert contents_of(target_file) == expected.tobytes()
 
 
-@given(shapes(), st.integers(1, 100), st.data())
+@given(shapes(empty=False), st.integers(1, 100), st.data())
 def test_a_block_holds_no_more_than_it_may(
     shape: tuple[int, ...], limit: int, data: st.DataObject
 ) -> None:

@@ -86,3 +86,19 @@ def test_taso_stops_at_the_time_limit_with_the_greedy_answer() -> None:
     found = solve_taso(CHAIN, time_limit_s=0.0)
     assert (found.status, found.stop_reason) == (Status.FEASIBLE, StopReason.TIME_LIMIT)
     assert found.objective_ns == solve(CHAIN, "greedy").objective_ns
+
+
+def test_taso_orders_choices_of_one_cost() -> None:
+    """Choices hold numbers and None, which do not compare."""
+    problem = Problem(
+        tensors=3,
+        given=frozenset(),
+        demanded=(Demand(0, (0,)),),
+        candidates=(
+            Candidate(0, 0, (), ((0, 0), (2, 0))),
+            Candidate(0, 0, (), ((0, 0),)),
+            Candidate(0, 100_003, (), ((1, 0), (2, 0))),
+        ),
+        conversions=(),
+    )
+    assert solve(problem, "taso").objective_ns == 0
