@@ -135,8 +135,11 @@ def _to_integer(a: Array, bits: int, signed: bool) -> Computed:
     whole = np.trunc(a)
     low, high = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1)) if signed else (0.0, 2.0**bits)
     outside = ~((whole >= low) & (whole < high))
-    inside = np.where(outside, 0.0, whole)
+    # Out of range means anything; processors go through a wider integer, and exporters rely on it.
+    fits = np.abs(whole) < 2 * _LARGEST
+    inside = np.where(fits, whole, 0.0)
     upper = np.where(inside >= _LARGEST, inside - 2 * _LARGEST, inside)  # the bits of a uint64
+    upper = np.where(upper < -_LARGEST, 0.0, upper)
     return Computed(upper.astype(np.int64), outside)
 
 

@@ -41,7 +41,7 @@ def reasons(graph: Graph, folder: Path) -> list[str]:
     with Store(folder / "prices.sqlite") as store, open_pricer(store, HOST, options) as pricer:
         plan = plan_graph(graph, HOST, pricer, options, Clock(SilentSteps()))
     assert plan.identity_ns is not None
-    return [refusal.reason for refusal in plan.refusals]
+    return [refusal.reason for refusal in (*plan.refusals, *plan.notes)]
 
 
 def test_where_the_oracle_is_wrong_iree_is_right(

@@ -13,6 +13,7 @@ from layoutopt.cli import main
 from layoutopt.lowering import Lowered
 from layoutopt.mlir.module import Module, parse_module
 from layoutopt.runtime.compile import compile_file
+from layoutopt.whole_model import Held
 
 HEAD = """
 #id = affine_map<(d0, d1) -> (d0, d1)>
@@ -135,13 +136,17 @@ def test_a_plan_that_computes_something_else_is_refused(
 
 
 def test_a_function_that_cannot_be_called_is_named_in_the_first_line(
-    tmp_path: Path, cache: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    cache: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(Held, "winner", property(lambda held: "layoutopt"))
     (tmp_path / "model.mlir").write_text(LIST)
     arguments = ["--cache", str(cache), "--report", str(tmp_path / "report.json")]
     main(["optimize", str(tmp_path / "model.mlir"), *arguments])
     first = " ".join(capsys.readouterr().out.split())
-    assert "not verified: function 'takes_a_list'" in first
+    assert "NOT VERIFIED: takes_a_list (it takes !util.list<i32>, which no value can be" in first
     found = json.loads((tmp_path / "report.json").read_text())["verification"]
     reason = "it takes !util.list<i32>, which no value can be made up for"
     assert found["unverified"] == [["takes_a_list", reason]]

@@ -24,7 +24,10 @@ class Kind:
     """Whether it needs the seeds of a run on this machine."""
 
 
-_OPTIMIZE = f"optimize {{}} --profile={PROFILE} --cache=made -o out.mlir --no-verify --report=r.json --plan-out=p.json"
+_OPTIMIZE = " ".join(
+    (f"optimize {{}} --profile={PROFILE} --cache=made --no-verify -o out.mlir",
+     "--report=r.json --plan-out=p.json")
+)  # fmt: skip
 _PLANNED = ("out.mlir", "r.json", "p.json")
 _PACK = "pack-weights {} {} -o out.irpa --module-out=out.mlir"
 
