@@ -6,17 +6,24 @@ neighbours. IREE names a dispatch by its loops, and so are the choices found tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from layoutopt.candidate import Candidate, identity_candidate, physical_form
 from layoutopt.estimate.form import dispatches
+from layoutopt.graph import Graph, Structured
+from layoutopt.mlir.located import Operands
 from layoutopt.planner import GraphPlan
 from layoutopt.report.validation import named_loops, same_loops
 from layoutopt.rules.rule import Refusal
 
 
-def blamed(plan: GraphPlan, refused: Sequence[str]) -> frozenset[Candidate]:
-    """The chosen candidates, the model's own forms aside, that have loops of a refused dispatch."""
+def blamed(
+    plan: GraphPlan, refused: Sequence[str], located: Collection[Operands] = ()
+) -> frozenset[Candidate]:
+    """The chosen candidates, the model's own forms aside, that have loops of a refused dispatch.
+
+    Where IREE names none, those with an op that reads and writes the types of a ``located`` one.
+    """
     found = set()
     for candidate in plan.choice.candidates:
         cluster = plan.clusters[candidate.cluster]
@@ -26,6 +33,14 @@ def blamed(plan: GraphPlan, refused: Sequence[str]) -> frozenset[Candidate]:
         if isinstance(form, Refusal) or form.is_free:
             continue
         loops = [named_loops(part) for part in dispatches(form)]
-        if any(same_loops(mine, "", name) for mine in loops for name in refused):
+        named = any(same_loops(mine, "", name) for mine in loops for name in refused)
+        if named or (not refused and any(o in located for o in _operands(form.graph))):
             found.add(candidate)
     return frozenset(found)
+
+
+def _operands(graph: Graph) -> Iterator[Operands]:
+    """The types that each structured op reads and writes, sorted, as MLIR spells them."""
+    for op in graph.ops:
+        if isinstance(op, Structured):
+            yield tuple(sorted(str(graph.types[t]) for t in (*op.sources, *op.results)))

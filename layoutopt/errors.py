@@ -34,9 +34,12 @@ class LoweringError(LayoutoptError):
 
 
 class RefusedModuleError(LoweringError):
-    """IREE does not compile the module that was written; `dispatches` are those that it names."""
+    """IREE does not compile the module that was written.
 
-    def __init__(self, got: str, dispatches: tuple[str, ...]) -> None:
+    It names `dispatches`, or points at `lines` of the text that the plan was parsed from.
+    """
+
+    def __init__(self, got: str, dispatches: tuple[str, ...], lines: tuple[int, ...] = ()) -> None:
         super().__init__(
             "the optimized module",
             "one that iree-compile takes",
@@ -44,6 +47,7 @@ class RefusedModuleError(LoweringError):
             "report this as a bug of layoutopt",
         )
         self.dispatches = dispatches
+        self.lines = lines
 
 
 def one_line(text: str) -> str:

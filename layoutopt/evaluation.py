@@ -147,7 +147,7 @@ def _compile(
             if outcome.ok:
                 compiled[variant.name] = output
             elif variant.name == OPTIMIZED:
-                raise RefusedModuleError(outcome.reason, outcome.dispatches)
+                raise RefusedModuleError(outcome.reason, outcome.dispatches, tuple(outcome.errors))
             else:
                 failures[variant.name] = outcome.reason
     return {v.name: compiled[v.name] for v in variants if v.name in compiled}, failures

@@ -22,6 +22,7 @@ from layoutopt.evaluated import OPTIMIZED
 from layoutopt.given_plan import given_plans
 from layoutopt.graph import Graph
 from layoutopt.lowering import Lowered
+from layoutopt.mlir.located import operands_at
 from layoutopt.mlir.module import Module, exported_name, has_work, parse_module
 from layoutopt.modules import Modules
 from layoutopt.options import Options
@@ -45,7 +46,7 @@ from layoutopt.weight_budget import weight_bytes
 from layoutopt.whole_model import Held, hold_against_original, refusal_of_original
 from layoutopt.written import Written
 
-_ATTEMPTS = 5
+_ATTEMPTS = 8
 """Plans that are tried at most, each without what IREE refused inside the ones before."""
 
 
@@ -137,8 +138,10 @@ class _Job:
                 avoided.remember()
                 break
             except RefusedModuleError as error:
-                last = attempt == _ATTEMPTS - 1 or self.plan is not None
-                if last or not avoided.add([blamed(p, error.dispatches) for p in plans]):
+                if attempt == _ATTEMPTS - 1 or self.plan is not None:
+                    raise self._refusal(source, error) from error
+                located = operands_at(optimized, error.lines)
+                if not avoided.add([blamed(p, error.dispatches, located) for p in plans]):
                     raise self._refusal(source, error) from error
                 module = self._read_again(source, places, graphs)
         written = self._written(source, module, places, graphs, optimized, flags, held)

@@ -131,4 +131,4 @@ def _compile_only(modules: Modules, options: Options) -> None:
     output = modules.folder / "optimized.vmfb"
     outcome = compile_file(modules.optimized, output, modules.flags, options.compile_timeout_s)
     if not outcome.ok:
-        raise RefusedModuleError(outcome.reason, outcome.dispatches)
+        raise RefusedModuleError(outcome.reason, outcome.dispatches, tuple(outcome.errors))
