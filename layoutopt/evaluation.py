@@ -92,10 +92,12 @@ def evaluate_variants(
     memory: Path | None,
     setting: Setting,
     oracle: Callable[[], Run],
+    unusable: str = "",
 ) -> Evaluation:
     """Compile, compare and time; ``memory`` is the folder of remembered results, if any.
 
     ``oracle``: gives what computes the original's results where IREE compiles it with no flags.
+    ``unusable``: why the optimized module is left out; only the original's flag sets are timed.
     Raises RefusedModuleError where IREE does not compile the optimized module.
     """
     key = content_key(
@@ -106,10 +108,13 @@ def evaluate_variants(
         setting.fingerprint,
         setting.archives,
     )
-    known = None if memory is None else recall(memory / f"{key}.json")
+    known = None if memory is None or unusable else recall(memory / f"{key}.json")
     if known is not None:
         return known
-    compiled, failures = _compile(variants, folder, setting.compile_timeout_s)
+    tried = [v for v in variants if not unusable or v.name != OPTIMIZED]
+    compiled, failures = _compile(tried, folder, setting.compile_timeout_s)
+    if unusable:
+        failures[OPTIMIZED] = unusable
     where = (setting.device, setting.threads, setting.run_timeout_s, setting.archives)
     with Caller(*where) as caller:
         run = {name: run_on(path, caller) for name, path in compiled.items()}
@@ -119,7 +124,7 @@ def evaluate_variants(
         working = {name: path for name, path in compiled.items() if name not in failures}
         results = _time(variants, working, timings, failures, setting)
     evaluation = Evaluation(results, verification, datetime.now(UTC).isoformat(timespec="seconds"))
-    if verification.passed and memory is not None:
+    if verification.passed and memory is not None and not unusable:
         remember(memory, key, evaluation)
     return evaluation
 
@@ -163,15 +168,18 @@ def _verify(
 ) -> tuple[Verification, list[_Timing]]:
     """Compare every function; IREE's own flag sets that give other results join ``failures``."""
     name = next((v.name for v in variants if v.name in compiled and v.name != OPTIMIZED), None)
+    if not compiled:
+        return Verification("", ()), []
     reference = OPTIMIZED if name is None else name
     signatures = {s.name: s for s in list_functions(compiled[reference])}
     original = oracle() if name is None else run[reference]
     said = "the oracle" if name is None else "the original"
+    plan = run.get(OPTIMIZED, original)  # without one, the original's own results
     found: list[FunctionVerified] = []
     timings: list[_Timing] = []
     for subject in subjects:
         declared = signatures.get(subject.name)
-        compared = compare_function(subject, declared, original, run[OPTIMIZED], said)
+        compared = compare_function(subject, declared, original, plan, said)
         found.append(compared.verified)
         if compared.inputs is None:
             continue
@@ -179,6 +187,8 @@ def _verify(
         timings.append(_Timing(subject.name, inputs, packed(subject, inputs)))
         others = {n: r for n, r in run.items() if n not in (reference, OPTIMIZED, *failures)}
         failures |= _failing(subject, compared, others, reference)
+    if OPTIMIZED not in run:
+        return Verification("", ()), timings
     if name is not None:
         return Verification(ORIGINAL, tuple(found)), timings
     return Verification(ORACLE, tuple(found), reference_reason=failures[variants[0].name]), timings

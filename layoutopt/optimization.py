@@ -43,7 +43,13 @@ from layoutopt.source import Source, open_source
 from layoutopt.steps import Clock, SilentSteps, Steps
 from layoutopt.subjects import subjects_of, with_layouts
 from layoutopt.weight_budget import weight_bytes
-from layoutopt.whole_model import Held, hold_against_original, refusal_of_original
+from layoutopt.whole_model import (
+    Held,
+    OtherResultsError,
+    flags_of_original,
+    hold_against_original,
+    keep_original,
+)
 from layoutopt.written import Written
 
 _ATTEMPTS = 8
@@ -137,13 +143,12 @@ class _Job:
                 held = hold_against_original(modules, self.target, self.options, self.clock)
                 avoided.remember()
                 break
-            except RefusedModuleError as error:
-                if attempt == _ATTEMPTS - 1 or self.plan is not None:
-                    raise self._refusal(source, error) from error
-                located = operands_at(optimized, error.lines)
-                if not avoided.add([blamed(p, error.dispatches, located) for p in plans]):
-                    raise self._refusal(source, error) from error
-                module = self._read_again(source, places, graphs)
+            except LoweringError as error:
+                if self._learns(error, attempt, optimized, plans, avoided):
+                    module = self._read_again(source, places, graphs)
+                    continue
+                held = self._kept(modules, error)
+                break
         written = self._written(source, module, places, graphs, optimized, flags, held)
         dispatches = Dispatches(None, None, "nothing was planned, so nothing was compiled")
         if plans:
@@ -175,6 +180,7 @@ class _Job:
                 unreached,
                 self._captured(source, written, graphs),
                 self.options,
+                held.kept_for,
             )
         )
         functions = tuple(
@@ -196,9 +202,11 @@ class _Job:
         held: Held,
     ) -> Written:
         """The module that is kept: the plan, or the original where nothing was faster."""
-        winner = OPTIMIZED if self.options.objective == "conversions" else held.winner
-        if winner != OPTIMIZED and held.evaluation is not None:
-            flags = held.evaluation.result(winner).flags
+        planned = self.options.objective == "conversions" and not held.kept_for
+        winner = OPTIMIZED if planned else held.winner
+        if winner != OPTIMIZED:
+            (own,) = (f for f in self.target.flag_sets if f.name == winner)
+            flags = (*source.phase_flags, *self.target.flags, *own.flags)
             again = self._read_again(source, places, graphs)
             return Written(again, source.path, flags, winner)
         return Written(module, optimized, flags, winner)
@@ -248,21 +256,47 @@ class _Job:
             )
         return module
 
+    def _learns(
+        self,
+        error: LoweringError,
+        attempt: int,
+        optimized: Path,
+        plans: tuple[GraphPlan, ...],
+        avoided: Avoided,
+    ) -> bool:
+        """Whether another plan may do: IREE refused this one, and it is known what it refused."""
+        if not isinstance(error, RefusedModuleError) or self.plan is not None:
+            return False
+        if attempt == _ATTEMPTS - 1:
+            return False
+        located = operands_at(optimized, error.lines)
+        return avoided.add([blamed(p, error.dispatches, located) for p in plans])
+
+    def _kept(self, modules: Modules, error: LoweringError) -> Held:
+        """The original in place of a plan that cannot be used; a given one ends in the error."""
+        if self.plan is None:
+            held = keep_original(modules, self.target, self.options, self.clock, error)
+            if held is not None:
+                return held
+        raise self._refusal(modules.source, error) from error
+
     def _refusal(self, source: Source, error: LayoutoptError) -> LayoutoptError:
         """Why there is no plan: the reason is IREE's where it refuses the model as it came."""
         limit_s = self.options.compile_timeout_s
-        refused = refusal_of_original(
+        taken = flags_of_original(
             source.path, source.phase_flags, self.target, self.folder, limit_s
         )
-        if refused is None:
+        if not taken.reason or isinstance(error, OtherResultsError):
             return error
-        remedy = f"compile it with IREE's '{refused.remedy}' flags"
+        works = taken.flag_set
+        remedy = (
+            "change what it names" if works is None else f"compile it with '{works.name}' flags"
+        )
         return InputError(
             str(self.model),
             "a model that IREE compiles",
-            f"'{refused.reason}' from iree-compile on the model as it came",
-            f"{remedy if refused.remedy else 'change what it names'}, or report it to IREE: no "
-            "plan was made",
+            f"'{taken.reason}' from iree-compile on the model as it came",
+            f"{remedy}, or report it to IREE: no plan was made",
         )
 
     def _avoided(self, graphs: tuple[Graph, ...]) -> Avoided:

@@ -26,10 +26,16 @@ class Held:
 
     verification: Verification
     evaluation: Evaluation | None = None
+    kept: FlagSet | None = None
+    """What the original is compiled with, where the plan cannot be used and nothing was timed."""
+    kept_for: str = ""
+    """Why the plan cannot be used; empty where it can."""
 
     @property
     def winner(self) -> str:
         """The fastest module; the plan wins ties, and where nothing was timed."""
+        if self.kept is not None:
+            return self.kept.name
         if self.evaluation is None:
             return OPTIMIZED
         best = self.evaluation.best_original
@@ -42,7 +48,8 @@ class Held:
 def hold_against_original(modules: Modules, target: Target, options: Options, clock: Clock) -> Held:
     """Run both where the target is here; else compile both, and compare them on this machine's CPU.
 
-    Raises LoweringError where the optimized module does not compile or gives other results.
+    Raises RefusedModuleError where IREE does not compile the optimized module, OtherResultsError
+    where it computes something else.
     """
     if not modules.graphs:
         return Held(Verification("", ()))
@@ -59,47 +66,78 @@ def hold_against_original(modules: Modules, target: Target, options: Options, cl
                 held = Held(check_on_host(modules, target, options))
     for function in held.verification.functions:
         if function.failure:
-            raise LoweringError(
+            raise OtherResultsError(
                 f"{modules.model}: function '{function.name}'",
                 f"the results of {held.verification.reference} up to {function.tolerance:.2g}",
                 function.failure,
-                "raise --tolerance if the model amplifies rounding, else report this as a bug",
+                held.verification,
             )
     return held
 
 
+class OtherResultsError(LoweringError):
+    """The optimized module computes something else than the original."""
+
+    def __init__(self, where: str, expected: str, got: str, verification: Verification) -> None:
+        next_step = "raise --tolerance if the model amplifies rounding, else report this as a bug"
+        super().__init__(where, expected, got, next_step)
+        self.verification = verification
+
+
+def keep_original(
+    modules: Modules, target: Target, options: Options, clock: Clock, error: LoweringError
+) -> Held | None:
+    """The original, with the fastest of IREE's own flag sets, where no plan can be used.
+
+    None where IREE compiles it with none of them. `error`: what came of the last plan.
+    """
+    reason = f"iree-compile refused it: {error.got}"
+    verification = Verification("", ())
+    if isinstance(error, OtherResultsError):
+        reason = f"it gives other results: {error.got}; {error.next_step}"
+        verification = error.verification
+    evaluation = None
+    if target.measurable:
+        with clock.stage("verify and time"):
+            evaluation = _evaluate(modules, target, options, reason)
+        if evaluation.best_original is not None:
+            return Held(verification, evaluation, kept_for=reason)
+    source, limit_s = modules.source, options.compile_timeout_s
+    with clock.stage("compile"):
+        taken = flags_of_original(source.path, source.phase_flags, target, modules.folder, limit_s)
+    return (
+        None if taken.flag_set is None else Held(verification, evaluation, taken.flag_set, reason)
+    )
+
+
 @dataclass(frozen=True, slots=True)
-class OriginalRefused:
-    """IREE does not compile the model as it came."""
+class Taken:
+    """How IREE compiles the model as it came."""
 
+    flag_set: FlagSet | None
+    """The first of its own sets of flags that works; None where none does."""
     reason: str
-    remedy: str
-    """The set of flags that it compiles with after all; empty where there is none."""
+    """Why the default one does not; empty where it does."""
 
 
-def refusal_of_original(
+def flags_of_original(
     source: Path, phase_flags: Sequence[str], target: Target, folder: Path, timeout_s: float
-) -> OriginalRefused | None:
-    """Why IREE does not compile the model as it came with its default flags, if it does not."""
+) -> Taken:
+    """Compile the model as it came, with one set of flags after another until one works."""
     reason = ""
     for place, flag_set in enumerate(target.flag_sets):
         output = folder / f"variant{place}.vmfb"
         if output.exists():
-            return _refused(reason, flag_set)
+            return Taken(flag_set, reason)
         flags = (*phase_flags, *target.flags, *flag_set.flags)
         outcome = compile_file(source, output, flags, timeout_s)
         if outcome.ok:
-            return _refused(reason, flag_set)
+            return Taken(flag_set, reason)
         reason = reason or outcome.reason
-    return OriginalRefused(reason, "")
+    return Taken(None, reason)
 
 
-def _refused(reason: str, works: FlagSet) -> OriginalRefused | None:
-    """Where the first set of flags that works is not the default one."""
-    return OriginalRefused(reason, works.name) if reason else None
-
-
-def _evaluate(modules: Modules, target: Target, options: Options) -> Evaluation:
+def _evaluate(modules: Modules, target: Target, options: Options, refused: str = "") -> Evaluation:
     source = modules.source
     variants = variants_of(
         source.path,
@@ -123,6 +161,7 @@ def _evaluate(modules: Modules, target: Target, options: Options) -> Evaluation:
         cache_folder(options.cache) / "models" if options.remember else None,
         setting,
         lambda: oracle_run(source, modules.folder, modules.archives, options.compile_timeout_s),
+        refused,
     )
 
 

@@ -98,6 +98,7 @@ def build_report(outcome: Outcome) -> Report:
         not_timed=_not_run(outcome) if outcome.evaluation is None else "",
         dispatches_by=outcome.dispatches.how,
         predicted_speedup_range=speedup_range(outcome),
+        kept_for=outcome.kept_for,
     )
 
 

@@ -23,6 +23,8 @@ def _gain(report: Report) -> str:
         return _unchanged(report)
     after = report.after.measured_ms
     if after is None:
+        if report.kept_for:
+            return f"the original is kept, compiled with '{report.winner}'{_lost(report)}"
         return _predicted(report)
     text = f"{_ms(report.before.measured_ms)} ms -> {milliseconds(after)} ms"
     if report.winner != PLANNED:
@@ -48,6 +50,8 @@ def _ratio(other: float | None, mine: float, name: str) -> str:
 
 def _lost(report: Report) -> str:
     """What became of the plan that was not written."""
+    if report.kept_for:
+        return f", for no plan could be used: {report.kept_for}"
     mine = next((f for f in report.flag_sets if f.name == PLANNED), None)
     if mine is None:
         return ""

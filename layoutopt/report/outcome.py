@@ -44,6 +44,8 @@ class Outcome:
     barriers: tuple[RefusalReport, ...] = ()
     captured: CapturedReport | None = None
     options: Options = field(default_factory=Options)
+    kept_for: str = ""
+    """Why no plan could be used; empty where one could."""
 
     @property
     def original_kept(self) -> bool:

@@ -16,6 +16,8 @@ import layoutopt
 from layoutopt.cli import main
 from layoutopt.errors import RefusedModuleError
 from layoutopt.modules import Modules
+from layoutopt.profiles.target import load_target
+from layoutopt.report.headline import headline
 from layoutopt.runtime import compile as compiling
 from layoutopt.runtime import measurement_run
 from tests.models import CONVOLUTIONS
@@ -148,6 +150,30 @@ def test_what_iree_refuses_inside_the_model_is_planned_without(
     assert later.functions[0].choice == other.functions[0].choice, "the next run knows"
     for path in (folder / "cache" / "models").glob("avoided-*.json"):
         path.unlink()
+
+
+@pytest.mark.parametrize("profile", ["host", "mi300x"])
+def test_where_every_plan_is_refused_the_original_is_kept(
+    folder: Path, plan: layoutopt.Plan, monkeypatch: pytest.MonkeyPatch, profile: str
+) -> None:
+    def refuse(modules: Modules, *arguments: object) -> object:
+        raise RefusedModuleError("a stack that is too large", ())
+
+    monkeypatch.setattr(sys.modules["layoutopt.optimization"], "hold_against_original", refuse)
+    options = layoutopt.Options(cache=folder / "cache")
+    kept = layoutopt.optimize(folder / "model.mlir", profile, options)
+    own = {flag_set.name for flag_set in load_target(profile).flag_sets}
+    assert kept.report.winner in own
+    assert headline(kept.report).endswith(
+        f"the original is kept, compiled with '{kept.report.winner}', for no plan could be used: "
+        "iree-compile refused it: a stack that is too large"
+    )
+    assert (kept.report.after.measured_ms is not None) == (profile == "host")
+    kept.apply(folder / "kept.mlir")
+    main_exit(["compile", str(folder / "kept.mlir"), "-o", str(folder / "kept.vmfb")])
+    plan.save(folder / "plan.json")
+    with pytest.raises(layoutopt.LoweringError, match="a stack that is too large"):
+        layoutopt.optimize(folder / "model.mlir", profile, options, plan=folder / "plan.json")
 
 
 def test_the_written_module_compiles_with_its_recorded_flags(

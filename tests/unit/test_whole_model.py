@@ -10,7 +10,7 @@ from layoutopt import whole_model
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.compile import CompileOutcome
 from layoutopt.runtime.outcome import Outcome
-from layoutopt.whole_model import OriginalRefused, refusal_of_original
+from layoutopt.whole_model import Taken, flags_of_original
 
 TILING = "--iree-opt-data-tiling"
 
@@ -18,14 +18,14 @@ TILING = "--iree-opt-data-tiling"
 @pytest.mark.parametrize(
     ("taken", "expected"),
     [
-        (lambda flags: True, None),
-        (lambda flags: TILING in flags, OriginalRefused("too deep", "data-tiling")),
-        (lambda flags: False, OriginalRefused("too deep", "")),
+        (lambda flags: True, ("default", "")),
+        (lambda flags: TILING in flags, ("data-tiling", "too deep")),
+        (lambda flags: False, (None, "too deep")),
     ],
 )
 def test_why_the_original_is_refused_and_with_which_flags_it_is_not(
     taken: object,
-    expected: OriginalRefused | None,
+    expected: tuple[str | None, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -39,7 +39,8 @@ def test_why_the_original_is_refused_and_with_which_flags_it_is_not(
 
     monkeypatch.setattr(whole_model, "compile_file", compile_file)
     target = load_target("host")
-    assert refusal_of_original(tmp_path / "m.mlir", (), target, tmp_path, 10.0) == expected
+    found = flags_of_original(tmp_path / "m.mlir", (), target, tmp_path, 10.0)
+    assert (found.flag_set and found.flag_set.name, found.reason) == expected
 
 
 def test_what_was_compiled_before_is_not_compiled_again(
@@ -48,4 +49,5 @@ def test_what_was_compiled_before_is_not_compiled_again(
     monkeypatch.setattr(whole_model, "compile_file", None)
     (tmp_path / "variant0.vmfb").touch()
     target = load_target("host")
-    assert refusal_of_original(tmp_path / "m.mlir", (), target, tmp_path, 10.0) is None
+    found = flags_of_original(tmp_path / "m.mlir", (), target, tmp_path, 10.0)
+    assert found == Taken(target.flag_sets[0], "")
