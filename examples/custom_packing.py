@@ -13,11 +13,11 @@ planner picks it where it pays; what computes wrong numbers or does not compile 
 
 from collections.abc import Iterator
 
-from layoutopt.affine import plain_map
-from layoutopt.graph import Structured
-from layoutopt.layout import Layout
-from layoutopt.tiling import Packing
-from layoutopt.types import TensorType
+from layoutopt.candidates.packing.tiling import Packing
+from layoutopt.ir.affine import plain_map
+from layoutopt.ir.graph import Structured
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.types import TensorType
 
 MATMUL = (plain_map([0, 2]), plain_map([2, 1]), plain_map([0, 1]))
 

@@ -11,12 +11,10 @@ if TYPE_CHECKING:
         MissingProfileError,
         SolverError,
     )
-    from layoutopt.optimization import Plan, optimize
-    from layoutopt.options import Options
-    from layoutopt.parameters.files import ParameterFile
+    from layoutopt.options import Options, ParameterFile, WeightBudget
     from layoutopt.parameters.pack import PackedWeights, pack_weights
+    from layoutopt.pipeline import Plan, optimize
     from layoutopt.report.report import Report
-    from layoutopt.weight_budget import WeightBudget
 
 __all__ = [
     "InputError",
@@ -41,12 +39,12 @@ _HOMES = {
     "MissingProfileError": "errors",
     "Options": "options",
     "PackedWeights": "parameters.pack",
-    "ParameterFile": "parameters.files",
-    "Plan": "optimization",
+    "ParameterFile": "options",
+    "Plan": "pipeline",
     "Report": "report.report",
     "SolverError": "errors",
-    "WeightBudget": "weight_budget",
-    "optimize": "optimization",
+    "WeightBudget": "options",
+    "optimize": "pipeline",
     "pack_weights": "parameters.pack",
 }
 """Where each name lives. It is fetched when first asked for: compiler, solver and NumPy take a

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from layoutopt.parameters.files import ParameterFile
+from layoutopt.errors import InputError
 from layoutopt.rules.rule import EVERY_EXACTNESS, Exactness
 from layoutopt.solver import Search
-from layoutopt.weight_budget import WeightBudget
 
 Objective = Literal["latency", "conversions"]
 
@@ -59,3 +59,57 @@ class Options:
         if not self.exact:
             return EVERY_EXACTNESS
         return frozenset((Exactness.BIT_EXACT, Exactness.REASSOCIATES))
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterFile:
+    """A file and the scope that its parameters are for; None for the only one that there is."""
+
+    path: Path
+    scope: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> ParameterFile:
+        """``FILE`` or ``SCOPE=FILE``."""
+        scope, sign, path = text.partition("=")
+        if not sign or "/" in scope:
+            return cls(Path(text))
+        return cls(Path(path), scope)
+
+
+_UNITS = {
+    "": 1,
+    "b": 1,
+    **{f"{prefix}b": 1000**n for n, prefix in enumerate("kmgt", start=1)},
+    **{f"{prefix}ib": 1024**n for n, prefix in enumerate("kmgt", start=1)},
+}
+
+
+_TEXT = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*|%)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightBudget:
+    """A number of bytes, or a share of the bytes that the model's weights take."""
+
+    amount: float
+    percent: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> WeightBudget:
+        """``2GiB``, ``500 MB``, ``4096`` or ``150%``. Raises InputError for anything else."""
+        found = _TEXT.fullmatch(text.strip())
+        if found is not None and found[2] == "%":
+            return cls(float(found[1]), percent=True)
+        if found is None or found[2].lower() not in _UNITS:
+            raise InputError(
+                "--weight-budget",
+                "bytes such as 2GiB, or a share of the model's weights such as 50%",
+                f"'{text}'",
+                "correct the option",
+            )
+        return cls(float(found[1]) * _UNITS[found[2].lower()])
+
+    def size_bytes(self, weight_bytes: int) -> int:
+        """The budget in bytes of a model whose weights take ``weight_bytes``."""
+        return int(self.amount * weight_bytes / 100 if self.percent else self.amount)

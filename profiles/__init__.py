@@ -1,0 +1,1 @@
+"""Targets and their prices."""

@@ -17,9 +17,9 @@ from typing import TypeVar
 
 from platformdirs import user_cache_dir
 
-from layoutopt.closing import Closing
 from layoutopt.errors import InputError, why
-from layoutopt.output import written_whole
+from layoutopt.files.closing import Closing
+from layoutopt.files.written import written_whole
 from layoutopt.profiles.store_record import COLUMNS, Record, from_line, from_row, to_line, to_row
 from layoutopt.profiles.store_schema import BUSY_TIMEOUT_S, migrate
 

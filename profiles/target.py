@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 
 from layoutopt.errors import InputError, MissingProfileError
-from layoutopt.input import check_file, read_text
+from layoutopt.files.given import check_file, read_text
 from layoutopt.profiles.host import detected_gflops
 from layoutopt.profiles.machine import Machine, machine_from, tile_sizes
 from layoutopt.profiles.op_pattern import OpPattern, op_patterns

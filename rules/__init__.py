@@ -1,0 +1,1 @@
+"""Rewrites and the propagation of layouts."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, TypeVar
 
-from layoutopt.graph import Graph, GraphBuilder, Op
-from layoutopt.layout import Layout
-from layoutopt.types import TensorType
+from layoutopt.ir.graph import Graph, GraphBuilder, Op
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.types import TensorType
 
 OpT_contra = TypeVar("OpT_contra", bound=Op, contravariant=True)
 MatchT = TypeVar("MatchT")

@@ -12,10 +12,10 @@ the circle of candidates would be wrong: they may be used together where a given
 
 import networkx as nx
 
+from layoutopt.solver.derivability import Derivation, Supply
 from layoutopt.solver.flow import Flow
 from layoutopt.solver.problem import Pair
 from layoutopt.solver.program import Term
-from layoutopt.solver.supply import Derivation, Supply
 
 
 def cuts(

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 
 import networkx as nx
 
+from layoutopt.solver.derivability import Supply
 from layoutopt.solver.exclusive import exclusive_readers
 from layoutopt.solver.problem import Pair, Problem
 from layoutopt.solver.program import Program
-from layoutopt.solver.supply import Supply
 
 
 @dataclass(frozen=True, slots=True)

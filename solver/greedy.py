@@ -11,9 +11,9 @@ import heapq
 import time
 from dataclasses import dataclass, field
 
+from layoutopt.solver.derivability import Supply
 from layoutopt.solver.problem import Pair, Problem
 from layoutopt.solver.solution import Solution, Status, StopReason, answer, no_answer
-from layoutopt.solver.supply import Supply
 
 
 def solve_greedy(problem: Problem, time_limit_s: float = 60.0) -> Solution:

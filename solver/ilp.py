@@ -5,12 +5,12 @@ import time
 from dataclasses import dataclass, replace
 
 from layoutopt.solver.cycles import cuts
+from layoutopt.solver.derivability import Supply
 from layoutopt.solver.flow import Flow, build
 from layoutopt.solver.problem import Pair, Problem
 from layoutopt.solver.program import Outcome, Term
 from layoutopt.solver.reduce import Reduced, reduce, restore
 from layoutopt.solver.solution import Solution, Status, StopReason, answer, no_answer
-from layoutopt.solver.supply import Supply
 
 _FIRST_REACH = 1e-5  # of the relaxation's bound: enough for a good answer early
 _LEAST_REACH_NS = 1_000.0

@@ -15,8 +15,8 @@ None of them makes a circle out of an answer without one: 5 only takes needs awa
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from layoutopt.solver.derivability import Supply
 from layoutopt.solver.problem import Candidate, Conversion, Demand, Pair, Problem
-from layoutopt.solver.supply import Supply
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from layoutopt.solver.derivability import Supply
 from layoutopt.solver.greedy import solve_greedy, walked
 from layoutopt.solver.problem import Pair, Problem
 from layoutopt.solver.solution import Solution, StopReason, answer
-from layoutopt.solver.supply import Supply
 
 ALPHA = 1.05  # TASO's own setting
 MOST_EXPANSIONS = 1_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import iree.compiler.ir as ir
 
-from layoutopt.lowering import Lowered
-from layoutopt.mlir.census import census
-from layoutopt.mlir.emit import function_text
+from layoutopt.ir.lowered import Lowered
+from layoutopt.mlir.read.census import census
+from layoutopt.mlir.write.emit import function_text
 from tests.parsing import CONTEXT
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from layoutopt.ir.types import Array
 from layoutopt.parameters.archive import Entry, archive_of
-from layoutopt.types import Array
 
 FLAGS = (
     "--iree-hal-target-device=local",

@@ -2,10 +2,10 @@
 
 import iree.compiler.ir as ir
 
-from layoutopt.graph import Graph
-from layoutopt.mlir.emit import function_text
-from layoutopt.mlir.globals import constant_globals
-from layoutopt.mlir.lift import lift
+from layoutopt.ir.graph import Graph
+from layoutopt.mlir.read.globals import constant_globals
+from layoutopt.mlir.read.lift import lift
+from layoutopt.mlir.write.emit import function_text
 
 CONTEXT = ir.Context()  # one for all: making it takes longer than most tests
 

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from layoutopt.candidate import Candidate
-from layoutopt.explore import Space, explore
-from layoutopt.graph import Graph
-from layoutopt.layout import Layout, row_major
-from layoutopt.lowering import Lowered, lower, packs_lowered
-from layoutopt.planner import GraphPlan
+from layoutopt.candidates.candidate import Candidate
+from layoutopt.candidates.choice import Choice, Conversion, is_free, needed_conversions
+from layoutopt.candidates.explore import Space, explore
+from layoutopt.ir.graph import Graph
+from layoutopt.ir.layout import Layout, row_major
+from layoutopt.ir.lowered import Lowered
+from layoutopt.lowering.lower import lower, packs_lowered
+from layoutopt.planning.planner import GraphPlan
+from layoutopt.planning.selection import build_selection
 from layoutopt.profiles.target import load_target
-from layoutopt.selection import (
-    Choice,
-    Conversion,
-    build_selection,
-    is_free,
-    needed_conversions,
-)
 from layoutopt.solver import Status, check, solve
 
 HOST = load_target("host")

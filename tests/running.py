@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from layoutopt.input_kinds import Arguments, inputs_of
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.element import Value
 from layoutopt.runtime.model import list_functions, run_model
-from layoutopt.verification import Run
+from layoutopt.verify.input_kinds import Arguments, inputs_of
+from layoutopt.verify.verification import Run
 from tests.parameters import FLAGS
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from layoutopt.graph import Constant, Graph, Opaque
-from layoutopt.lowering import Lowered
+from layoutopt.ir.graph import Constant, Graph, Opaque
+from layoutopt.ir.lowered import Lowered
 from layoutopt.mlir.module import Module, parse_module
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from layoutopt.graph import Constant
+from layoutopt.ir.graph import Constant
 from layoutopt.mlir.module import Module
 
 _FUNCTIONS = ("func.func", "util.func")

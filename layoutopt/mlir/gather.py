@@ -16,9 +16,9 @@ from typing import Any
 
 from iree.compiler import ir
 
-from layoutopt.affine import Affine, IndexMap, affine
-from layoutopt.mlir.computed_index import Computed, linear_form, repeat_of
-from layoutopt.mlir.state import Blind, static_type
+from layoutopt.ir.affine import Affine, IndexMap, affine
+from layoutopt.mlir.read.computed_index import Computed, linear_form, repeat_of
+from layoutopt.mlir.read.state import Blind, static_type
 
 _SIGNS = {"arith.addi": 1, "arith.subi": -1}
 

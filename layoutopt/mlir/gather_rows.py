@@ -13,10 +13,10 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
-from layoutopt.affine import IndexMap, map_text, plain_dims, plain_map
-from layoutopt.gather import Gather
-from layoutopt.mlir.state import State, new_tensor, tensor_of, tensor_type
-from layoutopt.types import TensorType
+from layoutopt.ir.affine import IndexMap, map_text, plain_dims, plain_map
+from layoutopt.ir.gather import Gather
+from layoutopt.ir.types import TensorType
+from layoutopt.mlir.read.state import State, new_tensor, tensor_of, tensor_type
 
 _KNOWN = {"arith.index_cast", "linalg.index", "tensor.extract", "linalg.yield"}
 

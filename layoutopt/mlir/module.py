@@ -11,20 +11,20 @@ from typing import Any
 from iree.compiler import ir
 
 from layoutopt.errors import InputError, LoweringError
-from layoutopt.graph import Constant, Graph, Opaque
-from layoutopt.hoist import hoist_weights
-from layoutopt.input import read_input
-from layoutopt.lowering import Lowered
-from layoutopt.mlir.boundary import fixed_tensors, referred_functions
-from layoutopt.mlir.census import ModuleCensus, census, stored_globals
-from layoutopt.mlir.entry import Boundary, Exported, boundary_of, exported_functions
-from layoutopt.mlir.globals import constant_globals
-from layoutopt.mlir.initializers import external_tensors
-from layoutopt.mlir.lift import Lifted, lift
+from layoutopt.files.given import read_input
+from layoutopt.files.written import written_whole
+from layoutopt.ir.graph import Constant, Graph, Opaque
+from layoutopt.ir.lowered import Lowered
+from layoutopt.ir.types import TensorType
 from layoutopt.mlir.parameters import Parameter, module_parameters, parameter_of
-from layoutopt.mlir.splice import splice
-from layoutopt.output import written_whole
-from layoutopt.types import TensorType
+from layoutopt.mlir.read.boundary import fixed_tensors, referred_functions
+from layoutopt.mlir.read.census import ModuleCensus, census, stored_globals
+from layoutopt.mlir.read.entry import Boundary, Exported, boundary_of, exported_functions
+from layoutopt.mlir.read.globals import constant_globals
+from layoutopt.mlir.read.initializers import external_tensors
+from layoutopt.mlir.read.lift import Lifted, lift
+from layoutopt.mlir.write.hoisting import hoist_weights
+from layoutopt.mlir.write.splice import splice
 
 FLAGS_ATTRIBUTE = "layoutopt.compile_flags"
 MATCHING = "correct the module, or convert it with a matching IREE version"

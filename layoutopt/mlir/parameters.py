@@ -8,9 +8,9 @@ from typing import Any
 
 from iree.compiler import ir
 
+from layoutopt.ir.types import TensorType
 from layoutopt.mlir.attribute import value_of
-from layoutopt.mlir.state import tensor_type
-from layoutopt.types import TensorType
+from layoutopt.mlir.read.state import tensor_type
 
 _NAMED = re.compile(r'^#(?:stream|flow)\.parameter\.named<"(?:(.*?)"::")?(.*?)"[>,]')
 """IREE prints the names as they are, quotes and backslashes too."""

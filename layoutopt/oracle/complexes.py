@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from layoutopt.types import Array
+from layoutopt.ir.types import Array
 
 Binary = Callable[[Array, Array], Array]
 Unary = Callable[[Array], Array]

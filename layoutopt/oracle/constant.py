@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from layoutopt.types import Array, integer_bits, is_complex, is_float, numpy_dtype
+from layoutopt.ir.types import Array, integer_bits, is_complex, is_float, numpy_dtype
 
 
 def constant(text: str, element: str) -> Array | None:

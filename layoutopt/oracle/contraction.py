@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from layoutopt.affine import IndexMap
-from layoutopt.graph import Structured
+from layoutopt.ir.affine import IndexMap
+from layoutopt.ir.graph import Structured
+from layoutopt.ir.types import Array
 from layoutopt.oracle.precision import rounds, unit_roundoff
 from layoutopt.oracle.rounding import Bounded, quantum_of, sum_error, total
 from layoutopt.oracle.structured import Tensors, start_of, view_of
-from layoutopt.types import Array
 
 
 def is_matmul(op: Structured) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from layoutopt.graph import (
+from layoutopt.ir.graph import (
     Concat,
     Constant,
     DispatchRegion,
@@ -25,12 +25,12 @@ from layoutopt.graph import (
     Structured,
     Unpack,
 )
+from layoutopt.ir.types import Array, TensorType
 from layoutopt.oracle.constant import constant
 from layoutopt.oracle.contraction import contract, is_matmul
 from layoutopt.oracle.error import OracleError
 from layoutopt.oracle.rounding import Bounded, total
 from layoutopt.oracle.structured import Tensors, evaluate_loops, start_of, unknown_type
-from layoutopt.types import Array, TensorType
 
 Scalars = Callable[[str, str], Array]
 """The value of a constant, given its text and element type."""

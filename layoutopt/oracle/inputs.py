@@ -13,11 +13,11 @@ from enum import Enum
 
 import numpy as np
 
-from layoutopt.graph import DispatchRegion, Gather, Graph, Op, Structured
+from layoutopt.ir.graph import DispatchRegion, Gather, Graph, Op, Structured
+from layoutopt.ir.types import Array, TensorType, integer_bits, is_complex, is_float, numpy_dtype
 from layoutopt.oracle.error import OracleError
 from layoutopt.oracle.evaluate import evaluate_bounded
 from layoutopt.oracle.precision import real_part, unit_roundoff
-from layoutopt.types import Array, TensorType, integer_bits, is_complex, is_float, numpy_dtype
 
 _STEPS = 8
 """Floats are multiples of an eighth."""

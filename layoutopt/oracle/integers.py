@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from layoutopt.types import Array
+from layoutopt.ir.types import Array
 
 Binary = Callable[[Array, Array, int], Array]
 Unary = Callable[[Array, int], Array]

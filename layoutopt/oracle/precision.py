@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ml_dtypes
 
-from layoutopt.types import is_complex, is_float, numpy_dtype
+from layoutopt.ir.types import is_complex, is_float, numpy_dtype
 
 _DEMOTED = {"f64": "f32", "complex<f64>": "complex<f32>"}
 """IREE computes in narrower types by default (``--iree-input-demote-f64-to-f32``)."""

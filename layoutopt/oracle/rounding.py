@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from layoutopt.ir.scalar import ScalarOp
+from layoutopt.ir.types import Array
 from layoutopt.oracle.precision import (
     computed_in,
     largest,
@@ -25,8 +27,6 @@ from layoutopt.oracle.precision import (
 )
 from layoutopt.oracle.scalar import Computed, compute
 from layoutopt.oracle.wide import rounded
-from layoutopt.scalar import ScalarOp
-from layoutopt.types import Array
 
 _APPROXIMATION = 64
 """Roundings that an approximated function (exp, tanh, ...) may be off by: IREE expands many into

@@ -8,12 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from layoutopt.oracle import complexes, floats, integers
-from layoutopt.oracle.constant import constant
-from layoutopt.oracle.precision import smallest_normal
-from layoutopt.oracle.wide import is_known, rounded, stored, widened
-from layoutopt.scalar import ScalarOp
-from layoutopt.types import (
+from layoutopt.ir.scalar import ScalarOp
+from layoutopt.ir.types import (
     Array,
     element_bytes,
     element_of,
@@ -22,6 +18,10 @@ from layoutopt.types import (
     is_float,
     numpy_dtype,
 )
+from layoutopt.oracle import complexes, floats, integers
+from layoutopt.oracle.constant import constant
+from layoutopt.oracle.precision import smallest_normal
+from layoutopt.oracle.wide import is_known, rounded, stored, widened
 
 CONSTANTS = ("arith.constant", "complex.constant", "index.constant", "index.bool.constant")
 _INDEX = {

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from layoutopt.affine import IndexMap
-from layoutopt.graph import Fill, FromTensor, Structured
+from layoutopt.ir.affine import IndexMap
+from layoutopt.ir.graph import Fill, FromTensor, Structured
+from layoutopt.ir.scalar import ScalarOp, is_reassociable
+from layoutopt.ir.types import Array, TensorType, numpy_dtype
 from layoutopt.oracle.constant import constant
 from layoutopt.oracle.error import OracleError
 from layoutopt.oracle.precision import rounds
@@ -28,8 +30,6 @@ from layoutopt.oracle.rounding import (
 )
 from layoutopt.oracle.scalar import compute
 from layoutopt.oracle.wide import rounded, stored, widened
-from layoutopt.scalar import ScalarOp, is_reassociable
-from layoutopt.types import Array, TensorType, numpy_dtype
 
 _BLOCK = 1 << 22
 """Points of the domain that a sum takes at once, at most."""

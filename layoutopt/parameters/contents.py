@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from layoutopt.mlir.initializers import LoadTimeWeight
+from layoutopt.ir.types import Array
+from layoutopt.mlir.read.initializers import LoadTimeWeight
 from layoutopt.parameters.archive import Entry, archive_of
 from layoutopt.parameters.movement import Movement, raw_type
 from layoutopt.parameters.partial import Part, PartialFile
 from layoutopt.parameters.stream import ByteFile, copy_blocks, open_file
 from layoutopt.runtime.binding import StoredParameter
-from layoutopt.types import Array
 
 PART_BYTES = 64 << 20
 """What is lost at most when a run is killed."""

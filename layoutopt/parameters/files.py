@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from layoutopt.errors import InputError
-from layoutopt.input import check_file
+from layoutopt.files.given import check_file
+from layoutopt.ir.types import TensorType, is_stored_whole
 from layoutopt.mlir.parameters import Parameter
+from layoutopt.options import ParameterFile
 from layoutopt.runtime.binding import StoredParameter, read_parameters
 from layoutopt.runtime.reason import runtime_reason
-from layoutopt.types import TensorType, is_stored_whole
-
-
-@dataclass(frozen=True, slots=True)
-class ParameterFile:
-    """A file and the scope that its parameters are for; None for the only one that there is."""
-
-    path: Path
-    scope: str | None = None
-
-    @classmethod
-    def parse(cls, text: str) -> ParameterFile:
-        """``FILE`` or ``SCOPE=FILE``."""
-        scope, sign, path = text.partition("=")
-        if not sign or "/" in scope:
-            return cls(Path(text))
-        return cls(Path(path), scope)
 
 
 def resolve(

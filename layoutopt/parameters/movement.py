@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from layoutopt.affine import IndexMap, plain_dims
-from layoutopt.graph import Concat, Constant, Graph, Op, Pack, Pad, Reshape, Slice, Structured
-from layoutopt.layout import Layout
+from layoutopt.ir.affine import IndexMap, plain_dims
+from layoutopt.ir.graph import Concat, Constant, Graph, Op, Pack, Pad, Reshape, Slice, Structured
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.scalar import fill_value
+from layoutopt.ir.types import Array, TensorType, element_bytes, is_stored_whole, numpy_dtype
 from layoutopt.oracle.constant import constant
 from layoutopt.parameters.stream import ByteFile, copy_blocks, temporary_file
-from layoutopt.scalar import fill_value
-from layoutopt.types import Array, TensorType, element_bytes, is_stored_whole, numpy_dtype
 
 
 def not_a_movement(graph: Graph) -> str | None:

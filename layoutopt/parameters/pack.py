@@ -13,19 +13,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from layoutopt.errors import InputError
-from layoutopt.graph import Constant
-from layoutopt.mlir.initializers import LoadTimeWeight, load_time_weights, name_parameters
+from layoutopt.files.written import check_not_read
+from layoutopt.ir.graph import Constant
+from layoutopt.ir.types import TensorType
 from layoutopt.mlir.module import PLANNED, parse_module, recorded_flags
 from layoutopt.mlir.parameters import Parameter, module_parameters
-from layoutopt.output import check_not_read
+from layoutopt.mlir.read.initializers import LoadTimeWeight, load_time_weights, name_parameters
+from layoutopt.options import ParameterFile
 from layoutopt.parameters.contents import Contents, Progress
-from layoutopt.parameters.files import ParameterFile, check_entries, stored_parameters
+from layoutopt.parameters.files import check_entries, stored_parameters
 from layoutopt.parameters.movement import not_a_movement, raw_type
 from layoutopt.parameters.partial import partial_file
 from layoutopt.runtime.binding import StoredParameter
 from layoutopt.runtime.reread import reread
 from layoutopt.runtime.workspace import workspace
-from layoutopt.types import TensorType
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from types import EllipsisType
 import numpy as np
 
 from layoutopt.errors import InputError
-from layoutopt.types import Array
+from layoutopt.ir.types import Array
 
 BLOCK_BYTES = 16 << 20
 """Of a tensor that are copied at a time; memory is a small multiple of it."""

@@ -1,1 +1,1 @@
-"""What a plan tells its user: the JSON report and the terminal report."""
+"""What came of a run."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from layoutopt.graph import Opaque
+from layoutopt.ir.graph import Opaque
 from layoutopt.mlir.module import Module, exported_name, has_work
 from layoutopt.report.report import RefusalReport
 

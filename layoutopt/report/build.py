@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from layoutopt.candidate import Candidate
-from layoutopt.evaluated import OPTIMIZED, Evaluation
-from layoutopt.form_name import form_name
-from layoutopt.graph import Constant, Opaque
-from layoutopt.planner import GraphPlan
+from layoutopt.candidates.candidate import Candidate
+from layoutopt.candidates.form_name import form_name
+from layoutopt.ir.graph import Constant, Opaque
+from layoutopt.ir.weights import weight_bytes
+from layoutopt.planning.planner import GraphPlan
 from layoutopt.report.census import came_with_the_model, discrepancies
 from layoutopt.report.checks import UncheckedReport
 from layoutopt.report.compared import verification_report
@@ -31,7 +31,7 @@ from layoutopt.report.report import (
 from layoutopt.report.sides import after, before, speedup_range
 from layoutopt.report.solver import solver_report
 from layoutopt.report.validation import Validation, validate
-from layoutopt.weight_budget import weight_bytes
+from layoutopt.verify.evaluated import OPTIMIZED, Evaluation
 
 
 def build_report(outcome: Outcome) -> Report:

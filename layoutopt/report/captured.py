@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from layoutopt.graph import Constant, FromTensor, Graph, Structured
+from layoutopt.ir.graph import Constant, FromTensor, Graph, Structured
 from layoutopt.options import Options
 from layoutopt.report.report import CapturedReport
 from layoutopt.runtime.compile import compile_to

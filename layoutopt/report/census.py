@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from layoutopt.mlir.census import ModuleCensus, Move
 from layoutopt.mlir.module import exported_name
+from layoutopt.mlir.read.census import ModuleCensus, Move
 from layoutopt.report.report import ConversionReport
 
 _KINDS = ("pack", "unpack", "transpose")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from layoutopt.plan_file import FunctionPlan
+from layoutopt.planning.plan_file import FunctionPlan
 from layoutopt.report.headline import headline
 from layoutopt.report.report import ChoiceReport, Report
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from layoutopt.output import write_text
+from layoutopt.files.written import write_text
 from layoutopt.report.drawing import Edge, drawings, layout_counts
 from layoutopt.report.explanation import runner_up
 from layoutopt.report.facts import facts

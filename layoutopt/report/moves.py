@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from layoutopt.candidate import physical_form
-from layoutopt.conversion import conversion_form, conversion_label, lower_packs
-from layoutopt.data_movement import MoveDispatch
-from layoutopt.graph import Graph, Op, Pack, Structured, Unpack
-from layoutopt.layout import conversion_kind
-from layoutopt.mlir.census import reorders
+from layoutopt.candidates.candidate import physical_form
+from layoutopt.candidates.choice import Conversion, is_free
+from layoutopt.candidates.conversion import conversion_form, conversion_label, lower_packs
+from layoutopt.ir.graph import Graph, Op, Pack, Structured, Unpack
+from layoutopt.ir.layout import conversion_kind
 from layoutopt.mlir.gather import runs_backwards
-from layoutopt.objective import is_move
-from layoutopt.planner import GraphPlan
+from layoutopt.mlir.read.census import reorders
+from layoutopt.planning.objective import is_move
+from layoutopt.planning.planner import GraphPlan
 from layoutopt.report.report import ContractionsReport, ConversionReport, MoveReport
 from layoutopt.report.validation import Validation
 from layoutopt.rules.rule import Refusal
-from layoutopt.selection import Conversion, is_free
+from layoutopt.verify.data_movement import MoveDispatch
 
 
 def contractions_of(plans: Sequence[GraphPlan]) -> ContractionsReport:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from layoutopt.dispatch_count import Dispatches
-from layoutopt.evaluated import OPTIMIZED, Evaluation
-from layoutopt.graph import Graph
-from layoutopt.identity import is_unchanged
-from layoutopt.mlir.census import ModuleCensus
+from layoutopt.candidates.identity import is_unchanged
+from layoutopt.ir.graph import Graph
+from layoutopt.mlir.read.census import ModuleCensus
 from layoutopt.options import Options
-from layoutopt.planner import GraphPlan
+from layoutopt.planning.planner import GraphPlan
 from layoutopt.profiles.target import Target
 from layoutopt.report.headline import UNCHANGED
 from layoutopt.report.report import CapturedReport, RefusalReport
-from layoutopt.verified import Verification
+from layoutopt.verify.dispatch_count import Dispatches
+from layoutopt.verify.evaluated import OPTIMIZED, Evaluation
+from layoutopt.verify.verified import Verification
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from layoutopt.errors import InputError, why
-from layoutopt.output import write_text
+from layoutopt.files.written import write_text
 from layoutopt.report.checks import UncheckedReport, VerificationReport
 from layoutopt.report.solver import SolverReport
 from layoutopt.report.validation import Validation
@@ -25,7 +25,7 @@ class Side:
     pack: int
     unpack: int
     transpose: int
-    """Like the two above, ops of the module that run on each call: see `layoutopt.mlir.census`."""
+    """Like the two above, ops of the module that run on each call, as the census counts them."""
     dispatches: int | None
     """As ``Report.dispatches_by`` says; None where they could not be counted."""
     predicted_ms: float | None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from layoutopt.mlir.census import ModuleCensus
-from layoutopt.prediction import Range, Step, ratio_of, spread_of, steps_of
+from layoutopt.mlir.read.census import ModuleCensus
+from layoutopt.planning.prediction import Range, Step, ratio_of, spread_of, steps_of
 from layoutopt.report.outcome import Outcome
 from layoutopt.report.report import Side
 

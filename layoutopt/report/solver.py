@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from layoutopt.options import Objective
-from layoutopt.planner import GraphPlan
+from layoutopt.planning.planner import GraphPlan
 from layoutopt.solver import Status
 
 

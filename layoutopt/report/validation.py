@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from layoutopt.candidate import PhysicalForm, physical_form
-from layoutopt.conversion import conversion_label
-from layoutopt.estimate.form import dispatches
-from layoutopt.graph import Structured
-from layoutopt.layout import conversion_kind
-from layoutopt.planner import GraphPlan
+from layoutopt.candidates.candidate import physical_form
+from layoutopt.candidates.choice import is_free
+from layoutopt.candidates.conversion import conversion_label
+from layoutopt.ir.layout import conversion_kind
+from layoutopt.planning.planner import GraphPlan
+from layoutopt.pricing.analytic.form import dispatches
 from layoutopt.rules.rule import Refusal
-from layoutopt.selection import is_free
-
-_SIZES = re.compile(r"_(\d+(?:x\d+)*)(?:x[a-z]+\d+)?(?=_|$)")
+from layoutopt.verify.dispatch_names import loops_of, named_loops, same_loops
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +97,6 @@ def validate(
     )
 
 
-def loops_of(dispatch: str) -> tuple[int, ...]:
-    """Loop sizes in the name of a dispatch, as ``main_dispatch_3_matmul_256x1024x64_f32``."""
-    name = dispatch.partition("_dispatch_")[2].partition("_")[2]
-    found = _SIZES.findall(f"_{name}")
-    return tuple(int(size) for size in found[-1].split("x")) if found else ()
-
-
-def same_loops(loops: tuple[int, ...], kind: str, dispatch: str) -> bool:
-    """Whether a dispatch runs these loops, unit ones and their order aside; any ``kind`` does."""
-    others = loops_of(dispatch)
-    return bool(others) and _plain(loops) == _plain(others)
-
-
 def _same_points(loops: tuple[int, ...], kind: str, dispatch: str) -> bool:
     others = loops_of(dispatch)
     return bool(others) and math.prod(loops) == math.prod(others)
@@ -120,10 +104,6 @@ def _same_points(loops: tuple[int, ...], kind: str, dispatch: str) -> bool:
 
 def _same_kind(loops: tuple[int, ...], kind: str, dispatch: str) -> bool:
     return kind in ("pack", "unpack") and f"_{kind}_" in f"{dispatch}_"
-
-
-def _plain(loops: tuple[int, ...]) -> list[int]:
-    return sorted(size for size in loops if size != 1)
 
 
 def _expected(plan: GraphPlan) -> list[_Expected]:
@@ -147,14 +127,3 @@ def _expected(plan: GraphPlan) -> list[_Expected]:
         label = conversion_label(*conversion)
         rows.append(_Expected(label, plan.conversion_costs[conversion], (shape,), kind))
     return rows
-
-
-def named_loops(form: PhysicalForm) -> tuple[int, ...]:
-    """The loops that IREE names the dispatch of a form by."""
-    structured = [op for op in form.graph.ops if isinstance(op, Structured)]
-    root = next((op for op in structured if op.is_contraction), None)
-    if root is not None:
-        return root.domain
-    if structured:
-        return max((op.domain for op in structured), key=math.prod)
-    return form.graph.types[form.outputs[0]].shape

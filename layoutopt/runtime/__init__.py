@@ -1,1 +1,1 @@
-"""Compile, run and time: everything that needs IREE's tools or a device."""
+"""Processes, compiled modules and devices."""

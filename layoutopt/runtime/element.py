@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from layoutopt.errors import InputError
-from layoutopt.types import DTYPES, Array, element_of
+from layoutopt.ir.types import DTYPES, Array, element_of
 
 __all__ = ["DTYPES", "Array", "TensorType", "Value", "element_name", "load_array", "save_array"]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from layoutopt.closing import Closing
 from layoutopt.errors import LoweringError
+from layoutopt.files.closing import Closing
 from layoutopt.runtime.dispatch import DispatchTime, dispatch_events, dispatch_times
 from layoutopt.runtime.element import Array, Value, load_array, save_array
 from layoutopt.runtime.job import ArrayFile, Job, Task

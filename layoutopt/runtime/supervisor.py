@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from layoutopt.closing import Closing
+from layoutopt.files.closing import Closing
 from layoutopt.runtime.job import ArrayFile, Event, Job, Kind, Task
 from layoutopt.runtime.outcome import Measurement, Outcome
 from layoutopt.runtime.worker_process import WorkerDiedError, WorkerProcess, WorkerSilentError

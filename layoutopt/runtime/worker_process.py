@@ -11,9 +11,8 @@ import threading
 from pathlib import Path
 from typing import IO
 
-import layoutopt
-from layoutopt.closing import Closing
 from layoutopt.errors import InputError
+from layoutopt.files.closing import Closing
 from layoutopt.runtime.job import Event, Job, Kind, decode_event, encode_job
 from layoutopt.runtime.process import Ended, how_ended, kill_group
 
@@ -36,7 +35,7 @@ class WorkerProcess(Closing):
     """A running worker, pinned to as many cores as it has threads where the platform can pin."""
 
     def __init__(self, device: str, threads: int) -> None:
-        root = str(Path(layoutopt.__file__).resolve().parent.parent)
+        root = str(Path(__file__).resolve().parents[2])
         path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  (closed in close)
         self._process = subprocess.Popen(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from layoutopt.graph import (
+from layoutopt.ir.graph import (
     Concat,
     Constant,
     DispatchRegion,
@@ -21,7 +21,8 @@ from layoutopt.graph import (
     Structured,
     Unpack,
 )
-from layoutopt.layout import Layout
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.types import TensorType
 from layoutopt.rules.propagation.barrier import BarrierLayouts
 from layoutopt.rules.propagation.concat import ConcatLayouts
 from layoutopt.rules.propagation.gather import GatherLayouts
@@ -32,7 +33,6 @@ from layoutopt.rules.propagation.scatter import ScatterLayouts
 from layoutopt.rules.propagation.slice import SliceLayouts
 from layoutopt.rules.propagation.structured import StructuredLayouts
 from layoutopt.rules.rule import Assignment, Physical, PropagationRule, Refusal
-from layoutopt.types import TensorType
 
 BARRIER = BarrierLayouts()
 RULES: dict[type, PropagationRule[Any]] = {

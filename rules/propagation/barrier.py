@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from layoutopt.graph import Op
-from layoutopt.layout import Layout, row_major
+from layoutopt.ir.graph import Op
+from layoutopt.ir.layout import Layout, row_major
+from layoutopt.ir.types import TensorType
 from layoutopt.rules.rule import Assignment, Physical, Refusal
-from layoutopt.types import TensorType
 
 
 class BarrierLayouts:

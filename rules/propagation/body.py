@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from layoutopt.graph import Structured
+from layoutopt.ir.graph import Structured
+from layoutopt.ir.scalar import Body, ScalarOp
 from layoutopt.rules.propagation.padding import Mask, Masks
-from layoutopt.scalar import Body, ScalarOp
 
 _BELOW = (("predicate", "2 : i64"),)
 """``arith.cmpi slt``."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from layoutopt.graph import Concat
-from layoutopt.layout import Layout
+from layoutopt.ir.graph import Concat
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.types import TensorType
 from layoutopt.rules.propagation.dims import keep_promise, same_places
 from layoutopt.rules.rule import Assignment, Physical, Refusal
-from layoutopt.types import TensorType
 
 
 class ConcatLayouts:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layoutopt.layout import Layout, fills
+from layoutopt.ir.layout import Layout, fills
+from layoutopt.ir.types import TensorType
 from layoutopt.rules.rule import Assignment
-from layoutopt.types import TensorType
 
 
 def in_tiles(values: Sequence[int], layout: Layout, inner: int) -> tuple[int, ...]:

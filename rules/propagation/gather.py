@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layoutopt.graph import Gather, Reshape
-from layoutopt.layout import Layout, row_major
+from layoutopt.ir.graph import Gather, Reshape
+from layoutopt.ir.layout import Layout, row_major
+from layoutopt.ir.types import TensorType
 from layoutopt.rules.propagation.dims import keep_promise
 from layoutopt.rules.rule import Assignment, Physical, Refusal
-from layoutopt.types import TensorType
 
 
 class GatherLayouts:

@@ -7,9 +7,9 @@ from enum import Enum
 
 import numpy as np
 
+from layoutopt.ir.scalar import ScalarOp
+from layoutopt.ir.types import Array
 from layoutopt.oracle.scalar import apply
-from layoutopt.scalar import ScalarOp
-from layoutopt.types import Array
 
 _SIGN_OF_ZERO = ("math.copysign", "math.atan2", "arith.bitcast")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from layoutopt.graph import Pad
-from layoutopt.layout import Layout
-from layoutopt.neutral import Padding
+from layoutopt.ir.graph import Pad
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.neutral import Padding
+from layoutopt.ir.types import TensorType, numpy_dtype
 from layoutopt.oracle.constant import constant
 from layoutopt.rules.propagation.dims import in_tiles, keep_promise, ragged, same_places
 from layoutopt.rules.rule import Assignment, Physical, Refusal
-from layoutopt.types import TensorType, numpy_dtype
 
 
 class PadLayouts:

@@ -20,13 +20,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from layoutopt.graph import Fill, FromTensor, Structured
-from layoutopt.neutral import Padding, neutral
+from layoutopt.ir.graph import Fill, FromTensor, Structured
+from layoutopt.ir.neutral import Padding, neutral
+from layoutopt.ir.scalar import ScalarOp, is_reassociable
+from layoutopt.ir.types import Array, TensorType, numpy_dtype
 from layoutopt.oracle.constant import constant
 from layoutopt.rules.propagation.known import State, Unknown, applied, equal
 from layoutopt.rules.rule import Assignment, Refusal
-from layoutopt.scalar import ScalarOp, is_reassociable
-from layoutopt.types import Array, TensorType, numpy_dtype
 
 _TRAPS = (
     "arith.divsi",

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 
-from layoutopt.graph import Reshape
-from layoutopt.layout import Layout, layout_of_runs, memory_runs, row_major, same_memory
+from layoutopt.ir.graph import Reshape
+from layoutopt.ir.layout import Layout, layout_of_runs, memory_runs, row_major, same_memory
+from layoutopt.ir.types import TensorType
 from layoutopt.rules.rule import Assignment, Physical, Refusal
-from layoutopt.types import TensorType
 
 
 class ReshapeLayouts:

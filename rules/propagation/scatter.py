@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from layoutopt.graph import Scatter
-from layoutopt.layout import Layout
+from layoutopt.ir.graph import Scatter
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.types import TensorType
 from layoutopt.rules.rule import Assignment, Physical, Refusal
-from layoutopt.types import TensorType
 
 
 class ScatterLayouts:

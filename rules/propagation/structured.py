@@ -16,15 +16,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from layoutopt.affine import Affine, IndexMap, affine, plain_map
-from layoutopt.graph import FromTensor, IteratorType, Reshape, Structured
-from layoutopt.layout import Layout
+from layoutopt.ir.affine import Affine, IndexMap, affine, plain_map
+from layoutopt.ir.graph import FromTensor, IteratorType, Reshape, Structured
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.scalar import is_reassociable
+from layoutopt.ir.types import TensorType
 from layoutopt.rules.propagation.body import tiled_body
 from layoutopt.rules.propagation.padding import masks
-from layoutopt.rules.propagation.promise import with_promises
+from layoutopt.rules.propagation.padding_contract import with_promises
 from layoutopt.rules.rule import Assignment, Physical, Refusal
-from layoutopt.scalar import is_reassociable
-from layoutopt.types import TensorType
 
 
 class StructuredLayouts:

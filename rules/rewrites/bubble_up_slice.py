@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from layoutopt.graph import Graph, Slice, Structured
+from layoutopt.ir.graph import Graph, Slice, Structured
+from layoutopt.rules.rewrites.interior_padding_examples import sliced_example
 from layoutopt.rules.rewrites.loops import Progression, Rewriting, restricted
-from layoutopt.rules.rewrites.stuffed_examples import sliced_example
 from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
 
 

@@ -11,9 +11,9 @@ stand beside it): a row that the scatter leaves zero gives a result row equal to
 
 from __future__ import annotations
 
-from layoutopt.graph import Graph
-from layoutopt.rules.rewrites.stuffed_examples import stuffed_example
-from layoutopt.rules.rewrites.zero_skipping import (
+from layoutopt.ir.graph import Graph
+from layoutopt.rules.rewrites.interior_padding_examples import stuffed_example
+from layoutopt.rules.rewrites.polyphase import (
     Reading,
     StuffedContraction,
     by_phases,

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from layoutopt.affine import IndexMap, identity_map, plain_map
-from layoutopt.graph import Graph, IteratorType, Structured, Uninitialized
+from layoutopt.ir.affine import IndexMap, identity_map, plain_map
+from layoutopt.ir.graph import Graph, IteratorType, Structured, Uninitialized
+from layoutopt.ir.scalar import copy_body
+from layoutopt.ir.types import TensorType
 from layoutopt.rules.rewrites.examples import convolution_example, depthwise_example
 from layoutopt.rules.rewrites.window import Convolution, convolution
 from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
-from layoutopt.scalar import copy_body
-from layoutopt.types import TensorType
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from layoutopt.affine import affine, dim, plain_map
-from layoutopt.graph import Fill, Graph, GraphBuilder, IteratorType, Structured
-from layoutopt.scalar import contraction_body
+from layoutopt.ir.affine import affine, dim, plain_map
+from layoutopt.ir.graph import Fill, Graph, GraphBuilder, IteratorType, Structured
+from layoutopt.ir.scalar import contraction_body
 
 _P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from layoutopt.affine import affine, identity_map
-from layoutopt.graph import (
+from layoutopt.ir.affine import affine, identity_map
+from layoutopt.ir.graph import (
     Graph,
     GraphBuilder,
     IteratorType,
@@ -22,9 +22,9 @@ from layoutopt.graph import (
     Structured,
     Uninitialized,
 )
+from layoutopt.ir.scalar import Body, ScalarOp
 from layoutopt.rules.rewrites.loops import Progression, Rewriting
 from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
-from layoutopt.scalar import Body, ScalarOp
 
 
 def _example(offset: int, stride: int, size: int, computed: bool = False) -> Graph:

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from layoutopt.graph import Structured
+from layoutopt.ir.graph import Structured
+from layoutopt.ir.scalar import Body, ScalarOp
+from layoutopt.ir.types import Array, is_float, numpy_dtype
 from layoutopt.oracle.constant import constant
 from layoutopt.oracle.scalar import apply
-from layoutopt.rules.rewrites.stuffing import typed
-from layoutopt.scalar import Body, ScalarOp
-from layoutopt.types import Array, is_float, numpy_dtype
+from layoutopt.rules.rewrites.interior_padding import typed
 
 _EXACT = (
     "arith.constant",

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from layoutopt.affine import identity_map
-from layoutopt.graph import (
+from layoutopt.ir.affine import identity_map
+from layoutopt.ir.graph import (
     Graph,
     GraphBuilder,
     Insert,
@@ -20,9 +20,9 @@ from layoutopt.graph import (
     Structured,
     Uninitialized,
 )
-from layoutopt.rules.rewrites.stuffing import splat_of, typed
+from layoutopt.ir.scalar import fill_body
+from layoutopt.rules.rewrites.interior_padding import splat_of, typed
 from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
-from layoutopt.scalar import fill_body
 
 
 def _example(filled: bool) -> Graph:

@@ -10,9 +10,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from layoutopt.affine import Affine, IndexMap, affine
-from layoutopt.graph import FromTensor, GraphBuilder, Init, Pad, Slice, Structured
-from layoutopt.types import TensorType
+from layoutopt.ir.affine import Affine, IndexMap, affine
+from layoutopt.ir.graph import FromTensor, GraphBuilder, Init, Pad, Slice, Structured
+from layoutopt.ir.types import TensorType
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ Sound because a pad is a scatter with stride one.
 
 from __future__ import annotations
 
-from layoutopt.graph import Graph, GraphBuilder, Pad, Scatter
-from layoutopt.rules.rewrites.stuffing import typed
+from layoutopt.ir.graph import Graph, GraphBuilder, Pad, Scatter
+from layoutopt.rules.rewrites.interior_padding import typed
 from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
 
 

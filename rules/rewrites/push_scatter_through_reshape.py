@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from layoutopt.graph import Graph, Reshape, Scatter
+from layoutopt.ir.graph import Graph, Reshape, Scatter
+from layoutopt.rules.rewrites.interior_padding_examples import scatter_reshape_example
 from layoutopt.rules.rewrites.loops import Rewriting
-from layoutopt.rules.rewrites.stuffed_examples import scatter_reshape_example
 from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from layoutopt.graph import Graph, GraphBuilder, Scatter
+from layoutopt.ir.graph import Graph, GraphBuilder, Scatter
 from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
 
 _MOST = 16

@@ -10,10 +10,10 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 
-from layoutopt.affine import IndexMap, identity_map
-from layoutopt.graph import IteratorType, Structured, Uninitialized
+from layoutopt.ir.affine import IndexMap, identity_map
+from layoutopt.ir.graph import IteratorType, Structured, Uninitialized
+from layoutopt.ir.scalar import Body, ScalarOp
 from layoutopt.rules.rewrites.toom_cook import Matrix
-from layoutopt.scalar import Body, ScalarOp
 
 Index = tuple[int, ...]
 

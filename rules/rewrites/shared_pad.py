@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from layoutopt.affine import Affine, IndexMap
-from layoutopt.graph import Pad
+from layoutopt.ir.affine import Affine, IndexMap
+from layoutopt.ir.graph import Pad
 from layoutopt.rules.rewrites.loops import Rewriting
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from layoutopt.graph import (
+from layoutopt.ir.graph import (
     Fill,
     Graph,
 )
-from layoutopt.rules.rewrites.stuffing import is_zero
+from layoutopt.rules.rewrites.interior_padding import is_zero
 from layoutopt.rules.rewrites.toom_cook import LARGEST, ToomCook, toom_cook
 from layoutopt.rules.rewrites.window import Convolution, convolution
 from layoutopt.rules.rule import Refusal

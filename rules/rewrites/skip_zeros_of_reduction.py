@@ -7,9 +7,9 @@ Sound because all other products are zero. Assumes no Inf or NaN in w.
 
 from __future__ import annotations
 
-from layoutopt.graph import Graph
-from layoutopt.rules.rewrites.stuffed_examples import stuffed_gradient_example
-from layoutopt.rules.rewrites.zero_skipping import (
+from layoutopt.ir.graph import Graph
+from layoutopt.rules.rewrites.interior_padding_examples import stuffed_gradient_example
+from layoutopt.rules.rewrites.polyphase import (
     Reading,
     StuffedContraction,
     by_phases,

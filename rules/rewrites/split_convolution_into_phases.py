@@ -8,9 +8,9 @@ other taps multiply zeros. Assumes no Inf or NaN in w.
 
 from __future__ import annotations
 
-from layoutopt.graph import Graph
-from layoutopt.rules.rewrites.stuffed_examples import stuffed_example
-from layoutopt.rules.rewrites.zero_skipping import (
+from layoutopt.ir.graph import Graph
+from layoutopt.rules.rewrites.interior_padding_examples import stuffed_example
+from layoutopt.rules.rewrites.polyphase import (
     Reading,
     StuffedContraction,
     by_phases,

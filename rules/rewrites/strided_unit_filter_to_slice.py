@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from layoutopt.affine import IndexMap, affine
-from layoutopt.graph import Graph, Slice
+from layoutopt.ir.affine import IndexMap, affine
+from layoutopt.ir.graph import Graph, Slice
+from layoutopt.ir.types import TensorType
 from layoutopt.rules.rewrites.examples import convolution_example
 from layoutopt.rules.rewrites.window import Convolution, convolution, read_instead
 from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
-from layoutopt.types import TensorType
 
 
 class StridedUnitFilterToSlice:

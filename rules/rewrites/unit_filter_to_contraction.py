@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from layoutopt.affine import dim
-from layoutopt.graph import Graph
+from layoutopt.ir.affine import dim
+from layoutopt.ir.graph import Graph
 from layoutopt.rules.rewrites.examples import convolution_example
 from layoutopt.rules.rewrites.window import Convolution, convolution, read_instead
 from layoutopt.rules.rule import Exactness, Example, Expression, Refusal

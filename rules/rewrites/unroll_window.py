@@ -12,8 +12,8 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from layoutopt.affine import Affine, IndexMap, affine
-from layoutopt.graph import (
+from layoutopt.ir.affine import Affine, IndexMap, affine
+from layoutopt.ir.graph import (
     Fill,
     FromTensor,
     Graph,
@@ -22,10 +22,10 @@ from layoutopt.graph import (
     Structured,
     Uninitialized,
 )
+from layoutopt.ir.scalar import Body, ScalarOp
 from layoutopt.rules.rewrites.examples import convolution_example, depthwise_example
-from layoutopt.rules.rewrites.stuffing import typed
+from layoutopt.rules.rewrites.interior_padding import typed
 from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
-from layoutopt.scalar import Body, ScalarOp
 
 _TAPS = 25
 """Elements of a window at most: a 5 x 5 one. Every one of them is code."""

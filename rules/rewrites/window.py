@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from layoutopt.affine import Affine, IndexMap
-from layoutopt.graph import Graph, Structured
+from layoutopt.ir.affine import Affine, IndexMap
+from layoutopt.ir.graph import Graph, Structured
 
 
 @dataclass(frozen=True, slots=True)

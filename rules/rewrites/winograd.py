@@ -13,8 +13,8 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from layoutopt.affine import IndexMap, affine, dim, identity_map, plain_map
-from layoutopt.graph import (
+from layoutopt.ir.affine import IndexMap, affine, dim, identity_map, plain_map
+from layoutopt.ir.graph import (
     Graph,
     GraphBuilder,
     IteratorType,
@@ -25,9 +25,9 @@ from layoutopt.graph import (
     Uninitialized,
 )
 from layoutopt.rules.rewrites.examples import convolution_example, depthwise_example
+from layoutopt.rules.rewrites.interior_padding import is_zero
 from layoutopt.rules.rewrites.separable import Index, elements_read, selection_body, separable
 from layoutopt.rules.rewrites.short_convolution import Tiling, refusal_of, tiling
-from layoutopt.rules.rewrites.stuffing import is_zero
 from layoutopt.rules.rewrites.toom_cook import Matrix
 from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
 

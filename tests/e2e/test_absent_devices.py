@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from layoutopt.candidates.explore import explore
 from layoutopt.errors import InputError
-from layoutopt.evaluated import OPTIMIZED, Variant
-from layoutopt.evaluation import Setting, evaluate_variants
-from layoutopt.explore import explore
 from layoutopt.mlir.module import parse_module
 from layoutopt.options import Options
-from layoutopt.prices import candidate_work
+from layoutopt.pricing.measure.batch import make_batches, write_module
+from layoutopt.pricing.measure.measure import Measurer
+from layoutopt.pricing.prices import candidate_work
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime import dispatch
-from layoutopt.runtime.batch import make_batches, write_module
 from layoutopt.runtime.compile import compile_file
-from layoutopt.runtime.measure import Measurer
-from layoutopt.subjects import subjects_of
+from layoutopt.verify.evaluated import OPTIMIZED, Variant
+from layoutopt.verify.evaluation import Setting, evaluate_variants
+from layoutopt.verify.subjects import subjects_of
 from tests.parsing import lifted
 from tests.running import no_oracle
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from layoutopt.graph import Graph
+from layoutopt.ir.graph import Graph
 from layoutopt.options import Options
 from layoutopt.oracle import floats
-from layoutopt.planner import plan_graph
-from layoutopt.pricers import open_pricer
+from layoutopt.planning.planner import plan_graph
+from layoutopt.pricing.pricers import open_pricer
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import load_target
-from layoutopt.steps import Clock, SilentSteps
+from layoutopt.runtime.steps import Clock, SilentSteps
 from tests.parsing import lifted
 
 HOST = load_target("host")

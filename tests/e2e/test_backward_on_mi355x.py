@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from examples.make_backward import ISSUE_SHAPES, backward_data
-from layoutopt.graph import Graph, Structured
+from layoutopt.ir.graph import Graph, Structured
 from layoutopt.mlir.module import parse_module
 from layoutopt.options import Options
-from layoutopt.planner import plan_graph
-from layoutopt.prices import Analytic
+from layoutopt.planning.planner import plan_graph
+from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.compile import compile_to
-from layoutopt.steps import Clock, SilentSteps
+from layoutopt.runtime.steps import Clock, SilentSteps
 
 TARGET = load_target("mi355x")
 

@@ -8,9 +8,9 @@ import numpy as np
 from iree import compiler, runtime
 
 from examples.make_constant_outs import constant_outs
+from layoutopt.ir.types import Array
 from layoutopt.mlir.module import parse_module
 from layoutopt.report.captured import Captured, count_captured
-from layoutopt.types import Array
 from tests.planning import HOST, planned
 
 STATE = """

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import layoutopt
-from layoutopt.converted import ConvertedModels
-from layoutopt.graph import kind_name
+from layoutopt.frontend.converted import ConvertedModels
+from layoutopt.frontend.source import open_source
+from layoutopt.ir.graph import kind_name
 from layoutopt.mlir.module import parse_module
-from layoutopt.source import open_source
 from tests.dialects import STABLEHLO_FUNCTIONS, STABLEHLO_GATHER, TORCH, VHLO
 
 

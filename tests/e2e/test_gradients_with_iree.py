@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 from iree import compiler, runtime
 
-from layoutopt.candidate import Candidate
-from layoutopt.explore import Space
-from layoutopt.graph import Graph, Structured
+from layoutopt.candidates.candidate import Candidate
+from layoutopt.candidates.explore import Space
+from layoutopt.ir.graph import Graph, Structured
+from layoutopt.ir.types import Array
 from layoutopt.mlir.module import exported_name, has_work, parse_module
 from layoutopt.runtime.element import parse_tensor_type
-from layoutopt.types import Array
 from tests.planning import planned
 from tests.stuffed_text import (
     BROADCAST,

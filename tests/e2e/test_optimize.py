@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 import layoutopt
-from layoutopt.cli import main
+from layoutopt.cli.main import main
 from layoutopt.errors import RefusedModuleError
-from layoutopt.modules import Modules
+from layoutopt.pricing.measure import measurement_run
 from layoutopt.profiles.target import load_target
 from layoutopt.report.headline import headline
 from layoutopt.runtime import compile as compiling
-from layoutopt.runtime import measurement_run
+from layoutopt.verify.modules import Modules
 from tests.models import CONVOLUTIONS
 
 
@@ -120,7 +120,7 @@ def test_what_iree_refuses_inside_the_model_is_planned_without(
     folder: Path, plan: layoutopt.Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A dispatch that compiles alone and not in the model costs its form, not the run."""
-    job = sys.modules["layoutopt.optimization"]
+    job = sys.modules["layoutopt.pipeline"]
     held = job.hold_against_original
     assert plan.report.validation is not None
     refused = max(plan.report.validation.dispatches, key=lambda d: d.measured_ns or 0)
@@ -159,7 +159,7 @@ def test_where_every_plan_is_refused_the_original_is_kept(
     def refuse(modules: Modules, *arguments: object) -> object:
         raise RefusedModuleError("a stack that is too large", ())
 
-    monkeypatch.setattr(sys.modules["layoutopt.optimization"], "hold_against_original", refuse)
+    monkeypatch.setattr(sys.modules["layoutopt.pipeline"], "hold_against_original", refuse)
     options = layoutopt.Options(cache=folder / "cache")
     kept = layoutopt.optimize(folder / "model.mlir", profile, options)
     own = {flag_set.name for flag_set in load_target(profile).flag_sets}

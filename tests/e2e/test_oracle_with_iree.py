@@ -8,19 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layoutopt.affine import identity_map
-from layoutopt.graph import Graph, IteratorType, Structured, Uninitialized
-from layoutopt.mlir.emit import body_text
+from layoutopt.ir.affine import identity_map
+from layoutopt.ir.graph import Graph, IteratorType, Structured, Uninitialized
+from layoutopt.ir.scalar import Body, ScalarOp
+from layoutopt.ir.types import Array, TensorType, integer_bits, is_complex, numpy_dtype
+from layoutopt.mlir.write.emit import body_text
 from layoutopt.oracle import evaluate_bounded
+from layoutopt.pricing.measure.batch import Batch, function_name, write_module
+from layoutopt.pricing.measure.benchmark import Benchmark, Operand, Result
+from layoutopt.pricing.measure.benchmark import Case as Run
 from layoutopt.profiles.target import load_target
-from layoutopt.runtime.batch import Batch, function_name, write_module
-from layoutopt.runtime.benchmark import Benchmark, Operand, Result
-from layoutopt.runtime.benchmark import Case as Run
 from layoutopt.runtime.binding import Device
 from layoutopt.runtime.comparison import difference
 from layoutopt.runtime.compile import compile_candidates
-from layoutopt.scalar import Body, ScalarOp
-from layoutopt.types import Array, TensorType, integer_bits, is_complex, numpy_dtype
 from tests.scalar_ops import NO_OPERANDS, SEVERAL_RESULTS, Case, cases, registered
 
 REFUSED_BY_IREE = {

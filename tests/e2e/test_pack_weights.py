@@ -7,21 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layoutopt.cli import main
-from layoutopt.evaluated import OPTIMIZED, Variant
-from layoutopt.evaluation import Setting, evaluate_variants
+from layoutopt.cli.main import main
+from layoutopt.ir.types import Array
 from layoutopt.mlir.module import Module, parse_module
-from layoutopt.options import Options
-from layoutopt.parameters.files import ParameterFile
+from layoutopt.options import Options, ParameterFile
 from layoutopt.parameters.pack import pack_weights
-from layoutopt.planner import plan_graph
-from layoutopt.prices import Analytic
+from layoutopt.planning.planner import plan_graph
+from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import run_model
-from layoutopt.steps import Clock, SilentSteps
-from layoutopt.subjects import subjects_of
-from layoutopt.types import Array
+from layoutopt.runtime.steps import Clock, SilentSteps
+from layoutopt.verify.evaluated import OPTIMIZED, Variant
+from layoutopt.verify.evaluation import Setting, evaluate_variants
+from layoutopt.verify.subjects import subjects_of
 from tests.parameters import FLAGS, TIED, tied_parameters, write_archive
 from tests.running import made_up_inputs, no_oracle
 

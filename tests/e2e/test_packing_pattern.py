@@ -7,11 +7,11 @@ from pathlib import Path
 
 from layoutopt.mlir.module import parse_module
 from layoutopt.options import Options
-from layoutopt.planner import plan_graph
-from layoutopt.prices import Analytic
+from layoutopt.planning.planner import plan_graph
+from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.op_pattern import op_patterns
 from layoutopt.profiles.target import load_target
-from layoutopt.steps import Clock, SilentSteps
+from layoutopt.runtime.steps import Clock, SilentSteps
 from tests.e2e.test_fewest_conversions import MODEL
 from tests.parameters import FLAGS
 from tests.running import assert_same_results

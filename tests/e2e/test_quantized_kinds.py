@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 import layoutopt
-from layoutopt.graph import Graph, Structured
+from layoutopt.ir.graph import Graph, Structured
+from layoutopt.ir.types import Array, numpy_dtype
 from layoutopt.mlir.module import recorded_flags
-from layoutopt.optimization import Plan
 from layoutopt.options import Options
 from layoutopt.oracle import evaluate
+from layoutopt.pipeline import Plan
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import run_model
-from layoutopt.types import Array, numpy_dtype
 from tests.named_ops import Case, side_by_side
 from tests.parsing import lifted
 

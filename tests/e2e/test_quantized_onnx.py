@@ -10,16 +10,16 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from layoutopt.converted import ConvertedModels
-from layoutopt.fold import fold_broadcasts
-from layoutopt.graph import Graph, Opaque, Structured
-from layoutopt.integer_form import with_integer_contractions
+from layoutopt.frontend.converted import ConvertedModels
+from layoutopt.frontend.source import open_source
+from layoutopt.ir.graph import Graph, Opaque, Structured
+from layoutopt.ir.types import Array
+from layoutopt.normalize.broadcast_folding import fold_broadcasts
+from layoutopt.normalize.neutral_init import start_from_neutral
+from layoutopt.normalize.quantization.integer_form import with_integer_contractions
 from layoutopt.oracle import evaluate
 from layoutopt.oracle.constant import constant
 from layoutopt.profiles.target import load_target
-from layoutopt.source import open_source
-from layoutopt.start import start_from_neutral
-from layoutopt.types import Array
 
 F32, I8, U8, I32 = TensorProto.FLOAT, TensorProto.INT8, TensorProto.UINT8, TensorProto.INT32
 Value = tuple[str, int, tuple[int, ...]]

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
-from layoutopt.cli import cli
-from layoutopt.commands.catalogue import COMMANDS
+from layoutopt.cli.catalogue import COMMANDS
+from layoutopt.cli.main import cli
 from layoutopt.report.solver import SolverReport, solver_text
 
 ROOT = Path(__file__).parents[2]

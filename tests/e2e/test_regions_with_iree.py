@@ -6,11 +6,11 @@ from pathlib import Path
 
 from layoutopt.mlir.module import parse_module
 from layoutopt.options import Options
-from layoutopt.planner import plan_graph
-from layoutopt.prices import Analytic
+from layoutopt.planning.planner import plan_graph
+from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.compile import compile_to
-from layoutopt.steps import Clock, SilentSteps
+from layoutopt.runtime.steps import Clock, SilentSteps
 from tests.parameters import FLAGS
 from tests.running import assert_same_results
 

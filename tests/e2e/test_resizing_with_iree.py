@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from iree import compiler, runtime
 
-from layoutopt.types import Array
+from layoutopt.ir.types import Array
 from tests.parsing import lifted, verified
 from tests.property.layouts import small_integers
 from tests.resizing import resizing

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from iree import compiler, runtime
 
-from layoutopt.graph import Graph, GraphBuilder, Scatter
-from layoutopt.mlir.emit import function_text
+from layoutopt.ir.graph import Graph, GraphBuilder, Scatter
+from layoutopt.ir.types import Array
+from layoutopt.mlir.write.emit import function_text
 from layoutopt.oracle import evaluate
 from layoutopt.rules.rewrites.fold_slice_of_scatter import FoldSliceOfScatter
 from layoutopt.rules.rule import Expression, apply
-from layoutopt.types import Array
 from tests.parsing import lifted
 from tests.property.layouts import small_integers
 from tests.torch_graphs import input_gradient

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from layoutopt.commands.catalogue import COMMANDS
+from layoutopt.cli.catalogue import COMMANDS
 from layoutopt.errors import INTERRUPTED
 
 HEAVY = ("dask", "distributed", "iree", "networkx", "numpy", "onnx", "ortools")
@@ -20,7 +20,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.getcwd()}
 def imported(*arguments: str) -> tuple[str, set[str]]:
     """What a command line prints, and the packages that it imports."""
     script = (
-        "import sys\nfrom layoutopt.cli import main\ntry:\n    main()\n"
+        "import sys\nfrom layoutopt.cli.main import main\ntry:\n    main()\n"
         "finally:\n    print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
     )
     run = subprocess.run(

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 import layoutopt
-from layoutopt import evaluation
-from layoutopt.cli import main
-from layoutopt.lowering import Lowered
+from layoutopt.cli.main import main
+from layoutopt.ir.lowered import Lowered
 from layoutopt.mlir.module import Module, parse_module
 from layoutopt.report.headline import headline
 from layoutopt.runtime.compile import compile_file
-from layoutopt.whole_model import Held
+from layoutopt.verify import evaluation
+from layoutopt.verify.whole_model import Held
 
 HEAD = """
 #id = affine_map<(d0, d1) -> (d0, d1)>

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from iree import compiler, runtime
 
-from layoutopt.affine import affine, dim, plain_map
-from layoutopt.egraph import saturate
-from layoutopt.graph import Fill, Graph, GraphBuilder, IteratorType, Structured
-from layoutopt.mlir.emit import function_text
+from layoutopt.candidates.egraph import saturate
+from layoutopt.ir.affine import affine, dim, plain_map
+from layoutopt.ir.graph import Fill, Graph, GraphBuilder, IteratorType, Structured
+from layoutopt.ir.scalar import Body, ScalarOp
+from layoutopt.ir.types import Array
+from layoutopt.mlir.write.emit import function_text
 from layoutopt.oracle import evaluate
 from layoutopt.rules.rewrites.examples import convolution_example
-from layoutopt.scalar import Body, ScalarOp
-from layoutopt.types import Array
 from tests.property.layouts import assert_close, small_integers
 
 _P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION

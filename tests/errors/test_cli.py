@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from layoutopt.cli import main
+from layoutopt.cli.main import main
 from layoutopt.profiles.target import target_text
 from tests.models import CONVOLUTIONS
 from tests.parameters import TIED, tied_parameters, write_archive
@@ -440,7 +440,7 @@ def test_a_fault_of_our_own_is_one_line(
     def fails(name: str) -> None:
         raise KeyError(f"{name}\nof no kind")
 
-    monkeypatch.setattr("layoutopt.commands.targets.load_target", fails)
+    monkeypatch.setattr("layoutopt.cli.targets.load_target", fails)
     code, text = failure(capsys, "targets", "--show", "host")
     assert code == 70
     assert re.fullmatch(
@@ -472,7 +472,7 @@ def test_what_a_machine_cannot_do(
     def fails(name: str) -> None:
         raise error
 
-    monkeypatch.setattr("layoutopt.commands.targets.load_target", fails)
+    monkeypatch.setattr("layoutopt.cli.targets.load_target", fails)
     code, told = failure(capsys, "targets", "--show", "host")
     assert code == 1
     assert told == text or re.sub(r"\w+\.py:\d+", "test_cli.py:N", told) == text

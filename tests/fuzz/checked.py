@@ -12,19 +12,19 @@ from typing import Any
 import iree.compiler.ir as ir
 import numpy as np
 
-from layoutopt.candidate import Candidate, PhysicalForm, physical_form
-from layoutopt.conversion import conversion_form, lower_packs
-from layoutopt.explore import Space, explore
-from layoutopt.graph import Constant, Graph, Opaque
-from layoutopt.layout import Layout
-from layoutopt.lowering import Lowered
-from layoutopt.mlir.lift import Lifted, lift
-from layoutopt.neutral import Padding
+from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_form
+from layoutopt.candidates.choice import needed_conversions
+from layoutopt.candidates.conversion import conversion_form, lower_packs
+from layoutopt.candidates.explore import Space, explore
+from layoutopt.ir.graph import Constant, Graph, Opaque
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.lowered import Lowered
+from layoutopt.ir.neutral import Padding
+from layoutopt.ir.types import Array, numpy_dtype
+from layoutopt.mlir.read.lift import Lifted, lift
 from layoutopt.oracle import evaluate
 from layoutopt.profiles.target import Target
 from layoutopt.rules.rule import Refusal
-from layoutopt.selection import needed_conversions
-from layoutopt.types import Array, numpy_dtype
 from tests.fuzz.coverage import Coverage
 from tests.fuzz.held import Bug, apart, general_tolerance
 from tests.fuzz.plans import random_plan

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from layoutopt.candidate import Candidate
-from layoutopt.cluster import Cluster
-from layoutopt.explore import Space
-from layoutopt.graph import Graph, Op, Pack, Reshape, Structured, Unpack
-from layoutopt.layout import Layout
+from layoutopt.candidates.candidate import Candidate
+from layoutopt.candidates.cluster import Cluster
+from layoutopt.candidates.explore import Space
+from layoutopt.ir.graph import Graph, Op, Pack, Reshape, Structured, Unpack
+from layoutopt.ir.layout import Layout
 from layoutopt.rules.propagation import RULES
 from layoutopt.rules.propagation.barrier import BarrierLayouts
 from layoutopt.rules.rewrites import REWRITES

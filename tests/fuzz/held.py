@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from layoutopt.types import Array
+from layoutopt.ir.types import Array
 from tests.fuzz.value import EPSILON, Value
 
 SLACK = 4.0

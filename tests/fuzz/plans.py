@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from layoutopt.candidate import Candidate
-from layoutopt.explore import Space
-from layoutopt.free_io import chosen_io, free_inputs, free_outputs, with_one_input_layout
-from layoutopt.layout import Layout
-from layoutopt.lowering import Lowered, lower, packs_lowered
-from layoutopt.selection import build_selection, is_free, needed_conversions
+from layoutopt.candidates.candidate import Candidate
+from layoutopt.candidates.choice import is_free, needed_conversions
+from layoutopt.candidates.explore import Space
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.lowered import Lowered
+from layoutopt.lowering.lower import lower, packs_lowered
+from layoutopt.planning.free_io import chosen_io, free_inputs, free_outputs, with_one_input_layout
+from layoutopt.planning.selection import build_selection
 from layoutopt.solver import Search, Status, check, solve
 
 DEAR = 1000

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from layoutopt.types import Array
+from layoutopt.ir.types import Array
 from tests.fuzz.draw import Draw
 from tests.fuzz.value import Value
 from tests.fuzz.writer import Argument, ImpossibleError, Writer

@@ -11,21 +11,21 @@ from pathlib import Path
 import numpy as np
 
 from layoutopt.errors import LoweringError
+from layoutopt.ir.types import Array
 from layoutopt.mlir.module import Module, has_work, parse_module
 from layoutopt.options import Objective, Options
-from layoutopt.planner import plan_graph
-from layoutopt.prices import Price, Work
+from layoutopt.planning.planner import plan_graph
+from layoutopt.pricing.measure.benchmark import Benchmark
+from layoutopt.pricing.prices import Price, Work
 from layoutopt.profiles.target import Target
-from layoutopt.runtime.benchmark import Benchmark
 from layoutopt.runtime.element import load_array, save_array
 from layoutopt.runtime.job import ArrayFile, Job, Task
 from layoutopt.runtime.progress import Progress
 from layoutopt.runtime.sampling import Protocol
+from layoutopt.runtime.steps import Clock, SilentSteps
 from layoutopt.runtime.supervisor import Supervisor, Verdict
 from layoutopt.runtime.workspace import workspace
 from layoutopt.solver import Search
-from layoutopt.steps import Clock, SilentSteps
-from layoutopt.types import Array
 from tests.fuzz.checked import bug_of
 from tests.fuzz.held import Bug, apart, tolerance
 from tests.fuzz.kinds import KINDS

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from layoutopt.types import Array, numpy_dtype
+from layoutopt.ir.types import Array, numpy_dtype
 from tests.fuzz.draw import Draw
 from tests.fuzz.value import EPSILON, Value, rounded, tensor_text, wrapped
 

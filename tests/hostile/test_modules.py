@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 import layoutopt
-import layoutopt.optimization as job
-from layoutopt.dispatch_count import Dispatches
+import layoutopt.pipeline as job
 from layoutopt.errors import InputError
 from layoutopt.runtime.reread import reread
-from layoutopt.verified import Verification
-from layoutopt.whole_model import Held
-from layoutopt.written import Written
+from layoutopt.verify.dispatch_count import Dispatches
+from layoutopt.verify.verified import Verification
+from layoutopt.verify.whole_model import Held
+from layoutopt.verify.written_module import Written
 from tests.hostile.modules import PLANNED
 
 NOT_PLANNED = {

@@ -1,10 +1,10 @@
 """Print a pack with padding and its unpack as layoutopt writes them, plain and lowered."""
 
-from layoutopt.conversion import conversion_form, lower_packs
-from layoutopt.graph import Graph
-from layoutopt.layout import Layout, row_major
-from layoutopt.mlir.emit import function_text
-from layoutopt.types import TensorType
+from layoutopt.candidates.conversion import conversion_form, lower_packs
+from layoutopt.ir.graph import Graph
+from layoutopt.ir.layout import Layout, row_major
+from layoutopt.ir.types import TensorType
+from layoutopt.mlir.write.emit import function_text
 
 
 def main() -> None:

@@ -8,12 +8,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from layoutopt.egraph import saturate
-from layoutopt.graph import Constant, Graph
-from layoutopt.mlir.emit import function_text
+from layoutopt.candidates.egraph import saturate
+from layoutopt.candidates.normal_form import with_matmuls
+from layoutopt.ir.copy_folding import simplified
+from layoutopt.ir.graph import Constant, Graph
 from layoutopt.mlir.module import parse_module
-from layoutopt.normal_form import with_matmuls
-from layoutopt.simplify import simplified
+from layoutopt.mlir.write.emit import function_text
 
 
 def newest(graph: Graph) -> Graph:

@@ -74,7 +74,7 @@ def _child(arguments: Sequence[str], folder: Path) -> None:
         for name, number in (("stdout", 1), ("stderr", 2)):
             os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666), number)
         sys.stdout, sys.stderr = open(1, "w"), open(2, "w")  # noqa: SIM115  (they live to the end)
-        import_module("layoutopt.cli").main(list(arguments))
+        import_module("layoutopt.cli.main").main(list(arguments))
         code = 0
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else 98

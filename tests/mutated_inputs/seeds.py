@@ -11,10 +11,10 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from layoutopt.ir.types import Array
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.store_record import Provenance, Record
 from layoutopt.profiles.target import target_text
-from layoutopt.types import Array
 from tests.mutated_inputs.contained import LIMIT_S, Ended, Running
 from tests.mutated_inputs.texts import MATMUL, MOVES, WINDOWS
 from tests.parameters import TIED, planned, tied_parameters, transposed, write_archive

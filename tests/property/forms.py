@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from layoutopt.candidate import Candidate, PhysicalForm
-from layoutopt.cluster import Cluster
-from layoutopt.graph import Graph
-from layoutopt.layout import Layout
+from layoutopt.candidates.candidate import Candidate, PhysicalForm
+from layoutopt.candidates.cluster import Cluster
+from layoutopt.candidates.regions import emitted
+from layoutopt.ir.graph import Graph
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.types import Array
 from layoutopt.oracle import evaluate
-from layoutopt.regions import emitted
-from layoutopt.types import Array
 from tests.property.layouts import small_integers
 
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from layoutopt.layout import Layout
-from layoutopt.neutral import Padding
-from layoutopt.types import Array, TensorType, numpy_dtype
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.neutral import Padding
+from layoutopt.ir.types import Array, TensorType, numpy_dtype
 
 
 @st.composite

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from random import Random
 
-from layoutopt.affine import Affine, IndexMap, affine, identity_map, plain_map
-from layoutopt.graph import (
+from layoutopt.ir.affine import Affine, IndexMap, affine, identity_map, plain_map
+from layoutopt.ir.graph import (
     Concat,
     Constant,
     Fill,
@@ -26,7 +26,7 @@ from layoutopt.graph import (
     Structured,
     Uninitialized,
 )
-from layoutopt.scalar import Body, ScalarOp, contraction_body, copy_body
+from layoutopt.ir.scalar import Body, ScalarOp, contraction_body, copy_body
 
 SIZES = (1, 1, 2, 3, 4, 5, 6, 8)
 _MOST_POINTS = 3000

@@ -8,27 +8,23 @@ from random import Random
 
 import numpy as np
 
-from layoutopt.candidate import Candidate, physical_form
-from layoutopt.conversion import conversion_form, lower_packs
-from layoutopt.explore import Space, explore
-from layoutopt.free_io import chosen_io, free_tensors, with_one_input_layout
-from layoutopt.graph import Constant, Gather, Graph, Opaque
-from layoutopt.layout import Layout
-from layoutopt.lowering import Lowered, lower, packs_lowered
-from layoutopt.neutral import Padding
+from layoutopt.candidates.candidate import Candidate, physical_form
+from layoutopt.candidates.choice import Choice, Conversion, is_free, needed_conversions
+from layoutopt.candidates.conversion import conversion_form, lower_packs
+from layoutopt.candidates.explore import Space, explore
+from layoutopt.ir.graph import Constant, Gather, Graph, Opaque
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.lowered import Lowered
+from layoutopt.ir.neutral import Padding
+from layoutopt.ir.types import Array
+from layoutopt.lowering.lower import lower, packs_lowered
 from layoutopt.options import Objective
 from layoutopt.oracle import evaluate
+from layoutopt.planning.free_io import chosen_io, free_tensors, with_one_input_layout
+from layoutopt.planning.selection import build_selection
 from layoutopt.profiles.target import Target, Tile, load_target
 from layoutopt.rules.rule import Refusal
-from layoutopt.selection import (
-    Choice,
-    Conversion,
-    build_selection,
-    is_free,
-    needed_conversions,
-)
 from layoutopt.solver import Status, solve
-from layoutopt.types import Array
 from tests.planning import with_row_major_ends
 from tests.property.forms import delivered
 from tests.property.layouts import assert_close, small_integers

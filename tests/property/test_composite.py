@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 
-from layoutopt.candidate import physical_form
-from layoutopt.cluster import form_clusters
-from layoutopt.composite import composite_candidates
-from layoutopt.egraph import saturate
-from layoutopt.graph import Graph
+from layoutopt.candidates.candidate import physical_form
+from layoutopt.candidates.cluster import form_clusters
+from layoutopt.candidates.composite import composite_candidates
+from layoutopt.candidates.egraph import saturate
+from layoutopt.candidates.space import layout_sets
+from layoutopt.ir.graph import Graph
 from layoutopt.rules.rule import Refusal
-from layoutopt.space import layout_sets
 from tests.property.forms import delivered, random_values
 from tests.property.layouts import assert_close
 from tests.property.rules.windowed import dense_convolutions

@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layoutopt.affine import plain_map
-from layoutopt.candidate import enumerate_candidates, physical_form
-from layoutopt.cluster import form_clusters
-from layoutopt.egraph import saturate
-from layoutopt.graph import (
+from layoutopt.candidates.candidate import enumerate_candidates, physical_form
+from layoutopt.candidates.cluster import form_clusters
+from layoutopt.candidates.egraph import saturate
+from layoutopt.candidates.packing.options import Menu
+from layoutopt.candidates.space import layout_sets
+from layoutopt.ir.affine import plain_map
+from layoutopt.ir.graph import (
     Constant,
     Fill,
     Graph,
@@ -26,20 +28,18 @@ from layoutopt.graph import (
     Uninitialized,
     Unpack,
 )
-from layoutopt.lowering import Lowered
+from layoutopt.ir.lowered import Lowered
+from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
+from layoutopt.ir.types import Array
 from layoutopt.options import Options
 from layoutopt.oracle import evaluate
-from layoutopt.packing import Menu
-from layoutopt.planner import GraphPlan, plan_graph
-from layoutopt.prices import Analytic, Price, Work
+from layoutopt.planning.planner import GraphPlan, plan_graph
+from layoutopt.pricing.measure.benchmark import Benchmark
+from layoutopt.pricing.prices import Analytic, Price, Work
 from layoutopt.profiles.target import Tile, load_target
 from layoutopt.rules.rule import Refusal
-from layoutopt.runtime.benchmark import Benchmark
 from layoutopt.runtime.progress import Progress
-from layoutopt.scalar import Body, ScalarOp, contraction_body
-from layoutopt.space import layout_sets
-from layoutopt.steps import Clock, SilentSteps
-from layoutopt.types import Array
+from layoutopt.runtime.steps import Clock, SilentSteps
 from tests.counting import counted
 from tests.property.layouts import small_integers
 

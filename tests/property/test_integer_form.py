@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layoutopt.graph import Graph, Structured
-from layoutopt.integer_form import with_integer_contractions
+from layoutopt.ir.graph import Graph, Structured
+from layoutopt.ir.types import Array, numpy_dtype
+from layoutopt.normalize.quantization.integer_form import with_integer_contractions
 from layoutopt.oracle import evaluate
-from layoutopt.types import Array, numpy_dtype
 from tests.parsing import verified
 from tests.property.rules.quantized import dequantized_contractions, zero_point_ops
 

@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layoutopt.layout import (
+from layoutopt.candidates.preference import canonical
+from layoutopt.ir.layout import (
     ConversionKind,
     Layout,
     conversion_kind,
@@ -13,9 +14,8 @@ from layoutopt.layout import (
     row_major,
     same_memory,
 )
-from layoutopt.neutral import Padding
-from layoutopt.preference import canonical
-from layoutopt.types import Array, TensorType
+from layoutopt.ir.neutral import Padding
+from layoutopt.ir.types import Array, TensorType
 from tests.property.layouts import layouts, shapes
 
 

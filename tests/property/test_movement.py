@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from layoutopt.affine import affine, plain_map
-from layoutopt.graph import (
+from layoutopt.ir.affine import affine, plain_map
+from layoutopt.ir.graph import (
     Concat,
     Constant,
     Graph,
@@ -23,11 +23,11 @@ from layoutopt.graph import (
     Structured,
     Uninitialized,
 )
+from layoutopt.ir.scalar import Body, ScalarOp, copy_body
+from layoutopt.ir.types import Array, numpy_dtype
 from layoutopt.oracle.evaluate import evaluate
 from layoutopt.parameters import stream
 from layoutopt.parameters.movement import Movement, not_a_movement, raw_type
-from layoutopt.scalar import Body, ScalarOp, copy_body
-from layoutopt.types import Array, numpy_dtype
 from tests.property.layouts import divisors, layouts, shapes
 from tests.property.test_stream import contents_of, file_of
 

@@ -10,23 +10,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layoutopt.candidate import enumerate_candidates, physical_form
-from layoutopt.cluster import form_clusters
-from layoutopt.conversion import conversion_form, lower_packs
-from layoutopt.egraph import saturate
-from layoutopt.graph import Graph, Pack, Structured, Unpack
-from layoutopt.layout import Layout
-from layoutopt.neutral import Padding
-from layoutopt.objective import moves
+from layoutopt.candidates.candidate import enumerate_candidates, physical_form
+from layoutopt.candidates.cluster import form_clusters
+from layoutopt.candidates.conversion import conversion_form, lower_packs
+from layoutopt.candidates.egraph import saturate
+from layoutopt.candidates.packing.options import Menu, packings
+from layoutopt.candidates.packing.tiling import Packing, PackingRule, alone, tiled_layout
+from layoutopt.candidates.space import layout_sets
+from layoutopt.ir.graph import Graph, Pack, Structured, Unpack
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.neutral import Padding
+from layoutopt.ir.types import TensorType
+from layoutopt.normalize.dead_results import without_unread
 from layoutopt.oracle import evaluate
-from layoutopt.packing import Menu, packings
+from layoutopt.planning.objective import moves
 from layoutopt.profiles.op_pattern import ROLES, OpPattern
 from layoutopt.profiles.target import Tile
 from layoutopt.rules.rule import Refusal
-from layoutopt.space import layout_sets
-from layoutopt.tiling import Packing, PackingRule, alone, tiled_layout
-from layoutopt.types import TensorType
-from layoutopt.unread import without_unread
 from tests.property.forms import delivered, random_values
 from tests.property.layouts import layouts, shapes, small_integers
 from tests.property.rules.ops import argmaxes, convolutions, matmuls

@@ -9,16 +9,16 @@ import numpy as np
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from layoutopt.affine import IndexMap, identity_map, plain_map
-from layoutopt.candidate import physical_form
-from layoutopt.graph import Constant, Fill, Graph, GraphBuilder, Structured, Uninitialized
-from layoutopt.neutral import Padding, neutral
+from layoutopt.candidates.candidate import physical_form
+from layoutopt.ir.affine import IndexMap, identity_map, plain_map
+from layoutopt.ir.graph import Constant, Fill, Graph, GraphBuilder, Structured, Uninitialized
+from layoutopt.ir.neutral import Padding, neutral
+from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
+from layoutopt.ir.types import Array
 from layoutopt.oracle import evaluate
-from layoutopt.plan_file import FunctionPlan, fingerprint, read_plan, write_plan
-from layoutopt.planner import GraphPlan
+from layoutopt.planning.plan_file import FunctionPlan, fingerprint, read_plan, write_plan
+from layoutopt.planning.planner import GraphPlan
 from layoutopt.rules.rule import Refusal
-from layoutopt.scalar import Body, ScalarOp, contraction_body
-from layoutopt.types import Array
 from tests.parsing import lifted
 from tests.property.layouts import small_integers
 from tests.property.test_fewest_conversions import P, R, constants, expected, planned, run

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from layoutopt.graph import Graph, Opaque, Structured
+from layoutopt.ir.graph import Graph, Opaque, Structured
 from tests.property.random_graphs import random_graph
 from tests.property.random_plans import check_graph
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layoutopt.candidate import enumerate_candidates, physical_form
-from layoutopt.cluster import form_clusters
-from layoutopt.egraph import saturate
-from layoutopt.graph import DispatchRegion, Graph, Pad, Structured
-from layoutopt.regions import emitted, padded_regions
+from layoutopt.candidates.candidate import enumerate_candidates, physical_form
+from layoutopt.candidates.cluster import form_clusters
+from layoutopt.candidates.egraph import saturate
+from layoutopt.candidates.regions import emitted, padded_regions
+from layoutopt.candidates.space import layout_sets
+from layoutopt.ir.graph import DispatchRegion, Graph, Pad, Structured
+from layoutopt.ir.types import TensorType
 from layoutopt.rules.rule import Refusal
-from layoutopt.space import layout_sets
-from layoutopt.types import TensorType
 from tests.property.forms import delivered, random_values
 from tests.property.layouts import assert_close
 from tests.property.rules.ops import convolutions, poolings

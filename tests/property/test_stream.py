@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from layoutopt.errors import InputError
+from layoutopt.ir.types import Array
 from layoutopt.parameters import stream
 from layoutopt.parameters.stream import ByteFile, block_sizes, copy_blocks, open_file
-from layoutopt.types import Array
 from tests.property.layouts import shapes
 
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from layoutopt.errors import InputError
-from layoutopt.farm.chunk import Chunk, Setting
-from layoutopt.farm.measurer import FarmMeasurer, connect
-from layoutopt.farm.simulate import SETTING, made_up_benchmark, made_up_records
+from layoutopt.pricing.farm.chunk import Chunk, Setting
+from layoutopt.pricing.farm.measurer import FarmMeasurer, connect
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.store_record import Record
+from tests.benchmarks.simulate_farm import SETTING, made_up_benchmark, made_up_records
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, when workers are killed
@@ -89,7 +89,7 @@ def test_no_worker_holds_the_device(cluster: object, store: Store) -> None:
 
 
 def test_no_scheduler_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("layoutopt.farm.measurer.CONNECT_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("layoutopt.pricing.farm.measurer.CONNECT_TIMEOUT_S", 0.3)
     with pytest.raises(InputError) as caught:
         connect("tcp://127.0.0.1:9")
     assert "expected a Dask scheduler that answers" in str(caught.value)

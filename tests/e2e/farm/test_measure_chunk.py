@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from layoutopt.cli import cli
-from layoutopt.explore import explore
-from layoutopt.farm.chunk import setting
-from layoutopt.farm.measurer import FarmMeasurer
-from layoutopt.graph import Graph
+from layoutopt.candidates.explore import explore
+from layoutopt.cli.main import cli
+from layoutopt.ir.graph import Graph
 from layoutopt.mlir.module import parse_module
-from layoutopt.prices import candidate_work
+from layoutopt.pricing.farm.chunk import setting
+from layoutopt.pricing.farm.measurer import FarmMeasurer
+from layoutopt.pricing.measure.benchmark import Benchmark
+from layoutopt.pricing.prices import candidate_work
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import load_target
-from layoutopt.runtime.benchmark import Benchmark
 from layoutopt.runtime.progress import Silent
 
 distributed = pytest.importorskip("distributed")

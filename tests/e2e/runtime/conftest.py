@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from layoutopt.runtime.benchmark import Benchmark, Case, Operand, Result
+from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand, Result
 
 FLAGS = (
     "--iree-hal-target-device=local",

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
+from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand, Result
+from layoutopt.pricing.measure.measure import Measurement, Measurer, Outcome
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.store_record import Record
-from layoutopt.runtime.benchmark import Benchmark, Case, Operand, Result
 from layoutopt.runtime.compile import CompileOutcome
 from layoutopt.runtime.job import Job
-from layoutopt.runtime.measure import Measurement, Measurer, Outcome
 from layoutopt.runtime.supervisor import Verdict
 
 TIMING_S = 0.002

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from layoutopt.pricing.analytic.compiled_kernels import Kernels
+from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.profiles.target import load_target
-from layoutopt.runtime.benchmark import Benchmark
-from layoutopt.runtime.kernels import Kernels
 from layoutopt.runtime.progress import Silent
 
 MakeMatmul = Callable[..., Benchmark]

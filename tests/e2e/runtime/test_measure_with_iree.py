@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from layoutopt.errors import InputError
+from layoutopt.pricing.measure.batch import Batch, write_module
+from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand, Result
+from layoutopt.pricing.measure.measure import Measurer, Outcome
 from layoutopt.profiles.store import Store
 from layoutopt.runtime import compile as compile_module
-from layoutopt.runtime.batch import Batch, write_module
-from layoutopt.runtime.benchmark import Benchmark, Case, Operand, Result
 from layoutopt.runtime.compile import CompileOutcome, compile_candidates, compile_file
 from layoutopt.runtime.element import Array
-from layoutopt.runtime.measure import Measurer, Outcome
 
 ROOT = Path(__file__).parents[3]
 MakeMatmul = Callable[..., Benchmark]
@@ -273,7 +273,7 @@ KILLED = """
 import importlib.util, sys
 from pathlib import Path
 from layoutopt.profiles.store import Store
-from layoutopt.runtime.measure import Measurer
+from layoutopt.pricing.measure.measure import Measurer
 path, conftest = map(Path, sys.argv[1:])
 spec = importlib.util.spec_from_file_location("candidates", conftest)
 module = importlib.util.module_from_spec(spec)

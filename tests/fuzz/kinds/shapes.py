@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from layoutopt.types import Array
+from layoutopt.ir.types import Array
 from tests.fuzz.draw import Draw
 from tests.fuzz.value import EPSILON, Value
 from tests.fuzz.writer import ImpossibleError, Writer

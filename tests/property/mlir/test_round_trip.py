@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layoutopt.graph import Gather, Graph, Reshape, Scatter
-from layoutopt.mlir.reshape import reassociation, reshape_steps
-from layoutopt.normal_form import with_matmuls
+from layoutopt.candidates.normal_form import with_matmuls
+from layoutopt.ir.copy_folding import simplified
+from layoutopt.ir.graph import Gather, Graph, Reshape, Scatter
+from layoutopt.mlir.write.reshape import reassociation, reshape_steps
 from layoutopt.oracle import evaluate
 from layoutopt.rules.propagation import propagate, relayout
 from layoutopt.rules.rule import Physical, Refusal
-from layoutopt.simplify import simplified
 from tests.parsing import through_text, verified
 from tests.property.layouts import layouts, small_integers
 from tests.property.rules.moves import MOVES, reshapes

@@ -8,9 +8,10 @@ from random import Random
 
 import numpy as np
 
-from layoutopt.egraph import saturate
-from layoutopt.fold import fold_broadcasts
-from layoutopt.graph import (
+from layoutopt.candidates.egraph import saturate
+from layoutopt.candidates.normal_form import with_matmuls
+from layoutopt.ir.copy_folding import simplified
+from layoutopt.ir.graph import (
     Constant,
     Graph,
     Insert,
@@ -21,15 +22,14 @@ from layoutopt.graph import (
     Slice,
     Structured,
 )
-from layoutopt.integer_form import with_integer_contractions
-from layoutopt.normal_form import with_matmuls
+from layoutopt.ir.types import Array, TensorType, numpy_dtype
+from layoutopt.normalize.broadcast_folding import fold_broadcasts
+from layoutopt.normalize.dead_results import without_unread
+from layoutopt.normalize.neutral_init import start_from_neutral
+from layoutopt.normalize.quantization.integer_form import with_integer_contractions
 from layoutopt.oracle import evaluate
 from layoutopt.oracle.constant import constant
 from layoutopt.rules.rule import Expression
-from layoutopt.simplify import simplified
-from layoutopt.start import start_from_neutral
-from layoutopt.types import Array, TensorType, numpy_dtype
-from layoutopt.unread import without_unread
 from tests.unit.rules.ways import assert_every_op_agrees
 
 Values = Mapping[int, Array]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from layoutopt.graph import (
+from layoutopt.ir.graph import (
     Concat,
     Gather,
     Graph,

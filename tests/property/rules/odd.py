@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from layoutopt.affine import Affine, IndexMap, affine, dim, identity_map
-from layoutopt.graph import (
+from layoutopt.ir.affine import Affine, IndexMap, affine, dim, identity_map
+from layoutopt.ir.graph import (
     Fill,
     FromTensor,
     Graph,
@@ -23,8 +23,8 @@ from layoutopt.graph import (
     Structured,
     Uninitialized,
 )
-from layoutopt.scalar import Body, ScalarOp
-from layoutopt.types import is_float
+from layoutopt.ir.scalar import Body, ScalarOp
+from layoutopt.ir.types import is_float
 from tests.property.rules.odd_bodies import any_body, with_unread
 from tests.property.rules.odd_operands import Operands
 

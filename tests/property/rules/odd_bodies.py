@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from layoutopt.scalar import Body, ScalarOp, contraction_body
-from layoutopt.types import is_float
+from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
+from layoutopt.ir.types import is_float
 
 
 def any_body(random: Random, factor: str, out: str) -> tuple[Body, int, int]:

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from random import Random
 
-from layoutopt.affine import dim, identity_map
-from layoutopt.graph import (
+from layoutopt.ir.affine import dim, identity_map
+from layoutopt.ir.graph import (
     Constant,
     GraphBuilder,
     Insert,
@@ -19,8 +19,8 @@ from layoutopt.graph import (
     Structured,
     Uninitialized,
 )
-from layoutopt.scalar import Body, fill_body
-from layoutopt.types import is_float
+from layoutopt.ir.scalar import Body, fill_body
+from layoutopt.ir.types import is_float
 
 P = IteratorType.PARALLEL
 

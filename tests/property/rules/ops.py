@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from layoutopt.affine import Affine, IndexMap, affine, identity_map, plain_map
-from layoutopt.graph import (
+from layoutopt.ir.affine import Affine, IndexMap, affine, identity_map, plain_map
+from layoutopt.ir.graph import (
     Fill,
     FromTensor,
     Graph,
@@ -17,8 +17,8 @@ from layoutopt.graph import (
     Structured,
     Uninitialized,
 )
-from layoutopt.scalar import Body, ScalarOp, contraction_body
-from layoutopt.types import is_float
+from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
+from layoutopt.ir.types import is_float
 
 SIZES = st.sampled_from([1, 2, 3, 4, 6])
 FACTORS = [("f32", "f32"), ("i8", "i32"), ("f16", "f32"), ("bf16", "f32"), ("i32", "i32")]

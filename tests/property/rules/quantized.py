@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from layoutopt.affine import IndexMap, identity_map, plain_map
-from layoutopt.graph import (
+from layoutopt.ir.affine import IndexMap, identity_map, plain_map
+from layoutopt.ir.graph import (
     Fill,
     Graph,
     GraphBuilder,
@@ -17,7 +17,7 @@ from layoutopt.graph import (
     Structured,
     Uninitialized,
 )
-from layoutopt.scalar import Body, ScalarOp, contraction_body
+from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
 from tests.property.rules.ops import convolutions, matmuls
 
 P = IteratorType.PARALLEL

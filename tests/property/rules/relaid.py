@@ -10,13 +10,13 @@ from random import Random
 
 import numpy as np
 
-from layoutopt.graph import Constant, FromTensor, Graph, Op, Structured
-from layoutopt.layout import Layout
-from layoutopt.neutral import Padding
+from layoutopt.ir.graph import Constant, FromTensor, Graph, Op, Structured
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.neutral import Padding
+from layoutopt.ir.types import Array, TensorType
 from layoutopt.oracle import evaluate
 from layoutopt.rules.propagation import propagate, relayout
 from layoutopt.rules.rule import Assignment, Physical, Refusal
-from layoutopt.types import Array, TensorType
 from tests.property.rules.held import assert_well_formed, leaves
 
 

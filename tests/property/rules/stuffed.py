@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from layoutopt.affine import affine, identity_map, plain_map
-from layoutopt.graph import (
+from layoutopt.ir.affine import affine, identity_map, plain_map
+from layoutopt.ir.graph import (
     Fill,
     FromTensor,
     Graph,
@@ -20,8 +20,8 @@ from layoutopt.graph import (
     Structured,
     Uninitialized,
 )
-from layoutopt.scalar import Body, ScalarOp, contraction_body, fill_body
-from layoutopt.types import is_float
+from layoutopt.ir.scalar import Body, ScalarOp, contraction_body, fill_body
+from layoutopt.ir.types import is_float
 from tests.property.rules.ops import FACTORS
 
 P, R = IteratorType.PARALLEL, IteratorType.REDUCTION

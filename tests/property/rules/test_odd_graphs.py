@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from layoutopt.graph import Graph
+from layoutopt.ir.graph import Graph
 from layoutopt.oracle import evaluate
 from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rule import Exactness, Expression, apply

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from layoutopt.graph import FromTensor, Gather, Graph, Structured
-from layoutopt.layout import Layout, row_major
-from layoutopt.neutral import Padding
+from layoutopt.ir.graph import FromTensor, Gather, Graph, Structured
+from layoutopt.ir.layout import Layout, row_major
+from layoutopt.ir.neutral import Padding
 from layoutopt.oracle import evaluate
 from layoutopt.rules.propagation import propagate, relayout
 from layoutopt.rules.rule import Assignment, Physical, Refusal

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layoutopt.graph import Graph, Op
+from layoutopt.ir.graph import Graph, Op
 from layoutopt.oracle import evaluate
 from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rule import Example, Expression, Refusal, RewriteRule, Unproven, apply

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from layoutopt.affine import affine, plain_map
-from layoutopt.graph import Fill, Graph, GraphBuilder, IteratorType, Pad, Structured
-from layoutopt.scalar import contraction_body
+from layoutopt.ir.affine import affine, plain_map
+from layoutopt.ir.graph import Fill, Graph, GraphBuilder, IteratorType, Pad, Structured
+from layoutopt.ir.scalar import contraction_body
 
 P, R = IteratorType.PARALLEL, IteratorType.REDUCTION
 

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from layoutopt.solver import Problem
+from layoutopt.solver.derivability import Supply
 from layoutopt.solver.exhaustive import solve_exhaustively
 from layoutopt.solver.reduce import reduce, restore
-from layoutopt.solver.supply import Supply
 from tests.property.solver.problems import loose_problems, small_graphs
 from tests.property.solver.rewritten import rewritten_graphs
 

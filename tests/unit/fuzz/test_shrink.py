@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from iree.compiler import ir
 
-from layoutopt.graph import Graph, Pad, Slice
+from layoutopt.ir.graph import Graph, Pad, Slice
 from layoutopt.rules.propagation.pad import PadLayouts
 from layoutopt.rules.rewrites.strided_unit_filter_to_slice import StridedUnitFilterToSlice
 from layoutopt.rules.rewrites.window import Convolution

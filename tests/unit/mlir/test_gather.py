@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from layoutopt.graph import Opaque, Structured
+from layoutopt.ir.graph import Opaque, Structured
 from layoutopt.oracle import evaluate
 from tests.parsing import lifted, through_text
 from tests.property.layouts import small_integers

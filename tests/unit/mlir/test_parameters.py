@@ -3,8 +3,8 @@
 import pytest
 from iree.compiler import ir
 
+from layoutopt.ir.types import TensorType
 from layoutopt.mlir.parameters import Parameter, parameter_attribute, parameter_of
-from layoutopt.types import TensorType
 
 
 @pytest.mark.parametrize(

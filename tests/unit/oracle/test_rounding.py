@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from layoutopt.affine import identity_map, plain_map
-from layoutopt.graph import Fill, Graph, GraphBuilder, IteratorType, Structured, Uninitialized
+from layoutopt.ir.affine import identity_map, plain_map
+from layoutopt.ir.graph import Fill, Graph, GraphBuilder, IteratorType, Structured, Uninitialized
+from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
+from layoutopt.ir.types import Array, numpy_dtype
 from layoutopt.oracle import evaluate, evaluate_bounded
 from layoutopt.oracle.inputs import chosen_inputs
 from layoutopt.oracle.rounding import quantum_of
 from layoutopt.rules.rewrites.examples import convolution_example
 from layoutopt.runtime.comparison import difference
-from layoutopt.scalar import Body, ScalarOp, contraction_body
-from layoutopt.types import Array, numpy_dtype
 
 _P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from layoutopt.ir.scalar import ScalarOp
+from layoutopt.ir.types import numpy_dtype
 from layoutopt.oracle.constant import constant
 from layoutopt.oracle.scalar import apply
-from layoutopt.scalar import ScalarOp
-from layoutopt.types import numpy_dtype
 
 
 def run(name: str, kind: str, result: str, *values: float, **attributes: str) -> float | None:

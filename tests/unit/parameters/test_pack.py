@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from layoutopt.errors import InputError
+from layoutopt.ir.types import Array
 from layoutopt.mlir.module import parse_module
+from layoutopt.options import ParameterFile
 from layoutopt.parameters import contents
 from layoutopt.parameters.archive import Entry, archive_of
-from layoutopt.parameters.files import ParameterFile
 from layoutopt.parameters.pack import KeptWeight, PackedWeights, pack_weights
 from layoutopt.runtime.binding import StoredParameter, read_parameters
-from layoutopt.types import Array
 from tests.parameters import planned, transposed, write_archive
 
 W = '#stream.parameter.named<"model"::"w">'
@@ -238,7 +238,7 @@ def test_killed_and_run_again_it_writes_the_same_bytes(
 import os, signal
 from pathlib import Path
 from layoutopt.parameters import contents
-from layoutopt.parameters.files import ParameterFile
+from layoutopt.options import ParameterFile
 from layoutopt.parameters.pack import pack_weights
 contents.PART_BYTES = 1024
 def progress(done, total):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from layoutopt.cli import cli
+from layoutopt.cli.main import cli
 from layoutopt.errors import InputError
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.store_diff import compare, kind_of, quantile

@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from layoutopt.mlir.census import ModuleCensus, Move
+from layoutopt.ir.types import Array
+from layoutopt.mlir.read.census import ModuleCensus, Move
 from layoutopt.options import Options
-from layoutopt.planner import GraphPlan, plan_graph
-from layoutopt.prices import Price, Work
+from layoutopt.planning.planner import GraphPlan, plan_graph
+from layoutopt.pricing.measure.benchmark import Benchmark
+from layoutopt.pricing.prices import Price, Work
 from layoutopt.profiles.target import load_target
 from layoutopt.report.census import came_with_the_model, discrepancies
 from layoutopt.report.moves import conversions_of, moves_inside
-from layoutopt.runtime.benchmark import Benchmark
 from layoutopt.runtime.progress import Progress
-from layoutopt.steps import Clock, SilentSteps
-from layoutopt.types import Array
+from layoutopt.runtime.steps import Clock, SilentSteps
 from tests.counting import counted
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layoutopt.affine import Affine, affine
-from layoutopt.graph import Fill, Graph, GraphBuilder, Init, IteratorType, Scatter, Structured
-from layoutopt.scalar import contraction_body
+from layoutopt.ir.affine import Affine, affine
+from layoutopt.ir.graph import Fill, Graph, GraphBuilder, Init, IteratorType, Scatter, Structured
+from layoutopt.ir.scalar import contraction_body
 
 P, R = IteratorType.PARALLEL, IteratorType.REDUCTION
 Terms = Sequence[tuple[int, int]]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from layoutopt.fold import fold_broadcasts
-from layoutopt.graph import Pad, Scatter, Slice, Structured
-from layoutopt.start import start_from_neutral
+from layoutopt.ir.graph import Pad, Scatter, Slice, Structured
+from layoutopt.normalize.broadcast_folding import fold_broadcasts
+from layoutopt.normalize.neutral_init import start_from_neutral
 from tests.parsing import lifted
 from tests.stuffed_text import (
     BROADCAST,

@@ -1,8 +1,8 @@
-from layoutopt.graph import Opaque
-from layoutopt.layout import Layout, row_major
+from layoutopt.ir.graph import Opaque
+from layoutopt.ir.layout import Layout, row_major
+from layoutopt.ir.types import TensorType
 from layoutopt.rules.propagation import propagate, relayout
 from layoutopt.rules.rule import Physical, Refusal
-from layoutopt.types import TensorType
 
 TYPES = (TensorType((2, 3), "f32"), TensorType((4,), "f32"))
 OP = Opaque("custom.op", (0,), (1,), "unknown")

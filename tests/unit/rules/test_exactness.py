@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from layoutopt.egraph import saturate
-from layoutopt.explore import prepared
-from layoutopt.graph import FromTensor, Graph, Structured
+from layoutopt.candidates.egraph import saturate
+from layoutopt.candidates.explore import prepared
+from layoutopt.ir.graph import FromTensor, Graph, Structured
 from layoutopt.rules.rewrites import REWRITES
-from layoutopt.rules.rewrites.stuffed_examples import stuffed_example
+from layoutopt.rules.rewrites.interior_padding_examples import stuffed_example
 from layoutopt.rules.rule import Exactness
 from tests.parsing import lifted
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from layoutopt.graph import Gather, Graph, GraphBuilder
-from layoutopt.layout import Layout
-from layoutopt.neutral import Padding
+from layoutopt.ir.graph import Gather, Graph, GraphBuilder
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.neutral import Padding
 from layoutopt.rules.propagation import propagate, relayout
 from layoutopt.rules.rule import Physical, Refusal
 from tests.parsing import lifted

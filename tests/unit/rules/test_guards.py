@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from layoutopt.affine import identity_map, plain_map
-from layoutopt.graph import (
+from layoutopt.ir.affine import identity_map, plain_map
+from layoutopt.ir.graph import (
     Fill,
     FromTensor,
     Graph,
@@ -18,27 +18,27 @@ from layoutopt.graph import (
     Structured,
     Uninitialized,
 )
+from layoutopt.ir.scalar import Body, ScalarOp
 from layoutopt.rules.rewrites.bubble_up_slice import BubbleUpSlice
 from layoutopt.rules.rewrites.commute_scatter_with_contraction import CommuteScatterWithContraction
 from layoutopt.rules.rewrites.convolution_to_winograd_f2 import ConvolutionToWinogradF2
 from layoutopt.rules.rewrites.convolution_to_winograd_f4 import ConvolutionToWinogradF4
 from layoutopt.rules.rewrites.examples import convolution_example, depthwise_example
 from layoutopt.rules.rewrites.insert_to_scatter import InsertToScatter
-from layoutopt.rules.rewrites.patch_convolution_to_contraction import PatchConvolutionToContraction
-from layoutopt.rules.rewrites.push_scatter_through_elementwise import PushScatterThroughElementwise
-from layoutopt.rules.rewrites.push_scatter_through_reshape import PushScatterThroughReshape
-from layoutopt.rules.rewrites.scatter_to_index_arithmetic import ScatterToIndexArithmetic
-from layoutopt.rules.rewrites.split_convolution_into_phases import SplitConvolutionIntoPhases
-from layoutopt.rules.rewrites.stuffed_examples import (
+from layoutopt.rules.rewrites.interior_padding_examples import (
     scatter_consumer_example,
     scatter_reshape_example,
     sliced_example,
     stuffed_example,
 )
+from layoutopt.rules.rewrites.patch_convolution_to_contraction import PatchConvolutionToContraction
+from layoutopt.rules.rewrites.push_scatter_through_elementwise import PushScatterThroughElementwise
+from layoutopt.rules.rewrites.push_scatter_through_reshape import PushScatterThroughReshape
+from layoutopt.rules.rewrites.scatter_to_index_arithmetic import ScatterToIndexArithmetic
+from layoutopt.rules.rewrites.split_convolution_into_phases import SplitConvolutionIntoPhases
 from layoutopt.rules.rewrites.unit_filter_to_contraction import UnitFilterToContraction
 from layoutopt.rules.rewrites.unroll_window import UnrollWindow
 from layoutopt.rules.rule import Expression, Refusal, RewriteRule, apply
-from layoutopt.scalar import Body, ScalarOp
 from tests.unit.rules.contractions import P, R, contraction, form, stuffed
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from layoutopt.affine import plain_map
-from layoutopt.graph import (
+from layoutopt.ir.affine import plain_map
+from layoutopt.ir.graph import (
     Fill,
     Graph,
     GraphBuilder,
@@ -17,6 +17,7 @@ from layoutopt.graph import (
     Structured,
     Uninitialized,
 )
+from layoutopt.ir.scalar import Body, ScalarOp
 from layoutopt.oracle import evaluate
 from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rewrites.bubble_up_slice import BubbleUpSlice
@@ -27,7 +28,6 @@ from layoutopt.rules.rewrites.skip_zeros_of_reduction import SkipZerosOfReductio
 from layoutopt.rules.rewrites.unit_filter_to_contraction import UnitFilterToContraction
 from layoutopt.rules.rewrites.unroll_window import UnrollWindow
 from layoutopt.rules.rule import Expression, Refusal, RewriteRule, apply
-from layoutopt.scalar import Body, ScalarOp
 from tests.property.layouts import small_integers
 from tests.property.rules.held import assert_rewritten
 from tests.unit.rules.contractions import P, R, contraction, form, stuffed

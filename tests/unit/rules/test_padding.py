@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from layoutopt.affine import affine, identity_map, plain_map
-from layoutopt.graph import (
+from layoutopt.ir.affine import affine, identity_map, plain_map
+from layoutopt.ir.graph import (
     Fill,
     Graph,
     GraphBuilder,
@@ -15,11 +15,11 @@ from layoutopt.graph import (
     Structured,
     Uninitialized,
 )
-from layoutopt.layout import Layout
-from layoutopt.neutral import Padding
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.neutral import Padding
+from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
 from layoutopt.rules.propagation import propagate, relayout
 from layoutopt.rules.rule import Physical, Refusal
-from layoutopt.scalar import Body, ScalarOp, contraction_body
 
 P, R = IteratorType.PARALLEL, IteratorType.REDUCTION
 ONE = ScalarOp("arith.constant", (), "f32", (("value", "1.0 : f32"),))

@@ -6,12 +6,12 @@ import typing
 
 import pytest
 
-from layoutopt.affine import plain_map
-from layoutopt.graph import GraphBuilder, IteratorType, Op, Structured, Uninitialized
-from layoutopt.layout import Layout, row_major
+from layoutopt.ir.affine import plain_map
+from layoutopt.ir.graph import GraphBuilder, IteratorType, Op, Structured, Uninitialized
+from layoutopt.ir.layout import Layout, row_major
+from layoutopt.ir.scalar import copy_body
 from layoutopt.rules.propagation import RULES, propagate
 from layoutopt.rules.rule import Refusal
-from layoutopt.scalar import copy_body
 
 
 @pytest.mark.parametrize(

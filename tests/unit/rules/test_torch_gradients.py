@@ -6,13 +6,13 @@ import iree.compiler.ir as ir
 import numpy as np
 import pytest
 
-from layoutopt.fold import fold_broadcasts
-from layoutopt.graph import Graph, Opaque
-from layoutopt.mlir.lift import lift
+from layoutopt.ir.graph import Graph, Opaque
+from layoutopt.ir.types import Array
+from layoutopt.mlir.read.lift import lift
+from layoutopt.normalize.broadcast_folding import fold_broadcasts
+from layoutopt.normalize.dead_results import without_unread
+from layoutopt.normalize.neutral_init import start_from_neutral
 from layoutopt.oracle import evaluate
-from layoutopt.start import start_from_neutral
-from layoutopt.types import Array
-from layoutopt.unread import without_unread
 from tests.parsing import CONTEXT
 from tests.torch_dialect import CASES, ConvolutionBackward, linalg_of
 from tests.unit.rules.ways import assert_all_ways_agree, rules_that_fired

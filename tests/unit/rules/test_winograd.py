@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import pytest
 
-from layoutopt.affine import affine, dim, plain_map
-from layoutopt.graph import Fill, Graph, GraphBuilder, IteratorType, Pad, Structured
+from layoutopt.ir.affine import affine, dim, plain_map
+from layoutopt.ir.graph import Fill, Graph, GraphBuilder, IteratorType, Pad, Structured
+from layoutopt.ir.scalar import contraction_body
 from layoutopt.rules.rewrites.convolution_to_winograd_f4 import ConvolutionToWinogradF4
 from layoutopt.rules.rewrites.toom_cook import LARGEST, toom_cook
 from layoutopt.rules.rule import Expression, Refusal, apply
-from layoutopt.scalar import contraction_body
 
 _P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from layoutopt.egraph import EGraph, saturate
-from layoutopt.graph import Constant, Graph, Op
+from layoutopt.candidates.egraph import EGraph, saturate
+from layoutopt.ir.graph import Constant, Graph, Op
+from layoutopt.ir.renaming import renumbered
+from layoutopt.ir.types import Array, TensorType
 from layoutopt.oracle.evaluate import evaluate_op
-from layoutopt.renaming import renumbered
-from layoutopt.types import Array, TensorType
 from tests.parsing import verified
 from tests.property.layouts import small_integers
 

@@ -18,9 +18,9 @@ from layoutopt.solver import (
     solve_ilp,
 )
 from layoutopt.solver.cycles import cuts
+from layoutopt.solver.derivability import Supply
 from layoutopt.solver.flow import build
 from layoutopt.solver.reduce import reduce
-from layoutopt.solver.supply import Supply
 from tests.unit.solver.small import BUDGET, CHAIN, CIRCLE, TWICE
 
 

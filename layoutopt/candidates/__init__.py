@@ -1,0 +1,1 @@
+"""Enumerate what a plan can be made of."""

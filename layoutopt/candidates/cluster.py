@@ -1,0 +1,244 @@
+"""Clusters: the sets of ops that we expect IREE to put into one dispatch.
+
+A contraction, convolution or pooling takes along the elementwise ops behind it; elementwise ops
+and reductions without one stay together. Everything else stands alone. What a rewrite made to be
+priced as a whole is one cluster of several dispatches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from layoutopt.candidates.egraph import EGraph
+from layoutopt.ir.affine import plain_dims
+from layoutopt.ir.graph import Constant, Graph, Op, Opaque, Reshape, Slice, Structured
+
+_LARGEST = 32
+"""Ops in one cluster at most: beyond that a benchmark no longer resembles one dispatch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Ops (indices into the graph, in order) that are priced and emitted together."""
+
+    ops: tuple[int, ...]
+    root: int
+    """The op whose loops shape the dispatch: the first one, or the one behind a slice."""
+    inputs: tuple[int, ...]
+    """Tensors from other clusters or outside, in order of first use."""
+    weights: tuple[int, ...]
+    """Constants, in order of first use."""
+    outputs: tuple[int, ...]
+    """Tensors that others read."""
+    composite: bool = False
+    """Several dispatches that are worth a price only as a whole."""
+    region: bool = False
+    """One dispatch that IREE would not form by itself."""
+
+    @property
+    def beside_root(self) -> tuple[int, ...]:
+        """The other ops."""
+        return tuple(op for op in self.ops if op != self.root)
+
+
+def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
+    """Clusters of the model's own ops, then one for each alternative root with what follows it."""
+    graph = egraph.graph
+    partition = _partition(graph, egraph.original_ops)
+    clusters = [cluster_of(graph, ops) for ops in partition]
+    of_result = {t: ops for ops in partition for t in graph.ops[ops[0]].outputs}
+    split: set[tuple[int, ...]] = set()
+    chained: set[int] = set()
+    for ops in egraph.together:
+        behind = of_result.get(graph.ops[ops[-1]].outputs[0], ())[1:]
+        clusters.append(replace(cluster_of(graph, (*ops, *behind)), composite=True))
+        chained.update(ops)
+    for index in range(egraph.original_ops, len(graph.ops)):
+        op = graph.ops[index]
+        behind = of_result.get(op.outputs[0], ())[1:]
+        if index in chained or all(t in graph.constants for t in op.outputs):
+            continue
+        ahead = _slice_ahead(graph, index)
+        if isinstance(op, Structured) and _is_elementwise(op) and not op.is_copy and behind:
+            clusters.append(cluster_of(graph, (index, *behind)))
+            continue
+        if isinstance(op, Structured) and op.is_contraction:
+            clusters.append(cluster_of(graph, (index, *behind)))
+            clusters += _behind(graph, ahead, clusters[-1])
+            chain = () if behind else _chain(egraph, index)
+            if chain:
+                chained.update(chain)
+                last = graph.ops[chain[-1]].outputs
+                clusters.append(replace(cluster_of(graph, (index, *chain)), outputs=last))
+                clusters += _behind(graph, ahead, clusters[-1])
+            continue
+        clusters.append(cluster_of(graph, (index,)))
+        clusters += _behind(graph, ahead, clusters[-1])
+        if behind and behind not in split:
+            split.add(behind)
+            clusters.append(cluster_of(graph, behind))
+    return tuple(clusters)
+
+
+def _slice_ahead(graph: Graph, index: int) -> int | None:
+    """The slice that makes the first input of a contraction or of a copy of windows.
+
+    IREE reads such an input in place, with an offset. None where there is no slice, or where
+    something else makes that tensor too.
+    """
+    op = graph.ops[index]
+    if not isinstance(op, Structured) or not is_root(op):
+        return None
+    makers = graph.producers[op.sources[0]]
+    if len(makers) != 1 or op.sources[0] in graph.constants:
+        return None
+    return makers[0] if isinstance(graph.ops[makers[0]], Slice) else None
+
+
+def _behind(graph: Graph, ahead: int | None, cluster: Cluster) -> list[Cluster]:
+    """The cluster with the slice ahead of it inside."""
+    if ahead is None:
+        return []
+    whole = cluster_of(graph, (ahead, *cluster.ops))
+    return [replace(whole, root=cluster.root, outputs=cluster.outputs)]
+
+
+def _chain(egraph: EGraph, index: int) -> tuple[int, ...]:
+    """The alternative elementwise ops that follow an alternative contraction one by one."""
+    graph = egraph.graph
+    found: list[int] = []
+    tensor = graph.ops[index].outputs[0]
+    while tensor not in graph.outputs:
+        readers = [
+            c
+            for c in graph.consumers[tensor]
+            if c >= egraph.original_ops
+            and _is_elementwise(graph.ops[c])
+            and tensor not in egraph.graph.ops[c].outputs
+        ]
+        if len(readers) != 1 or len(found) + 1 >= _LARGEST:
+            break
+        op = graph.ops[readers[0]]
+        assert isinstance(op, Structured)
+        dims = plain_dims(op.source_maps[op.sources.index(tensor)])
+        if dims is None or len(dims) != len(op.domain):
+            break
+        found.append(readers[0])
+        tensor = op.results[0]
+    return tuple(found)
+
+
+def is_root(op: Op) -> bool:
+    """Whether an op's loops shape its dispatch: contraction, convolution, pooling."""
+    if not isinstance(op, Structured):
+        return False
+    return op.is_contraction or is_windowed(op)
+
+
+def is_windowed(op: Structured) -> bool:
+    """Whether some input is read through a sliding window."""
+    return any(len(form.terms) > 1 for m in op.source_maps for form in m)
+
+
+def is_transpose(op: Op) -> bool:
+    """Whether an op only reorders the dims of its input."""
+    if not isinstance(op, Structured) or not op.is_copy or len(op.maps) != 2:
+        return False
+    source, result = plain_dims(op.maps[0]), plain_dims(op.maps[1])
+    return source is not None and result is not None and sorted(source) == sorted(result)
+
+
+def _is_light(op: Op) -> bool:
+    return isinstance(op, Reshape) or (
+        isinstance(op, Structured) and not is_root(op) and not is_transpose(op)
+    )
+
+
+def _partition(graph: Graph, original_ops: int) -> list[tuple[int, ...]]:
+    members: dict[int, list[int]] = {}
+    owner: dict[int, int] = {}
+    for index, op in enumerate(graph.ops[:original_ops]):
+        if isinstance(op, Constant) or all(t in graph.constants for t in op.outputs):
+            continue
+        home = _home(graph, index, owner, members)
+        members.setdefault(home, []).append(index)
+        for tensor in op.outputs:
+            owner[tensor] = home
+    return [tuple(ops) for home, ops in members.items() if not isinstance(graph.ops[home], Opaque)]
+
+
+def _home(graph: Graph, index: int, owner: dict[int, int], members: dict[int, list[int]]) -> int:
+    """The cluster that op ``index`` joins, or its own."""
+    op = graph.ops[index]
+    if not _is_light(op):
+        return index
+    homes = sorted({owner[t] for t in op.inputs if t in owner}, reverse=True)
+    for home in homes:
+        shared = [t for t in op.inputs if owner.get(t) == home]
+        if len(members[home]) >= _LARGEST or not all(_joins(graph, op, home, t) for t in shared):
+            continue
+        others = [owner[t] for t in op.inputs if t in owner and owner[t] != home]
+        if not any(_reaches(graph, owner, members, home, other) for other in others):
+            return home
+    return index
+
+
+def _joins(graph: Graph, op: Op, home: int, tensor: int) -> bool:
+    first = graph.ops[home]
+    if not (_is_light(first) or is_root(first)) or isinstance(first, Reshape):
+        return False
+    if _is_light(first):
+        return True
+    if not isinstance(op, Structured) or not op.is_elementwise or tensor in graph.outputs:
+        return False
+    dims = plain_dims(op.source_maps[op.sources.index(tensor)]) if tensor in op.sources else None
+    if dims is None or len(dims) != len(op.domain):
+        return False
+    return all(_is_elementwise(graph.ops[c]) for c in graph.consumers[tensor])
+
+
+def _is_elementwise(op: Op) -> bool:
+    return (
+        isinstance(op, Structured)
+        and op.is_elementwise
+        and not is_transpose(op)
+        and (not is_root(op))
+    )
+
+
+def _reaches(
+    graph: Graph, owner: dict[int, int], members: dict[int, list[int]], start: int, goal: int
+) -> bool:
+    """Whether cluster ``goal`` depends on cluster ``start``."""
+    pending, seen = [goal], {goal}
+    while pending:
+        at = pending.pop()
+        if at == start:
+            return True
+        for index in members[at]:
+            for tensor in graph.ops[index].inputs:
+                home = owner.get(tensor)
+                if home is not None and home not in seen:
+                    seen.add(home)
+                    pending.append(home)
+    return False
+
+
+def cluster_of(graph: Graph, ops: tuple[int, ...]) -> Cluster:
+    """Ops, in order, with what they read and what others read of them; the first is the root."""
+    made = {t for i in ops for t in graph.ops[i].outputs}
+    read = list(dict.fromkeys(t for i in ops for t in graph.ops[i].inputs if t not in made))
+    inside = set(ops)
+    outputs = tuple(
+        t
+        for i in ops
+        for t in graph.ops[i].outputs
+        if t in graph.outputs or any(c not in inside for c in graph.consumers[t])
+    )
+    return Cluster(
+        ops,
+        ops[0],
+        tuple(t for t in read if t not in graph.constants),
+        tuple(t for t in read if t in graph.constants),
+        outputs,
+    )

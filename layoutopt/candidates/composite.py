@@ -1,0 +1,72 @@
+"""Candidates of composite clusters: several dispatches in layouts that suit their contractions.
+
+The contractions inside are alike, so all of them take the same choice.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+
+from layoutopt.candidates.candidate import Candidate, follow
+from layoutopt.candidates.cluster import Cluster
+from layoutopt.candidates.egraph import EGraph
+from layoutopt.candidates.preference import canonical, lhs_layouts, result_layouts, weight_layout
+from layoutopt.candidates.space import LayoutSets
+from layoutopt.ir.graph import Structured
+from layoutopt.ir.layout import Layout
+from layoutopt.rules.rule import Refusal
+
+
+def composite_candidates(
+    egraph: EGraph, clusters: tuple[Cluster, ...], sets: LayoutSets, hints: bool
+) -> tuple[tuple[Candidate, ...], tuple[tuple[int, str], ...]]:
+    """All candidates of composite clusters, and (op, reason) for forms that do not exist.
+
+    ``hints``: whether the target knows per-op data tiling.
+    """
+    found: dict[Candidate, None] = {}
+    refusals: dict[tuple[int, str], None] = {}
+    for index, cluster in enumerate(clusters):
+        for way in _ways(egraph, index, cluster, sets, hints) if cluster.composite else ():
+            if isinstance(way, Refusal):
+                refusals[cluster.root, way.reason] = None
+            else:
+                found[way] = None
+    return tuple(found), tuple(refusals)
+
+
+def _ways(
+    egraph: EGraph, index: int, cluster: Cluster, sets: LayoutSets, hints: bool
+) -> Iterator[Candidate | Refusal]:
+    graph = egraph.graph
+    contractions = [op for i in cluster.ops if (op := _contraction(egraph, i)) is not None]
+    others = tuple(i for i in cluster.ops if _contraction(egraph, i) is None)
+    first = contractions[0]
+    lefts = lhs_layouts(first, graph.types[first.sources[0]])
+    results = result_layouts(first, graph.types[first.results[0]])
+    for left, made in itertools.product(lefts, results):
+        if left.is_row_major != made.is_row_major:
+            continue
+        start: dict[int, Layout] = {}
+        for op in contractions:
+            lhs, rhs = op.sources
+            weight = weight_layout(op, graph.types[rhs], left, made, graph.types)
+            start |= {lhs: left, rhs: weight, op.results[0]: made}
+        start = {t: canonical(graph.types[t].shape, x) for t, x in start.items()}
+        way = follow(graph, index, cluster, start, others)
+        if isinstance(way, Refusal):
+            yield way
+            continue
+        outside = (*cluster.inputs, *cluster.outputs)
+        if any(way.layout_of(t) not in sets.of[t] for t in outside):
+            continue
+        yield replace(way, collapsed=True)
+        if hints:
+            yield replace(way, collapsed=True, hint=True)
+
+
+def _contraction(egraph: EGraph, index: int) -> Structured | None:
+    op = egraph.graph.ops[index]
+    return op if isinstance(op, Structured) and op.is_contraction else None

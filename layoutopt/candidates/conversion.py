@@ -1,0 +1,203 @@
+"""One tensor from one layout to another, as a graph over row-major tensors.
+
+    untiled -> untiled    linalg.transpose
+    untiled -> tiled      linalg.pack
+    tiled   -> untiled    linalg.unpack
+    tiled   -> tiled      reshape + transpose + reshape where the tiles split each other,
+                          a masked copy where only the padding has to change,
+                          else linalg.unpack + linalg.pack
+
+Where nothing moves it is a reshape. The same form is priced and written.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+
+from layoutopt.candidates.candidate import PhysicalForm
+from layoutopt.ir.affine import identity_map, plain_map
+from layoutopt.ir.copy_folding import simplified
+from layoutopt.ir.graph import (
+    Graph,
+    GraphBuilder,
+    IteratorType,
+    Op,
+    Pack,
+    Pad,
+    Reshape,
+    Slice,
+    Structured,
+    Uninitialized,
+    Unpack,
+)
+from layoutopt.ir.layout import Layout, fills, row_major, same_memory, same_tiles
+from layoutopt.ir.scalar import copy_body
+from layoutopt.ir.types import TensorType
+from layoutopt.rules.propagation import relayout
+from layoutopt.rules.rule import Physical, Refusal
+
+
+def conversion_form(graph: Graph, tensor: int, source: Layout, target: Layout) -> PhysicalForm:
+    """The conversion of one tensor of ``graph``."""
+    kind = graph.types[tensor]
+    refilled = _refilled(kind, source, target)
+    if isinstance(refilled, PhysicalForm):
+        return refilled
+    builder = GraphBuilder()
+    start = builder.tensor(source.physical_shape(kind.shape), kind.element)
+    end = builder.tensor(target.physical_shape(kind.shape), kind.element)
+    if same_memory(kind.shape, source, target):
+        builder.add(Reshape(start, end))
+    elif source.is_tiled == target.is_tiled and _splits(kind.shape, source, target):
+        whole = TensorType(source.whole_shape(kind.shape), kind.element)
+        _shuffle(builder, whole, source, target, start, end)
+    elif not source.is_tiled:
+        builder.add(Pack(start, end, _seen_from(target, source), _filler(kind, target)))
+    elif not target.is_tiled:
+        builder.add(Unpack(start, end, _seen_from(source, target)))
+    else:
+        between = builder.tensor(kind.shape, kind.element)
+        builder.add(Unpack(start, between, source))
+        builder.add(Pack(between, end, target, _filler(kind, target)))
+    return PhysicalForm(simplified(builder.build((start,), (end,))), (start,), (), (end,))
+
+
+def conversion_label(tensor: int, source: Layout, target: Layout) -> str:
+    """What a conversion is called in reports."""
+    return f"t{tensor}: {source} to {target}"
+
+
+def lower_packs(graph: Graph) -> Graph:
+    """The same graph with reshapes and transposes (pads and slices) in place of packs."""
+    builder = GraphBuilder(len(graph.types))
+    ops: list[Op] = []
+    for op in graph.ops:
+        before = len(builder.ops)
+        if isinstance(op, Pack):
+            _lower_pack(builder, graph.types[op.source], op)
+        elif isinstance(op, Unpack):
+            _lower_unpack(builder, graph.types[op.result], op)
+        ops += builder.ops[before:] or [op]
+    return replace(graph, types=(*graph.types, *builder.types), ops=tuple(ops), names=())
+
+
+def _lower_pack(builder: GraphBuilder, kind: TensorType, op: Pack) -> None:
+    source, whole = op.source, _whole(kind, op.layout)
+    if op.padding is not None and whole != kind:
+        source = builder.tensor(whole.shape, whole.element)
+        high = tuple(w - n for w, n in zip(whole.shape, kind.shape, strict=True))
+        builder.add(Pad(op.source, source, (0,) * len(high), high, op.padding))
+    _shuffle(builder, whole, row_major(len(kind.shape)), op.layout, source, op.result)
+
+
+def _lower_unpack(builder: GraphBuilder, kind: TensorType, op: Unpack) -> None:
+    whole = _whole(kind, op.layout)
+    result = op.result if whole == kind else builder.tensor(whole.shape, whole.element)
+    _shuffle(builder, whole, op.layout, row_major(len(kind.shape)), op.source, result)
+    if result != op.result:
+        zeros, ones = (0,) * len(kind.shape), (1,) * len(kind.shape)
+        builder.add(Slice(result, op.result, zeros, ones))
+
+
+def _whole(kind: TensorType, layout: Layout) -> TensorType:
+    """The type padded up to whole tiles."""
+    tiles = map(layout.tile_of, range(len(kind.shape)))
+    return TensorType(
+        tuple(-(-n // t) * t for n, t in zip(kind.shape, tiles, strict=True)), kind.element
+    )
+
+
+def _filler(kind: TensorType, layout: Layout) -> str | None:
+    return layout.padding.text(kind.element) if layout.pads(kind.shape) else None
+
+
+def _refilled(kind: TensorType, source: Layout, target: Layout) -> PhysicalForm | Refusal:
+    """A copy of the logical tensor over both layouts: it masks what the target promises."""
+    if not same_tiles(kind.shape, source, target) or fills(source, target):
+        return Refusal("expected the same tiles with another padding")
+    rank = len(kind.shape)
+    copy = Structured(
+        (0,),
+        (Uninitialized(),),
+        (1,),
+        kind.shape,
+        (IteratorType.PARALLEL,) * rank,
+        (identity_map(rank),) * 2,
+        copy_body(kind.element),
+    )
+    physical = Physical((kind, kind))
+    layouts = {0: source, 1: target}
+    refusal = relayout(copy, layouts, physical)
+    if refusal is not None:
+        return refusal
+    start, end = (physical.tensor(t, x) for t, x in layouts.items())
+    return PhysicalForm(physical.builder.build((start,), (end,)), (start,), (), (end,))
+
+
+def _seen_from(tiled: Layout, plain: Layout) -> Layout:
+    """A tiled layout of the logical tensor as one of the tensor that lies in ``plain``."""
+    place = plain.outer_dims_perm.index
+    return Layout(
+        tuple(map(place, tiled.outer_dims_perm)),
+        tuple(map(place, tiled.inner_dims_pos)),
+        tiled.inner_tiles,
+        tiled.padding,
+    )
+
+
+def _splits(shape: tuple[int, ...], source: Layout, target: Layout) -> bool:
+    """Whether a transpose does: of two tiles of a dim the larger is a multiple of the other.
+
+    Both are padded alike, and the padding may stay what it is.
+    """
+    if source.pads(shape) and not fills(source, target):
+        return False
+    tiles = [sorted((source.tile_of(d), target.tile_of(d))) for d in range(len(shape))]
+    return source.whole_shape(shape) == target.whole_shape(shape) and all(
+        large % small == 0 for small, large in tiles
+    )
+
+
+Piece = tuple[int, int]
+"""Part of a dim: (dim, stride within the dim)."""
+
+
+def _shuffle(
+    builder: GraphBuilder, kind: TensorType, source: Layout, target: Layout, start: int, end: int
+) -> None:
+    """Reshape to the pieces that both layouts move as one, transpose, reshape back."""
+    cuts = {
+        d: sorted({1, n, *(x.tile_of(d) for x in (source, target))})
+        for d, n in enumerate(kind.shape)
+    }
+    size = {(d, low): high // low for d, at in cuts.items() for low, high in itertools.pairwise(at)}
+    before, after = (_pieces(layout, kind, cuts) for layout in (source, target))
+    split = builder.tensor((size[p] for p in before), kind.element)
+    moved = builder.tensor((size[p] for p in after), kind.element)
+    builder.add(Reshape(start, split))
+    rank = len(after)
+    builder.add(
+        Structured(
+            (split,),
+            (Uninitialized(),),
+            (moved,),
+            tuple(size[p] for p in after),
+            (IteratorType.PARALLEL,) * rank,
+            (plain_map(after.index(p) for p in before), plain_map(range(rank))),
+            copy_body(kind.element),
+        )
+    )
+    builder.add(Reshape(moved, end))
+    assert math.prod(size.values()) == kind.elements
+
+
+def _pieces(layout: Layout, kind: TensorType, cuts: dict[int, list[int]]) -> list[Piece]:
+    """The pieces in the order in which they lie in memory."""
+    found: list[Piece] = []
+    for d in layout.outer_dims_perm:
+        found += [(d, c) for c in reversed(cuts[d][:-1]) if c >= layout.tile_of(d)]
+    for d, tile in zip(layout.inner_dims_pos, layout.inner_tiles, strict=True):
+        found += [(d, c) for c in reversed(cuts[d][:-1]) if c < tile]
+    return found

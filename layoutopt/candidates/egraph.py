@@ -1,0 +1,128 @@
+"""Saturation: run all rewrite rules until nothing new appears or a limit is met."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from layoutopt.candidates.soundness import Soundness
+from layoutopt.ir.graph import Graph, Op
+from layoutopt.rules.rewrites import REWRITES
+from layoutopt.rules.rule import EVERY_EXACTNESS, Exactness, Refusal, RewriteRule, apply
+
+
+class StopReason(Enum):
+    """Why saturation ended."""
+
+    SATURATED = "saturated"
+    OP_LIMIT = "op limit"
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedRewrite:
+    """A rule that matched an op but would not have been sound there."""
+
+    op: int
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class EGraph:
+    """The graph with all alternatives behind its own ops.
+
+    ``origin[i]`` is the original op that op i is a way to compute (part of), ``rule[i]`` the rules
+    that made it; ops below ``original_ops`` are the model's own.
+    """
+
+    graph: Graph
+    original_ops: int
+    origin: tuple[int, ...]
+    rule: tuple[tuple[str, ...], ...]
+    superseded: frozenset[int]
+    """Ops that a normal form replaces in all but their original layout."""
+    together: tuple[tuple[int, ...], ...]
+    """Ops of one rewrite that get one price as a whole, in order."""
+    refusals: tuple[RefusedRewrite, ...]
+    stop_reason: StopReason
+
+
+def saturate(  # noqa: PLR0912 -- one fixed point
+    graph: Graph,
+    rules: Sequence[RewriteRule[Any]] = REWRITES,
+    op_limit: int = 20_000,
+    soundness: Soundness | None = None,
+    admitted: Collection[Exactness] = EVERY_EXACTNESS,
+) -> EGraph:
+    """Add every alternative that the rules find; each (op, rule) fires once at most.
+
+    ``soundness``: refuses those that compute something else than the op that they replace.
+    ``admitted``: rules of another exactness are left out.
+    Where an op's input gets another producer, the rules that found nothing there look again.
+    """
+    rules = [rule for rule in rules if rule.exactness in admitted]
+    origin = list(range(len(graph.ops)))
+    made_by: list[tuple[str, ...]] = [()] * len(graph.ops)
+    refusals: dict[RefusedRewrite, None] = {}
+    superseded: set[int] = set()
+    together: list[tuple[int, ...]] = []
+    seen: dict[Op, int] = {op: i for i, op in enumerate(graph.ops)}
+    original = len(graph.ops)
+    grown = graph
+    stop = StopReason.SATURATED
+    pending = deque(range(original))
+    fired: set[tuple[int, str]] = set()
+    while pending:
+        if len(grown.ops) > op_limit:
+            stop = StopReason.OP_LIMIT
+            break
+        index = pending.popleft()
+        for rule in rules if _worth(grown, index) else ():
+            if (index, rule.name) in fired:
+                continue
+            found = apply(rule, grown, index)
+            if isinstance(found, Refusal):
+                refusals[RefusedRewrite(origin[index], rule.name, found.reason)] = None
+            if found is None or isinstance(found, Refusal):
+                continue
+            fired.add((index, rule.name))
+            unsound = soundness.reason(grown, index, found) if soundness is not None else ""
+            if unsound:
+                refusals[RefusedRewrite(origin[index], rule.name, unsound)] = None
+                continue
+            if rule.normal_form:
+                superseded.add(index)
+            if all(op in seen for op in found.ops):
+                continue
+            name = graph.name_of(origin[index])
+            grown = grown.extended(found.types, found.ops, [name] * len(found.ops))
+            if found.together:
+                first = len(origin)
+                new = range(first, first + len(found.ops))
+                together.append(tuple(i for i in new if _worth(grown, i)))
+            for op in found.ops:
+                seen[op] = len(origin)
+                if not found.together:
+                    pending.append(len(origin))
+                origin.append(origin[index])
+                made_by.append((*made_by[index], rule.name))
+            for tensor in found.ops[-1].outputs:
+                pending.extend(c for c in grown.consumers[tensor] if c not in pending)
+    return EGraph(
+        grown,
+        original,
+        tuple(origin),
+        tuple(made_by),
+        frozenset(superseded),
+        tuple(together),
+        tuple(refusals),
+        stop,
+    )
+
+
+def _worth(graph: Graph, index: int) -> bool:
+    """What constants compute is evaluated ahead of time and needs no other form."""
+    return not all(t in graph.constants for t in graph.ops[index].outputs)

@@ -1,0 +1,1 @@
+"""Packed forms of contractions."""

@@ -1,0 +1,29 @@
+"""Which candidates hold contractions in packed form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from layoutopt.candidates.candidate import Candidate
+from layoutopt.candidates.cluster import Cluster
+from layoutopt.ir.graph import Graph, Structured
+
+
+def packed_only(
+    graph: Graph, clusters: Sequence[Cluster], candidates: Sequence[Candidate]
+) -> tuple[Candidate, ...]:
+    """The candidates without those that leave a contraction unpacked which can be packed."""
+    packed = [clusters[c.cluster] for c in candidates if c.packed]
+    packable = {t for c in packed for t in (*graph.ops[c.root].outputs, *c.outputs)}
+
+    def stays(candidate: Candidate) -> bool:
+        cluster = clusters[candidate.cluster]
+        root = graph.ops[cluster.root]
+        if candidate.packed:
+            return True
+        if cluster.composite:  # it holds contractions, which nothing packs
+            return not packable.intersection(cluster.outputs)
+        contraction = isinstance(root, Structured) and root.is_contraction
+        return not contraction or root.outputs[0] not in packable
+
+    return tuple(filter(stays, candidates))

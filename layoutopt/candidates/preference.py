@@ -1,0 +1,151 @@
+"""The layouts that contractions and convolutions would like, read off the roles of their loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+
+from layoutopt.candidates.cluster import is_windowed
+from layoutopt.ir.affine import IndexMap
+from layoutopt.ir.graph import Structured
+from layoutopt.ir.layout import Layout, layout_of_runs, memory_runs, row_major
+from layoutopt.ir.types import TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The loops of a contraction, in the field's names; ``window`` loops are part of k."""
+
+    batch: tuple[int, ...]
+    m: tuple[int, ...]
+    n: tuple[int, ...]
+    k: tuple[int, ...]
+    window: tuple[int, ...]
+
+
+def roles(op: Structured) -> Roles:
+    """Sort the loops of a contraction by which operands read them."""
+    read = [{d for form in m for d in form.dims} for m in op.maps]
+    reduced = op.reduction_dims
+    loops = [d for d in range(len(op.domain)) if d not in reduced]
+    window = tuple(
+        d for form in op.source_maps[0] if len(form.terms) > 1 for d in form.dims if d in reduced
+    )
+    return Roles(
+        tuple(d for d in loops if d in read[0] and d in read[1]),
+        tuple(d for d in loops if d in read[0] and d not in read[1]),
+        tuple(d for d in loops if d not in read[0]),
+        tuple(d for d in reduced if d not in window),
+        window,
+    )
+
+
+@lru_cache(maxsize=1 << 14)
+def canonical(shape: tuple[int, ...], layout: Layout) -> Layout:
+    """One layout for all that put every element at the same address (unit dims move freely)."""
+    if not layout.pads(shape):
+        return layout_of_runs(shape, memory_runs(shape, layout)) or layout
+    whole = layout.whole_shape(shape)
+    found = layout_of_runs(whole, memory_runs(whole, layout))
+    if found is None or found.whole_shape(shape) != whole:
+        found = _units_in_place(whole, layout)
+    return found.padded_with(layout.padding)
+
+
+def _units_in_place(whole: tuple[int, ...], layout: Layout) -> Layout:
+    """The layout with outer dims of one step, and tiles of one element, where they say nothing."""
+    counts = {d: whole[d] // layout.tile_of(d) for d in layout.outer_dims_perm}
+    outer = [d for d in layout.outer_dims_perm if counts[d] != 1]
+    for d in sorted(d for d in counts if counts[d] == 1):
+        outer.insert(next((i for i, o in enumerate(outer) if o > d), len(outer)), d)
+    inner = [d for d in layout.inner_dims_pos if layout.tile_of(d) != 1]
+    return Layout(tuple(outer), tuple(inner), tuple(map(layout.tile_of, inner)))
+
+
+def lhs_layouts(op: Structured, kind: TensorType) -> tuple[Layout, ...]:
+    """Layouts worth having for the first input, the model's own first."""
+    r = roles(op)
+    orders = [(*r.m, *r.batch, *r.window, *r.k)]
+    if not is_windowed(op):
+        orders = [(*r.batch, *r.m, *r.k), *orders, (*r.batch, *r.k, *r.m)]
+    return _layouts(op.source_maps[0], kind, orders)
+
+
+def result_layouts(op: Structured, kind: TensorType) -> tuple[Layout, ...]:
+    """Layouts worth having for the result, the model's own first."""
+    r = roles(op)
+    orders = [(*r.m, *r.batch, *r.n)]
+    if not is_windowed(op):
+        orders = [(*r.batch, *r.m, *r.n), *orders, (*r.batch, *r.n, *r.m)]
+    return _layouts(op.result_maps[0], kind, orders)
+
+
+def rhs_layouts(op: Structured, kind: TensorType) -> tuple[Layout, ...]:
+    """Layouts worth having for a second input that is computed, the model's own first."""
+    r = roles(op)
+    k = (*r.window, *r.k)
+    orders = [(*r.batch, *k, *r.n), (*r.batch, *r.n, *k), (*r.n, *r.batch, *k)]
+    return _layouts(op.source_maps[1], kind, orders)
+
+
+def weight_layout(
+    op: Structured, kind: TensorType, lhs: Layout, result: Layout, types: tuple[TensorType, ...]
+) -> Layout:
+    """The layout of constant weights that fits the layouts of input and result.
+
+    Loops that the weights share with another operand keep that operand's order, so that they
+    merge; filter loops come first where the image has its channels last.
+    """
+    r = roles(op)
+    k = _in_order(op.source_maps[0], lhs, (*r.window, *r.k))
+    n = _in_order(op.result_maps[0], result, r.n)
+    batch = _in_order(op.source_maps[0], lhs, r.batch)
+    if not is_windowed(op):
+        last = _innermost(op.result_maps[0], result, op.domain)
+        order = (*batch, *n, *k) if last in r.m else (*batch, *k, *n)
+        return _layouts(op.source_maps[1], kind, [order])[-1]
+    if lhs.is_row_major:
+        return row_major(len(kind.shape))
+    if not r.batch:
+        order = (*r.window, *r.k, *n)
+    elif r.n or r.k:
+        order = (*batch, *n, *r.window, *r.k)
+    else:
+        order = (*r.window, *batch)
+    return _layouts(op.source_maps[1], kind, [order])[-1]
+
+
+def _layouts(
+    index_map: IndexMap, kind: TensorType, orders: list[tuple[int, ...]]
+) -> tuple[Layout, ...]:
+    found = [row_major(len(kind.shape))]
+    for order in orders:
+        layout = canonical(kind.shape, Layout(ordered(index_map, order)))
+        if layout not in found:
+            found.append(layout)
+    return tuple(found)
+
+
+def ordered(index_map: IndexMap, order: tuple[int, ...]) -> tuple[int, ...]:
+    """The dims of an operand in the order of the loops that they are read by."""
+    place = {loop: i for i, loop in enumerate(order)}
+    keys = [
+        (min((place[d] for d in form.dims if d in place), default=len(order)), axis)
+        for axis, form in enumerate(index_map)
+    ]
+    return tuple(axis for _, axis in sorted(keys))
+
+
+def _in_order(index_map: IndexMap, layout: Layout, loops: tuple[int, ...]) -> tuple[int, ...]:
+    read = chain.from_iterable(index_map[d].dims for d in layout.outer_dims_perm)
+    ordered = tuple(dict.fromkeys(d for d in read if d in loops))
+    return (*ordered, *(d for d in loops if d not in ordered))
+
+
+def _innermost(index_map: IndexMap, layout: Layout, domain: tuple[int, ...]) -> int | None:
+    for axis in reversed(layout.outer_dims_perm):
+        dims = index_map[axis].dims
+        if dims and domain[dims[0]] != 1:
+            return dims[0]
+    return None

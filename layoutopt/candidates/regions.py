@@ -1,0 +1,50 @@
+"""Dispatches that IREE would not form by itself: a pad with what reads it through windows.
+
+    pad -> memory -> convolution      ->      one dispatch that pads tile by tile
+
+IREE 3.13 makes a pad a dispatch of its own, often a slow copy. Written inside one
+``flow.dispatch.region`` with a depthwise convolution, a pooling or a copy of windows behind it, it
+never reaches memory. That is several times faster for some shapes and slower for others, and some
+do not compile; so it is one more cluster, with a price of its own. Convolutions that sum over
+channels are left out: they compute for much longer than a pad takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from layoutopt.candidates.candidate import PhysicalForm
+from layoutopt.candidates.cluster import Cluster, cluster_of, is_windowed
+from layoutopt.candidates.preference import roles
+from layoutopt.ir.graph import DispatchRegion, Graph, Pad, Structured
+from layoutopt.ir.renaming import renumbered
+
+
+def padded_regions(graph: Graph, clusters: Sequence[Cluster]) -> Iterator[Cluster]:
+    """The clusters that read a padded tensor through windows, with the pad inside."""
+    for cluster in clusters:
+        root = graph.ops[cluster.root]
+        if cluster.composite or not isinstance(root, Structured) or not is_windowed(root):
+            continue
+        if root.is_contraction and roles(root).k:
+            continue
+        makers = graph.producers[root.sources[0]]
+        pads = [i for i in makers if isinstance(graph.ops[i], Pad) and i not in cluster.ops]
+        for pad in pads if root.sources[0] not in graph.constants else ():
+            whole = cluster_of(graph, (pad, *cluster.ops))
+            yield replace(whole, root=cluster.root, outputs=cluster.outputs, region=True)
+
+
+def emitted(form: PhysicalForm) -> Graph:
+    """The ops of a form as they are written: in one dispatch region where it asks for that."""
+    graph = form.graph
+    if not form.region:
+        return graph
+    first = len(graph.types)
+    inner = {t: first + i for i, t in enumerate(form.outputs)}
+    number = {t: inner.get(t, t) for t in range(first)}
+    ops = tuple(renumbered(op, number) for op in graph.ops)
+    region = DispatchRegion(ops, tuple(inner.values()), form.outputs)
+    types = (*graph.types, *(graph.types[t] for t in form.outputs))
+    return replace(graph, types=types, ops=(region,), names=())

@@ -1,0 +1,136 @@
+"""Whether a rewrite computes what the op that it replaces does: both run on the same inputs.
+
+Rules are proved on paper and tested on small shapes; here each one that fired is held against the
+op that it fired on, before anything is priced. What a rule knows of the tensors around (a fill of
+zeros, a padding) is computed too, so that it holds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+
+from layoutopt.ir.graph import Constant, Graph, Op, Opaque, Structured
+from layoutopt.ir.renaming import counted_from_zero
+from layoutopt.ir.types import Array
+from layoutopt.oracle import OracleError, evaluate_bounded
+from layoutopt.oracle.constant import constant
+from layoutopt.oracle.contraction import is_matmul
+from layoutopt.oracle.inputs import chosen_inputs
+from layoutopt.oracle.rounding import total
+from layoutopt.rules.rule import Expression
+from layoutopt.runtime.comparison import difference
+
+_MOST_WORK = 4_000_000
+"""Points that are evaluated at most; those of contractions count a tenth, for BLAS does them."""
+_AROUND = 12
+"""How many ops back something is looked for that a rule may know of its inputs."""
+_DIFFERS = "computes something else than the model's own op"
+
+
+@dataclass
+class Soundness:
+    """Checks rewrites, and counts those that it could not check, by reason."""
+
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    def reason(self, graph: Graph, index: int, found: Expression) -> str:
+        """Why the expression does not compute what op ``index`` does; empty where it does."""
+        types = (*graph.types, *found.types)
+        op = graph.ops[index]
+        before = _around(graph, index, found)
+        ops, tensors = counted_from_zero((*before, op, *found.ops))
+        if sum(map(_work, ops)) > _MOST_WORK:
+            self.skipped[f"they have more than {_MOST_WORK} points"] += 1
+            return ""
+        place = {tensor: i for i, tensor in enumerate(tensors)}
+        made = {t for o in (*before, op, *found.ops) for t in o.outputs}
+        one = Graph(
+            tuple(types[t] for t in tensors),
+            ops[: len(before) + 1],
+            tuple(i for t, i in place.items() if t not in made),
+            tuple(place[t] for t in op.outputs),
+        )
+        other = Graph(
+            one.types, (*ops[: len(before)], *ops[len(before) + 1 :]), one.inputs, one.outputs
+        )
+        splats = tuple((place[t], v) for t, v in graph.splats.items() if t in place)
+        try:
+            return _difference(one, other, splats)
+        except OracleError as error:
+            self.skipped[str(error)] += 1
+            return ""
+
+
+@lru_cache(maxsize=1024)
+def _difference(one: Graph, other: Graph, splats: tuple[tuple[int, str], ...]) -> str:
+    """In one line, how the outputs of two graphs over the same tensors differ."""
+    fixed: dict[int, Array] = {}
+    for t, splat in splats:
+        value = constant(splat, one.types[t].element)
+        if value is not None:
+            fixed[t] = np.full(one.types[t].shape, value)
+    inputs, wanted, bounds = chosen_inputs(one, fixed)
+    found, beside = evaluate_bounded(other, inputs)
+    allowed = [total(bounds.get(t), beside.get(t)) for t in one.outputs]
+    reason = difference(
+        [found[t] for t in one.outputs],
+        [wanted[t] for t in one.outputs],
+        [np.zeros(()) if error is None else error for error in allowed],
+    )
+    return f"{_DIFFERS}: {reason}" if reason else ""
+
+
+def _work(op: Op) -> float:
+    if not isinstance(op, Structured):
+        return 0.0
+    points = math.prod(op.domain)
+    return points / 10 if is_matmul(op) else points * (1 + len(op.body.ops)) / 4
+
+
+def _around(graph: Graph, index: int, found: Expression) -> list[Op]:
+    """The ops that compute some of what both sides read from other tensors that they read."""
+    inside = {t for op in found.ops for t in op.outputs}
+    read = {t for op in found.ops for t in op.inputs if t not in inside}
+    read.update(graph.ops[index].inputs)
+    known = {*read, *graph.splats}
+    behind = _behind(graph, read, index)
+    computed: set[int] = set()
+    used: set[int] = set()
+    ops: list[Op] = []
+    for whole in (all, any):  # first what follows from the tensors that both sides read
+        for i in sorted(behind):
+            op = graph.ops[i]
+            if isinstance(op, Constant | Opaque) or {*op.outputs} & (computed | used):
+                continue
+            if not op.inputs or whole(t in known or t in computed for t in op.inputs):
+                ops.append(op)
+                computed.update(op.outputs)
+                used.update(op.inputs)
+    return _needed(ops, read)
+
+
+def _behind(graph: Graph, tensors: Iterable[int], index: int) -> set[int]:
+    """Ops that tensors come from, a few steps back, but for the one that is rewritten."""
+    found: set[int] = set()
+    made = set(graph.ops[index].outputs)
+    at = set(tensors)
+    for _ in range(_AROUND):
+        new = {i for t in at if t not in made for i in graph.producers[t]} - found
+        found |= new
+        at = {t for i in new for t in graph.ops[i].inputs}
+    return {i for i in found if not made & set(graph.ops[i].outputs)}
+
+
+def _needed(ops: list[Op], read: set[int]) -> list[Op]:
+    needed, kept = set(read), list[Op]()
+    for op in reversed(ops):
+        if needed & set(op.outputs):
+            kept.insert(0, op)
+            needed.update(op.inputs)
+    return kept

@@ -1,0 +1,99 @@
+"""Which layouts each tensor may have: a small set, found by a fixed point over the graph."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from layoutopt.candidates.cluster import is_root
+from layoutopt.candidates.egraph import EGraph
+from layoutopt.candidates.packing.options import Menu, packings
+from layoutopt.candidates.preference import canonical, lhs_layouts, result_layouts, rhs_layouts
+from layoutopt.ir.graph import Constant, FromTensor, Opaque, Structured
+from layoutopt.ir.layout import Layout, row_major, unfillable
+from layoutopt.rules.propagation import propagate
+from layoutopt.rules.rule import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutSets:
+    """``of[t]``: the layouts of tensor t, row-major first, then in order of discovery."""
+
+    of: tuple[tuple[Layout, ...], ...]
+    refusals: tuple[tuple[int, str], ...]
+    """(op, reason) for each layout that could not pass through an op."""
+    cut: tuple[int, ...] = ()
+    """Tensors that had as many layouts as they may when more were found."""
+
+
+def layout_sets(  # noqa: PLR0912 -- one fixed point
+    egraph: EGraph, menu: Menu | None = None, most: int = 4
+) -> LayoutSets:
+    """Seed with what contractions like, then let layouts pass through every other op.
+
+    ``menu``: tiles that packed contractions may take. ``most`` bounds the set of each tensor;
+    what comes later is left out.
+    """
+    graph = egraph.graph
+    found: list[list[Layout]] = [[row_major(len(t.shape))] for t in graph.types]
+    pending: deque[tuple[int, Layout]] = deque()
+    refusals: dict[tuple[int, str], None] = {}
+    cut: dict[int, None] = {}
+
+    def offer(tensor: int, layout: Layout) -> None:
+        kind = graph.types[tensor]
+        layout = canonical(kind.shape, layout)
+        if layout in found[tensor] or tensor in graph.constants:
+            return
+        if unfillable(kind, layout) is not None:
+            return  # candidates in this layout are refused with the reason
+        if len(found[tensor]) >= most:
+            cut[tensor] = None
+            return
+        found[tensor].append(layout)
+        pending.append((tensor, layout))
+
+    inside = {i for ops in egraph.together for i in ops}
+    for index, op in enumerate(graph.ops):
+        if (
+            not isinstance(op, Structured)
+            or not op.is_contraction
+            or op.results[0] in (graph.constants)
+            or index in inside
+        ):
+            continue
+        lhs, rhs = op.sources
+        for layout in lhs_layouts(op, graph.types[lhs]):
+            offer(lhs, layout)
+        for layout in rhs_layouts(op, graph.types[rhs]):
+            offer(rhs, layout)
+        for layout in result_layouts(op, graph.types[op.results[0]]):
+            offer(op.results[0], layout)
+        name = graph.name_of(index)
+        for packing in packings(op, graph.types, menu or Menu(), rhs in graph.constants, name):
+            offer(lhs, packing.lhs)
+            offer(rhs, packing.rhs)
+            offer(op.results[0], packing.result)
+    while pending:
+        tensor, layout = pending.popleft()
+        for index in dict.fromkeys((*graph.producers[tensor], *graph.consumers[tensor])):
+            op = graph.ops[index]
+            if (
+                index in inside
+                or isinstance(op, Constant | Opaque)
+                or (isinstance(op, Structured) and op.is_contraction)
+            ):
+                continue
+            if isinstance(op, Structured) and op.is_copy and is_root(op):
+                continue  # an unfolding: its two sides are chosen apart
+            if isinstance(op, Structured) and any(
+                isinstance(i, FromTensor) and i.tensor == tensor for i in op.inits
+            ):
+                continue
+            layouts = propagate(op, graph.types, tensor, layout)
+            if isinstance(layouts, Refusal):
+                refusals[index, layouts.reason] = None
+                continue
+            for other, there in layouts.items():
+                offer(other, there)
+    return LayoutSets(tuple(map(tuple, found)), tuple(refusals), tuple(sorted(cut)))

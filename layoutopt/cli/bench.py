@@ -1,0 +1,107 @@
+"""``layoutopt bench``: models beside IREE's own flag sets in one run, then other runtimes."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from layoutopt.cli.options import PATH, cache_option, parameters_option, threads_option
+from layoutopt.errors import InputError
+from layoutopt.files.written import check_not_read, check_writable, write_text
+from layoutopt.options import Options, ParameterFile
+from layoutopt.pipeline import optimize
+from layoutopt.report.console import console
+from layoutopt.report.headline import headline
+from layoutopt.report.progress import TerminalSteps
+from layoutopt.report.report import Report
+from layoutopt.runtime.peers import check_peers, time_peer
+from layoutopt.verify.evaluated import OPTIMIZED
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One model: milliseconds by name; None where that did not run."""
+
+    model: str
+    milliseconds: dict[str, float | None]
+
+    @property
+    def speedup(self) -> float | None:
+        """IREE's default over the plan."""
+        mine, default = self.milliseconds.get(OPTIMIZED), self.milliseconds.get("default")
+        return default / mine if mine and default else None
+
+
+@click.command("bench")
+@click.argument("models", nargs=-1, required=True, type=PATH)
+@click.option(
+    "--peers",
+    default="",
+    metavar="NAMES",
+    help="Other runtimes to time as well: onnxruntime,openvino (ONNX models).",
+)
+@threads_option
+@parameters_option
+@cache_option
+@click.option("--json", "json_path", type=PATH, help="Write the figures here as JSON.")
+def bench_command(
+    models: tuple[Path, ...],
+    peers: str,
+    threads: int,
+    parameters: tuple[str, ...],
+    cache: Path | None,
+    json_path: Path | None,
+) -> None:
+    """Plan each of MODELS; time plan and IREE's own flag sets in turns, in one run, then peers."""
+    names = tuple(n for n in peers.split(",") if n)
+    check_peers(names)
+    if names and not any(model.suffix == ".onnx" for model in models):
+        raise InputError("--peers", "an ONNX model to give them", "none", "leave it out")
+    if json_path is not None:
+        check_writable(json_path)
+        check_not_read(json_path, *models)
+    files = tuple(map(ParameterFile.parse, parameters))
+    options = Options(threads=threads, parameters=files, cache=cache, remember=False)
+    rows = []
+    lines = []
+    for model in models:
+        with TerminalSteps(Console(stderr=True)) as steps:
+            plan = optimize(model, "host", options, steps)
+        rows.append(_row(plan.report, model, names, threads))
+        lines.append(headline(plan.report))
+    if json_path is not None:
+        text = json.dumps([asdict(row) for row in rows], indent=1)
+        write_text(json_path, text + "\n")
+    screen = console()
+    _show(rows, threads, screen)
+    for line in lines:
+        screen.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _row(report: Report, model: Path, peers: tuple[str, ...], threads: int) -> Row:
+    found: dict[str, float | None] = {f.name: f.measured_ms for f in report.flag_sets}
+    for peer in peers if model.suffix == ".onnx" else ():
+        found[peer] = statistics.median(time_peer(peer, model, threads) for _ in range(3))
+    return Row(str(model), found)
+
+
+def _show(rows: list[Row], threads: int, screen: Console) -> None:
+    columns = list(dict.fromkeys(name for row in rows for name in row.milliseconds))
+    table = Table(title=f"Milliseconds, {threads} thread(s)", box=box.SIMPLE_HEAD)
+    table.add_column("model", overflow="fold")
+    for name in (*columns, "default / layoutopt"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        cells = [row.milliseconds.get(name) for name in columns]
+        speedup = "-" if row.speedup is None else f"{row.speedup:.2f}x"
+        table.add_row(
+            Path(row.model).name, *("-" if c is None else f"{c:.2f}" for c in cells), speedup
+        )
+    screen.print(table)

@@ -1,0 +1,176 @@
+"""``layoutopt optimize``: plan a model, write it, report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import click
+from rich.console import Console
+
+from layoutopt.cli.options import (
+    PATH,
+    Number,
+    OneOf,
+    cache_option,
+    device_option,
+    evict_option,
+    html_option,
+    parameters_option,
+    profile_option,
+    threads_option,
+)
+from layoutopt.errors import InputError
+from layoutopt.files.written import check_not_read, check_writable
+from layoutopt.options import Objective, Options, ParameterFile, WeightBudget
+from layoutopt.pipeline import optimize
+from layoutopt.report.console import console
+from layoutopt.report.html import write_html
+from layoutopt.report.progress import TerminalSteps
+from layoutopt.report.terminal import show
+from layoutopt.solver import Search
+
+
+@click.command("optimize")
+@click.argument("model", type=PATH)
+@click.option("-o", "--output", type=PATH, help="Write the optimized module here.")
+@profile_option
+@click.option("--report", "report_path", type=PATH, help="Write the report as JSON here.")
+@html_option
+@click.option("--plan-out", type=PATH, help="Write the chosen plan as JSON here.")
+@click.option("--plan", type=PATH, help="Use this plan instead of searching for one.")
+@threads_option
+@evict_option
+@click.option(
+    "--time-limit",
+    default=60.0,
+    show_default=True,
+    type=Number(0.1),
+    help="Seconds for the solver.",
+)
+@click.option(
+    "--free-io-layout",
+    is_flag=True,
+    help="Let inputs and outputs take any layout; the report says which.",
+)
+@click.option(
+    "--weight-budget",
+    metavar="BYTES|N%",
+    help="Bound on copies of weights in other layouts: 2GiB, or 50% of the weights.",
+)
+@click.option(
+    "--search",
+    default="ilp",
+    show_default=True,
+    type=OneOf(get_args(Search)),
+    help="How to select the plan.",
+)
+@click.option(
+    "--objective",
+    default="latency",
+    show_default=True,
+    type=OneOf(get_args(Objective)),
+    help="Least time, or fewest run-time conversions with every contraction packed.",
+)
+@click.option(
+    "--lower-packs",
+    is_flag=True,
+    help="Write all packs and unpacks as reshapes and transposes, whatever they cost.",
+)
+@click.option(
+    "--tolerance",
+    type=Number(0),
+    help="Largest relative difference from the original's results; by default what rounding "
+    "explains.",
+)
+@click.option(
+    "--exact",
+    is_flag=True,
+    help="Only forms that are equal up to the order of sums: no Winograd, no zeros left out.",
+)
+@click.option(
+    "--no-verify",
+    is_flag=True,
+    help="For a target that is not here, do not check the plan on this machine's CPU.",
+)
+@parameters_option
+@device_option
+@cache_option
+@click.option("-v", "--verbose", is_flag=True, help="Print all of the JSON report.")
+def optimize_command(
+    model: Path,
+    output: Path | None,
+    profile: str,
+    report_path: Path | None,
+    html: Path | None,
+    plan_out: Path | None,
+    plan: Path | None,
+    threads: int,
+    evict: int,
+    time_limit: float,
+    free_io_layout: bool,
+    weight_budget: str | None,
+    search: Search,
+    objective: Objective,
+    lower_packs: bool,
+    tolerance: float | None,
+    exact: bool,
+    no_verify: bool,
+    parameters: tuple[str, ...],
+    device: str | None,
+    cache: Path | None,
+    verbose: bool,
+) -> None:
+    """Plan MODEL (.mlir, .mlirbc or .onnx) for a target and print the report."""
+    if output is not None and output.suffix not in (".mlir", ".mlirbc"):
+        raise InputError(
+            str(output),
+            "an output that ends in .mlir or .mlirbc",
+            f"'{output.suffix}'",
+            "choose another output",
+        )
+    files = tuple(map(ParameterFile.parse, parameters))
+    given = [model, *(f.path for f in files), *([] if plan is None else [plan])]
+    outputs = [path for path in (output, report_path, html, plan_out) if path is not None]
+    for number, path in enumerate(outputs):
+        check_writable(path)
+        check_not_read(path, *given)
+        if path in outputs[:number]:
+            raise InputError(str(path), "one output to a file", "two", "choose another output")
+    options = Options(
+        threads=threads,
+        evict_bytes=evict << 20,
+        time_limit_s=time_limit,
+        free_io_layout=free_io_layout,
+        weight_budget=None if weight_budget is None else WeightBudget.parse(weight_budget),
+        search=search,
+        objective=objective,
+        lower_packs=lower_packs,
+        tolerance=tolerance,
+        exact=exact,
+        verify=not no_verify,
+        parameters=files,
+        device=device,
+        cache=cache,
+    )
+    with TerminalSteps(Console(stderr=True)) as steps:
+        found = optimize(model, profile, options, steps, plan)
+    if output is not None:
+        found.apply(output)
+    if report_path is not None:
+        found.report.write(report_path)
+    if html is not None:
+        write_html(found.report, html)
+    if plan_out is not None:
+        found.save(plan_out)
+    screen = console()
+    show(found.report, screen)
+    if output is not None:
+        screen.print(
+            f"Wrote {output}; compile it with `layoutopt compile {output} -o "
+            f"{output.with_suffix('.vmfb').name}`",
+            highlight=False,
+            soft_wrap=True,
+        )
+    if verbose:
+        screen.print(found.report.to_json(), highlight=False, soft_wrap=True)

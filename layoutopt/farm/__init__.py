@@ -1,1 +1,0 @@
-"""Measuring on many machines, through Dask."""

@@ -1,0 +1,1 @@
+"""Files that are read, written whole or not at all, and kept."""

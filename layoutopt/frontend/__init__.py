@@ -1,0 +1,1 @@
+"""Models in ONNX and other dialects, brought to linalg and kept."""

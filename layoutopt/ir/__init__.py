@@ -1,0 +1,1 @@
+"""The dataflow graph: tensors, ops, layouts, indexing maps; no IREE."""

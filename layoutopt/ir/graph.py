@@ -1,0 +1,205 @@
+"""The dataflow graph: immutable tensors and ops, in the field's own terms.
+
+A tensor is a number; its type stands in ``Graph.types``. Ops are values without identity of
+their own; their place in ``Graph.ops`` names them. A tensor may have several producers: they
+are equal ways to compute it (an e-class), added by rewrite rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from layoutopt.ir.gather import Gather
+from layoutopt.ir.ops import (
+    Concat,
+    Constant,
+    DispatchRegion,
+    Fence,
+    Fill,
+    FromTensor,
+    Init,
+    Insert,
+    IteratorType,
+    Op,
+    Opaque,
+    Pad,
+    Reshape,
+    Slice,
+    Structured,
+    Uninitialized,
+    kind_name,
+)
+from layoutopt.ir.packed_ops import Pack, Unpack
+from layoutopt.ir.scatter import Scatter
+from layoutopt.ir.types import TensorType
+
+__all__ = [
+    "Concat",
+    "Constant",
+    "DispatchRegion",
+    "Fence",
+    "Fill",
+    "FromTensor",
+    "Gather",
+    "Graph",
+    "GraphBuilder",
+    "Init",
+    "Insert",
+    "IteratorType",
+    "Op",
+    "Opaque",
+    "Pack",
+    "Pad",
+    "Reshape",
+    "Scatter",
+    "Slice",
+    "Structured",
+    "Uninitialized",
+    "Unpack",
+    "kind_name",
+]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Tensors and ops in an order where every op comes after at least one way to its inputs."""
+
+    types: tuple[TensorType, ...]
+    ops: tuple[Op, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    names: tuple[str, ...] = field(default=(), compare=False)
+    """A name per op for reports; empty where nobody named them."""
+    fixed: frozenset[int] = frozenset()
+    """Inputs and outputs whose memory others than the caller see too: they lie row-major."""
+
+    @cached_property
+    def producers(self) -> tuple[tuple[int, ...], ...]:
+        """For each tensor, the ops that make it."""
+        return _with_makers([()] * len(self.types), self.ops)
+
+    @cached_property
+    def consumers(self) -> tuple[tuple[int, ...], ...]:
+        """For each tensor, the ops that read it, each once."""
+        return _with_readers([()] * len(self.types), self.ops)
+
+    @cached_property
+    def constants(self) -> frozenset[int]:
+        """Tensors that depend on constants alone; IREE evaluates them ahead of time."""
+        return _with_constants(frozenset(), frozenset(self.inputs), self.ops)
+
+    @cached_property
+    def splats(self) -> dict[int, str]:
+        """Constants with one value everywhere, and that value."""
+        return {
+            op.result: op.splat
+            for op in self.ops
+            if isinstance(op, Constant) and op.splat is not None
+        }
+
+    def name_of(self, op: int) -> str:
+        """The name of an op in reports."""
+        if op < len(self.names):
+            return self.names[op]
+        return f"{kind_name(self.ops[op])}.{op}"
+
+    def extended(
+        self, types: Iterable[TensorType], ops: Iterable[Op], names: Iterable[str] = ()
+    ) -> Graph:
+        """This graph with more tensors and ops behind the ones it has."""
+        named = self.names
+        if len(named) < len(self.ops):
+            named = tuple(map(self.name_of, range(len(self.ops))))
+        grown = replace(
+            self,
+            types=(*self.types, *types),
+            ops=(*self.ops, *ops),
+            names=(*named, *names),
+        )
+        self._hand_on(grown)
+        return grown
+
+    def _hand_on(self, grown: Graph) -> None:
+        """Keep what was worked out of this graph: a longer one only adds to it.
+
+        Saturation extends a graph hundreds of times, and asks each for these.
+        """
+        known, start = vars(self), len(self.ops)
+        new = grown.ops[start:]
+        room = [()] * (len(grown.types) - len(self.types))
+        if "producers" in known:
+            vars(grown)["producers"] = _with_makers([*self.producers, *room], new, start)
+        if "consumers" in known:
+            vars(grown)["consumers"] = _with_readers([*self.consumers, *room], new, start)
+        if "constants" in known:
+            made = {t for op in self.ops for t in op.outputs}
+            varying = made.union(self.inputs) - self.constants
+            vars(grown)["constants"] = _with_constants(self.constants, varying, new)
+
+
+Places = tuple[tuple[int, ...], ...]
+
+
+def _with_makers(known: list[tuple[int, ...]], ops: Sequence[Op], start: int = 0) -> Places:
+    """For each tensor the ops that make it, with those of ``ops``, numbered from ``start`` on."""
+    for index, op in enumerate(ops, start):
+        for tensor in op.outputs:
+            known[tensor] = (*known[tensor], index)
+    return tuple(known)
+
+
+def _with_readers(known: list[tuple[int, ...]], ops: Sequence[Op], start: int = 0) -> Places:
+    """The same for the ops that read it."""
+    for index, op in enumerate(ops, start):
+        for tensor in dict.fromkeys(op.inputs):
+            known[tensor] = (*known[tensor], index)
+    return tuple(known)
+
+
+def _with_constants(
+    known: frozenset[int], varying: AbstractSet[int], ops: Sequence[Op]
+) -> frozenset[int]:
+    """Constant tensors, those that ``ops`` make too.
+
+    ``varying``: tensors that are none, though another way to make one reads constants alone.
+    """
+    found, others = set(known), set(varying)
+    for op in ops:
+        if isinstance(op, Constant) or (
+            not isinstance(op, Opaque) and all(t in found for t in op.inputs)
+        ):
+            found.update(t for t in op.outputs if t not in others)
+        else:
+            others.update(t for t in op.outputs if t not in found)
+    return frozenset(found)
+
+
+class GraphBuilder:
+    """Collects tensors and ops; ``build`` freezes them."""
+
+    def __init__(self, first_tensor: int = 0) -> None:
+        """``first_tensor``: the number of the first new tensor (when extending a graph)."""
+        self._first = first_tensor
+        self.types: list[TensorType] = []
+        self.ops: list[Op] = []
+        self.names: list[str] = []
+
+    def tensor(self, shape: Iterable[int], element: str) -> int:
+        """A new tensor."""
+        self.types.append(TensorType(tuple(shape), element))
+        return self._first + len(self.types) - 1
+
+    def add(self, op: Op, name: str | None = None) -> Op:
+        """A new op."""
+        self.names.append(name or f"{kind_name(op)}.{len(self.ops)}")
+        self.ops.append(op)
+        return op
+
+    def build(self, inputs: Iterable[int], outputs: Iterable[int]) -> Graph:
+        """The graph of all that was added."""
+        return Graph(
+            tuple(self.types), tuple(self.ops), tuple(inputs), tuple(outputs), tuple(self.names)
+        )

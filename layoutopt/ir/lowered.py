@@ -1,0 +1,38 @@
+"""The planned graph as it is written, with the weights that are computed ahead of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from layoutopt.ir.graph import (
+    Graph,
+)
+from layoutopt.ir.types import TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A weight in another layout: computed once, ahead of time, from the model's constants."""
+
+    graph: Graph
+    given: dict[int, int]
+    """The model's constants that it reads, as tensors of ``graph``."""
+    result: int
+    """The tensor of ``graph`` that holds the weight."""
+    planned: int
+    """The tensor of the planned graph that stands for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """The planned graph and how its outside tensors are those of the model."""
+
+    graph: Graph
+    given: dict[int, int]
+    made: dict[int, int]
+    prepared: tuple[Prepared, ...]
+
+    @property
+    def copied_weights(self) -> tuple[TensorType, ...]:
+        """The weights in other layouts, as they are held in memory."""
+        return tuple(self.graph.types[p.planned] for p in self.prepared)

@@ -1,0 +1,265 @@
+"""The ops of the dataflow graph, in the field's own terms; tensors are numbers.
+
+Ops are values without identity of their own; their place in ``Graph.ops`` names them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from layoutopt.ir.affine import IndexMap
+from layoutopt.ir.arity import Unary, Variadic
+from layoutopt.ir.gather import Gather
+from layoutopt.ir.packed_ops import Pack, Unpack
+from layoutopt.ir.scalar import Body, is_contraction, is_copy
+from layoutopt.ir.scatter import Scatter
+
+
+class IteratorType(Enum):
+    """How the points of one iteration dim relate."""
+
+    PARALLEL = "parallel"
+    REDUCTION = "reduction"
+
+
+@dataclass(frozen=True, slots=True)
+class Uninitialized:
+    """An init that is never read (``tensor.empty``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """An init that holds one value everywhere (``linalg.fill``); the value as MLIR text."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class FromTensor:
+    """An init that is another tensor: accumulation goes on from it."""
+
+    tensor: int
+
+
+Init = Uninitialized | Fill | FromTensor
+
+
+@dataclass(frozen=True, slots=True)
+class Structured:
+    """A linalg op: a body run over an iteration domain, operands read through indexing maps.
+
+    ``maps`` holds one map per input, then one per result. ``domain`` are the loop sizes.
+    """
+
+    sources: tuple[int, ...]
+    inits: tuple[Init, ...]
+    results: tuple[int, ...]
+    domain: tuple[int, ...]
+    iterators: tuple[IteratorType, ...]
+    maps: tuple[IndexMap, ...]
+    body: Body
+    hint: bool = False
+    """Ask IREE to data-tile this op (``iree.opt.data_tiling``)."""
+    unnamed: bool = False
+    """Write ``linalg.generic`` even where a named op means the same."""
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Tensors read: sources, then tensors that inits start from."""
+        return (*self.sources, *(i.tensor for i in self.inits if isinstance(i, FromTensor)))
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Tensors made."""
+        return self.results
+
+    @property
+    def source_maps(self) -> tuple[IndexMap, ...]:
+        """The maps of the inputs."""
+        return self.maps[: len(self.sources)]
+
+    @property
+    def result_maps(self) -> tuple[IndexMap, ...]:
+        """The maps of the results."""
+        return self.maps[len(self.sources) :]
+
+    @property
+    def reduction_dims(self) -> tuple[int, ...]:
+        """The dims that are summed (or otherwise folded) over."""
+        return tuple(d for d, kind in enumerate(self.iterators) if kind is IteratorType.REDUCTION)
+
+    @property
+    def is_contraction(self) -> bool:
+        """Whether it multiplies two tensors and adds up: matmul, convolution and their kin."""
+        return len(self.sources) == 2 and is_contraction(self.body) and bool(self.reduction_dims)
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it only moves data: transpose, broadcast, gather by an affine map."""
+        return is_copy(self.body) and not self.reduction_dims
+
+    @property
+    def is_elementwise(self) -> bool:
+        """All loops parallel and every result written at its own point."""
+        return not self.reduction_dims
+
+
+@dataclass(frozen=True, slots=True)
+class Pad(Unary):
+    """``tensor.pad`` with one constant value, given as MLIR text."""
+
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Slice(Unary):
+    """``tensor.extract_slice`` without rank reduction."""
+
+    offsets: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """``tensor.insert_slice`` without rank extension."""
+
+    source: int
+    destination: int
+    result: int
+    offsets: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Tensors read."""
+        return (self.source, self.destination)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Tensors made."""
+        return (self.result,)
+
+
+@dataclass(frozen=True, slots=True)
+class Concat(Variadic):
+    """``tensor.concat`` along one dim."""
+
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape(Unary):
+    """A change of shape that keeps the row-major order of elements (collapse or expand)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fence(Unary):
+    """The identity, as a line that IREE's fusion does not cross.
+
+    Stands behind a conversion: IREE would fold it into its consumer, in a form that nobody priced.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchRegion:
+    """Ops that IREE is to run as one dispatch (``flow.dispatch.region``).
+
+    ``yields`` are tensors that its ops make; outside they are known as ``results``.
+    """
+
+    ops: tuple[Op, ...]
+    yields: tuple[int, ...]
+    results: tuple[int, ...]
+
+    @property
+    def inside(self) -> tuple[int, ...]:
+        """Tensors that its ops make."""
+        return tuple(t for op in self.ops for t in op.outputs)
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Tensors read from outside, in order of first use."""
+        made = set(self.inside)
+        return tuple(dict.fromkeys(t for op in self.ops for t in op.inputs if t not in made))
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Tensors made."""
+        return self.results
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A weight or other constant; its value stays an MLIR attribute that is never read here.
+
+    ``splat`` is the one value of a splat constant, as MLIR text.
+    """
+
+    result: int
+    splat: str | None = None
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Tensors read."""
+        return ()
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Tensors made."""
+        return (self.result,)
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """An op that the graph cannot see through; it takes and gives row-major tensors."""
+
+    name: str
+    sources: tuple[int, ...]
+    results: tuple[int, ...]
+    reason: str
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Tensors read."""
+        return self.sources
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Tensors made."""
+        return self.results
+
+
+Op = (
+    Structured
+    | Pad
+    | Slice
+    | Insert
+    | Scatter
+    | Gather
+    | Concat
+    | Reshape
+    | Fence
+    | Pack
+    | Unpack
+    | DispatchRegion
+    | Constant
+    | Opaque
+)
+
+
+def kind_name(op: Op) -> str:
+    """The word for an op in reports: contraction, elementwise, reduction, pad, ..."""
+    if not isinstance(op, Structured):
+        return op.name if isinstance(op, Opaque) else type(op).__name__.lower()
+    if op.is_contraction:
+        windowed = any(len(form.terms) > 1 for m in op.source_maps for form in m)
+        return "convolution" if windowed else "contraction"
+    if op.reduction_dims:
+        windowed = any(len(form.terms) > 1 for m in op.source_maps for form in m)
+        return "pooling" if windowed else "reduction"
+    if not op.sources:
+        return "fill"
+    return "copy" if op.is_copy else "elementwise"

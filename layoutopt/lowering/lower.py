@@ -1,0 +1,258 @@
+"""From a choice to one graph over row-major tensors: what will be written as MLIR."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_form
+from layoutopt.candidates.choice import Choice, Conversion, is_free
+from layoutopt.candidates.cluster import Cluster
+from layoutopt.candidates.conversion import conversion_form, lower_packs
+from layoutopt.candidates.regions import emitted
+from layoutopt.errors import LoweringError
+from layoutopt.ir.backward_slice import ancestry
+from layoutopt.ir.graph import (
+    Constant,
+    DispatchRegion,
+    Fence,
+    Graph,
+    GraphBuilder,
+    Op,
+    Opaque,
+    Reshape,
+    Structured,
+)
+from layoutopt.ir.layout import Layout, row_major, same_memory
+from layoutopt.ir.lowered import Lowered, Prepared
+from layoutopt.ir.renaming import renumbered
+from layoutopt.lowering.order import Pair, in_order
+from layoutopt.pricing.analytic.form import dispatches
+from layoutopt.rules.rule import Refusal
+
+
+def lower(
+    graph: Graph,
+    clusters: Sequence[Cluster],
+    choice: Choice,
+    io: Mapping[int, Layout] | None = None,
+) -> Lowered:
+    """Write the chosen candidates and conversions in an order that works.
+
+    ``io``: layouts in which the memory of some inputs and outputs is taken and given.
+    """
+    return _Lowering(graph, clusters, io or {}).run(choice)
+
+
+def packs_lowered(lowered: Lowered) -> Lowered:
+    """The same plan with reshapes and transposes in place of packs."""
+    prepared = tuple(replace(p, graph=lower_packs(p.graph)) for p in lowered.prepared)
+    return replace(lowered, graph=lower_packs(lowered.graph), prepared=prepared)
+
+
+class _Lowering:
+    def __init__(self, graph: Graph, clusters: Sequence[Cluster], io: Mapping[int, Layout]) -> None:
+        self.graph = graph
+        self.io = io
+        self.clusters = clusters
+        self.builder = GraphBuilder()
+        self.where: dict[Pair, int] = {}
+        self.summed: set[Pair] = set()
+        """What dispatches with a sum in them make in row-major tiles, not IREE's."""
+        self.prepared: list[Prepared] = []
+        self.lowered: frozenset[Conversion] = frozenset()
+
+    def run(self, choice: Choice) -> Lowered:
+        self.lowered = choice.lowered
+        given: dict[int, int] = {}
+        leaves = [op.result for op in self.graph.ops if isinstance(op, Constant)]
+        for tensor in (*self.graph.inputs, *leaves):
+            given[tensor] = self._taken(tensor)
+        for op in self.graph.ops:
+            if not isinstance(op, Constant | Opaque) and all(
+                t in self.graph.constants for t in op.outputs
+            ):
+                self._constant_op(op)
+        for step in in_order(self.clusters, choice, self.where):
+            if isinstance(step, Candidate):
+                self._candidate(step)
+            else:
+                self._conversion(step)
+        made = {t: self._given_out(t) for t in self.graph.outputs}
+        built = self.builder.build(given.values(), made.values())
+        return _live(Lowered(built, given, made, tuple(self.prepared)))
+
+    def _taken(self, tensor: int) -> int:
+        """A tensor from outside; of a free input, the memory is read in its own layout."""
+        layout = self.io.get(tensor, self._plain(tensor))
+        if layout.is_row_major:
+            return self._place(tensor, layout)
+        kind = self.graph.types[tensor]
+        whole = self.builder.tensor(kind.shape, kind.element)
+        self.builder.add(Reshape(whole, self._place(tensor, layout)))
+        return whole
+
+    def _given_out(self, tensor: int) -> int:
+        """A tensor for outside; of a free output, the memory is handed out as it lies."""
+        layout = self.io.get(tensor, self._plain(tensor))
+        found = self._converted((tensor, layout))
+        if layout.is_row_major or tensor in self.graph.inputs:
+            return found
+        kind = self.graph.types[tensor]
+        whole = self.builder.tensor(kind.shape, kind.element)
+        self.builder.add(Reshape(found, whole))
+        return whole
+
+    def _plain(self, tensor: int) -> Layout:
+        return row_major(len(self.graph.types[tensor].shape))
+
+    def _place(self, tensor: int, layout: Layout) -> int:
+        key = (tensor, layout)
+        if key not in self.where:
+            kind = layout.physical_type(self.graph.types[tensor])
+            self.where[key] = self.builder.tensor(kind.shape, kind.element)
+        return self.where[key]
+
+    def _constant_op(self, op: Op) -> None:
+        """What constants compute is written as it came; IREE evaluates it ahead of time."""
+        for tensor in op.outputs:
+            self._place(tensor, self._plain(tensor))
+        self.builder.add(
+            renumbered(op, {t: self.where[t, self._plain(t)] for t in (*op.inputs, *op.outputs)})
+        )
+
+    def _converted(self, pair: Pair) -> int:
+        """A tensor in a layout; free conversions and those of constants are made on the spot."""
+        if pair in self.where:
+            return self.where[pair]
+        tensor, goal = pair
+        sources = [layout for t, layout in self.where if t == tensor]
+        free = [s for s in sources if same_memory(self.graph.types[tensor].shape, s, goal)]
+        if not free and tensor not in self.graph.constants:
+            raise LoweringError(
+                f"tensor {tensor}",
+                f"the plan to make it in {goal}",
+                "no producer",
+                "report this as a bug of layoutopt",
+            )
+        if not free:
+            self._prepare(pair)
+            return self.where[pair]
+        source = free[0]
+        self._inline(conversion_form(self.graph, tensor, source, goal), [(tensor, source)], [pair])
+        return self.where[pair]
+
+    def _prepare(self, pair: Pair) -> None:
+        """Have a constant converted ahead of time; the plan reads the converted one."""
+        tensor, goal = pair
+        graph = self.graph
+        ops, leaves = ancestry(graph, tensor)
+        form = conversion_form(graph, tensor, self._plain(tensor), goal)
+        first = len(graph.types)
+        number = {t: first + t for t in range(len(form.graph.types))} | {form.inputs[0]: tensor}
+        types = (*graph.types, *form.graph.types)
+        whole = Graph(
+            types,
+            (*ops, *(renumbered(op, number) for op in form.graph.ops)),
+            leaves,
+            (number[form.outputs[0]],),
+        )
+        self.prepared.append(
+            Prepared(whole, {t: t for t in leaves}, number[form.outputs[0]], self._place(*pair))
+        )
+
+    def _candidate(self, candidate: Candidate) -> None:
+        cluster = self.clusters[candidate.cluster]
+        layouts = dict(candidate.layouts)
+        form = physical_form(self.graph, cluster, candidate)
+        if isinstance(form, Refusal):
+            raise LoweringError(
+                f"cluster {candidate.cluster}",
+                "a form that can be written",
+                form.reason,
+                "report this as a bug of layoutopt",
+            )
+        reads = [(t, layouts[t]) for t in (*cluster.inputs, *cluster.weights)]
+        makes = [(t, layouts[t]) for t in cluster.outputs]
+        if candidate.hint:
+            for pair in reads:
+                self._keep_apart(pair)
+        self._inline(form, reads, makes)
+        last = dispatches(form)[-1].graph.ops
+        if not candidate.hint and any(isinstance(o, Structured) and o.reduction_dims for o in last):
+            self.summed.update(makes)
+
+    def _keep_apart(self, pair: Pair) -> None:
+        """Have IREE tile a tensor behind the dispatch that makes it, as it is priced.
+
+        IREE fuses the tiling into that dispatch where nobody else reads the tensor, and there a
+        contraction takes ten times as long (196x576 by 576x96 on AVX2, IREE 3.13).
+        """
+        tensor, goal = pair
+        shape = self.graph.types[tensor].shape
+        near = {p for p in self.summed if p[0] == tensor and same_memory(shape, p[1], goal)}
+        if near:
+            self.where[pair] = self._fenced(self._converted(pair))
+            self.summed -= near
+
+    def _fenced(self, tensor: int) -> int:
+        """The same tensor behind a fence."""
+        kind = self.builder.types[tensor]
+        fenced = self.builder.tensor(kind.shape, kind.element)
+        self.builder.add(Fence(tensor, fenced))
+        return fenced
+
+    def _conversion(self, conversion: Conversion) -> None:
+        tensor, source, goal = conversion
+        if (tensor, goal) not in self.where:
+            form = conversion_form(self.graph, tensor, source, goal)
+            if conversion in self.lowered:
+                form = replace(form, graph=lower_packs(form.graph))
+            if is_free(self.graph, conversion):
+                self._inline(form, [(tensor, source)], [(tensor, goal)])
+                return
+            kind = goal.physical_type(self.graph.types[tensor])
+            open_end = self.builder.tensor(kind.shape, kind.element)
+            self.where[tensor, goal] = open_end
+            self._inline_as(form, [(tensor, source)], {form.outputs[0]: open_end})
+            self.where[tensor, goal] = self._fenced(open_end)
+
+    def _inline(self, form: PhysicalForm, inputs: list[Pair], outputs: list[Pair]) -> None:
+        number: dict[int, int] = {}
+        for local, pair in zip((*form.inputs, *form.weights), inputs, strict=True):
+            number[local] = self._converted(pair)
+        made = {t for op in form.graph.ops for t in op.outputs}
+        for local, pair in zip(form.outputs, outputs, strict=True):
+            if pair in self.where:
+                continue  # two candidates make the same pair: the first one serves
+            if local not in made:
+                self.where[pair] = number[local]
+            else:
+                number[local] = self._place(*pair)
+        self._inline_as(form, inputs, number)
+
+    def _inline_as(self, form: PhysicalForm, inputs: list[Pair], number: dict[int, int]) -> None:
+        """Add the form's ops; ``number`` gives the tensors that are already known."""
+        for local, pair in zip((*form.inputs, *form.weights), inputs, strict=True):
+            number[local] = self._converted(pair)
+        graph = emitted(form)
+        for op in graph.ops:
+            inside = op.inside if isinstance(op, DispatchRegion) else ()
+            for tensor in (*inside, *op.outputs):
+                if tensor not in number:
+                    kind = graph.types[tensor]
+                    number[tensor] = self.builder.tensor(kind.shape, kind.element)
+            self.builder.add(renumbered(op, number))
+
+
+def _live(lowered: Lowered) -> Lowered:
+    """Drop ops that nobody reads."""
+    needed = set(lowered.made.values())
+    kept: list[Op] = []
+    for op in reversed(lowered.graph.ops):
+        if any(t in needed for t in op.outputs):
+            kept.append(op)
+            needed.update(op.inputs)
+    graph = replace(lowered.graph, ops=tuple(reversed(kept)), names=())
+    prepared = tuple(p for p in lowered.prepared if p.planned in needed)
+    return replace(lowered, graph=graph, prepared=prepared)

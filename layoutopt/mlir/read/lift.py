@@ -1,0 +1,286 @@
+"""Lift a function of linalg on tensors into a graph.
+
+What the graph can't see through stays an ``Opaque`` op with the reason. Weights are never read:
+a constant is a tensor without a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from iree.compiler import ir
+
+from layoutopt.ir.affine import identity_map
+from layoutopt.ir.graph import (
+    Concat,
+    Constant,
+    Graph,
+    Insert,
+    IteratorType,
+    Opaque,
+    Pack,
+    Pad,
+    Reshape,
+    Structured,
+    Uninitialized,
+)
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.scalar import copy_body
+from layoutopt.ir.types import TensorType
+from layoutopt.mlir.attribute import value_of
+from layoutopt.mlir.read.affine_quantization import DEQUANTIZE, QUANTIZE, lift_affine_quantization
+from layoutopt.mlir.read.run_time_scalars import defer, realize, scalar_tensor
+from layoutopt.mlir.read.slices import integers, lift_insert, lift_slice
+from layoutopt.mlir.read.state import (
+    Blind,
+    State,
+    given,
+    known_type,
+    new_tensor,
+    static_type,
+    tensor_of,
+)
+from layoutopt.mlir.read.structured import lift_structured
+
+_DYNAMIC = -(2**63)
+_RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
+_CALLS = ("func.call", "util.call")
+_CONSTANTS = ("arith.constant", "flow.tensor.constant")
+_GLOBAL_LOADS = ("util.global.load", "ml_program.global_load_const", "ml_program.global_load")
+
+
+@dataclass(frozen=True)
+class Lifted:
+    """A function's graph and where its tensors stand in the module.
+
+    ``values[t]`` is the MLIR value of tensor t, for those that the module already holds.
+    """
+
+    name: str
+    graph: Graph
+    values: dict[int, Any]
+    block: Any
+    stages: dict[int, int]
+    """For each tensor given from outside: how many kept ops must come before its uses."""
+    kept: tuple[Any, ...]
+    """Ops that stay where they are, in order; the last one is the terminator."""
+    planned: tuple[Any, ...]
+    """Ops that the plan writes anew, in order."""
+
+
+def lift(function: Any, constants: Mapping[str, Any], packs: bool = False) -> Lifted | None:
+    """The graph of a function with one block, None for a declaration or several blocks.
+
+    ``constants``: the immutable globals, see `constant_globals`. ``packs``: see through
+    ``linalg.pack``, which the planner takes for a barrier.
+    """
+    regions = list(function.operation.regions)
+    if len(regions) != 1 or len(list(regions[0].blocks)) != 1:
+        return None
+    block = regions[0].blocks[0]
+    state = State(packs=packs)
+    for argument in block.arguments:
+        kind = known_type(argument.type)
+        if kind is not None:
+            given(state, argument, kind)
+    operations = list(block.operations)
+    for op in operations[:-1]:
+        _lift_op(state, op, constants)
+    realize(state, operations[-1])
+    state.keep(operations[-1])
+    attributes = function.operation.attributes
+    name = ir.StringAttr(attributes["sym_name"]).value if "sym_name" in attributes else ""
+    graph = state.builder.build(state.inputs, state.outputs)
+    leaves = {state.values[op.result] for op in graph.ops if isinstance(op, Constant)}
+    planned = tuple(op for op in state.planned if op.operation.results[0] not in leaves)
+    return Lifted(name, graph, state.values, block, state.stages, tuple(state.kept), planned)
+
+
+def _lift_op(state: State, op: Any, constants: Mapping[str, Any]) -> None:
+    name = op.operation.name
+    if name in _CONSTANTS or name in _GLOBAL_LOADS:
+        if _constant(state, op, name, constants):
+            return
+    elif name == "tensor.empty" and known_type(op.result.type) is not None:
+        state.empties[op.result] = len(state.kept)
+        state.planned.append(op)
+        return
+    if defer(state, op):
+        return
+    try:
+        _understood(state, op, name)
+    except Blind as blind:
+        _opaque(state, op, name, str(blind))
+    else:
+        state.planned.append(op)
+
+
+def _constant(state: State, op: Any, name: str, constants: Mapping[str, Any]) -> bool:
+    value = op.operation.results[0]
+    kind = known_type(value.type)
+    attributes = op.operation.attributes
+    if name in _CONSTANTS:
+        if kind is None and name != "arith.constant":
+            return False
+        if kind is None:
+            state.scalars[value] = (str(attributes["value"]), str(value.type))
+            state.kept.append(op)
+            return True
+        splat = _splat(value_of(attributes, "value"))
+    else:
+        symbol = ir.FlatSymbolRefAttr(attributes["global"]).value
+        if kind is None or symbol not in constants:
+            return False
+        splat = _splat(constants[symbol])
+    state.kept.append(op)
+    tensor = new_tensor(state, value, kind)
+    state.stages[tensor] = len(state.kept)
+    state.builder.add(Constant(tensor, splat))
+    if splat is not None:
+        state.splats[value] = splat
+    return True
+
+
+def _splat(attribute: Any) -> str | None:
+    if not isinstance(attribute, ir.DenseElementsAttr) or not attribute.is_splat:
+        return None
+    return str(attribute.get_splat_value())
+
+
+def _understood(state: State, op: Any, name: str) -> None:
+    if name.startswith("linalg.") and not op.operation.results:
+        raise Blind("expected linalg on tensors, but it writes to memory")
+    if name == "linalg.fill":
+        _fill(state, op)
+    elif name == "linalg.pack" and state.packs:
+        _pack(state, op)
+    elif name in ("linalg.pack", "linalg.unpack", "linalg.softmax"):
+        raise Blind(f"expected a structured op, but {name} has no region")
+    elif name.startswith("linalg."):
+        lift_structured(state, op)
+    elif name in (QUANTIZE, DEQUANTIZE):
+        lift_affine_quantization(state, op)
+    elif name == "tensor.pad":
+        _pad(state, op)
+    elif name == "tensor.extract_slice":
+        lift_slice(state, op)
+    elif name == "tensor.insert_slice":
+        lift_insert(state, op)
+    elif name == "tensor.concat":
+        kind = static_type(op.result.type)
+        axis = ir.IntegerAttr(op.operation.attributes["dim"]).value
+        sources = tuple(tensor_of(state, v) for v in op.operation.operands)
+        state.builder.add(Concat(sources, new_tensor(state, op.result, kind), axis))
+    elif name in _RESHAPES or (name == "tensor.cast" and _keeps_type(op)):
+        kind = static_type(op.result.type)
+        source = tensor_of(state, op.operation.operands[0])
+        state.builder.add(Reshape(source, new_tensor(state, op.result, kind)))
+    else:
+        raise Blind(_unknown(op, name))
+
+
+def _unknown(op: Any, name: str) -> str:
+    """Why an op of a kind that the graph does not hold stays."""
+    if name == "tensor.empty":
+        static_type(op.result.type)  # raises Blind: any other is no op of its own
+    if name == "tensor.dim":
+        return "expected static shapes, but a size is asked for at run time"
+    if name in _CALLS:
+        return "expected ops in place, but got a call: the function called is planned alone"
+    if name.startswith("scf."):
+        return "expected straight-line code, but got control flow: it stays as it is inside"
+    return "expected an op of linalg or tensor, but got one that is not known here"
+
+
+def _keeps_type(op: Any) -> bool:
+    return bool(op.operation.operands[0].type == op.result.type)
+
+
+def _fill(state: State, op: Any) -> None:
+    kind = static_type(op.results[0].type)
+    value = op.operation.operands[0]
+    if str(value.type) != kind.element:
+        raise Blind(f"expected a fill of type {kind.element}, but the value is {value.type}")
+    if value in state.scalars:
+        state.fills[op.results[0]] = state.scalars[value][0]
+        return
+    _spread(state, scalar_tensor(state, value, op), new_tensor(state, op.results[0], kind), kind)
+
+
+def _spread(state: State, scalar: int, result: int, kind: TensorType) -> None:
+    """Fill a tensor with a number that is known at run time only."""
+    rank = len(kind.shape)
+    state.builder.add(
+        Structured(
+            (scalar,),
+            (Uninitialized(),),
+            (result,),
+            kind.shape,
+            (IteratorType.PARALLEL,) * rank,
+            ((), identity_map(rank)),
+            copy_body(kind.element),
+        )
+    )
+
+
+def _pad(state: State, op: Any) -> None:
+    kind = static_type(op.result.type)
+    if len(op.operation.operands) != 1:
+        raise Blind("expected static padding, but it is computed")
+    block = op.operation.regions[0].blocks[0]
+    yielded = list(block.operations)[-1].operation.operands[0]
+    text = state.scalars.get(yielded)
+    if text is None and len(list(block.operations)) == 2:
+        inner = next(iter(block.operations))
+        if inner.operation.name == "arith.constant":
+            text = (str(inner.operation.attributes["value"]), kind.element)
+    inside = [*block.arguments, *(v for o in block.operations for v in o.operation.results)]
+    if text is None and yielded in inside:
+        raise Blind("expected one padding value, but it is computed for each element")
+    attributes = op.operation.attributes
+    low = integers(attributes["static_low"])
+    high = integers(attributes["static_high"])
+    if min((*low, *high), default=0) < 0:
+        raise Blind(f"expected padding that adds elements, but got low {low} high {high}")
+    source = tensor_of(state, op.operation.operands[0])
+    if text is not None:
+        state.builder.add(Pad(source, new_tensor(state, op.result, kind), low, high, text[0]))
+        return
+    border = state.builder.tensor(kind.shape, kind.element)
+    _spread(state, scalar_tensor(state, yielded, op), border, kind)
+    into = new_tensor(state, op.result, kind)
+    state.builder.add(Insert(source, border, into, low, (1,) * len(low)))
+
+
+def _pack(state: State, op: Any) -> None:
+    operands = list(op.operation.operands)
+    kind = static_type(op.results[0].type)
+    attributes = op.operation.attributes
+    tiles = integers(attributes["static_inner_tiles"])
+    if len(operands) > 3 or _DYNAMIC in tiles:
+        raise Blind("expected a static pack, but tiles are computed")
+    padding = state.scalars.get(operands[2]) if len(operands) == 3 else None
+    if len(operands) == 3 and padding is None:
+        raise Blind("expected a constant padding value, but it is computed")
+    source = tensor_of(state, operands[0])
+    rank = len(state.builder.types[source].shape)
+    outer = integers(attributes["outer_dims_perm"]) if "outer_dims_perm" in attributes else ()
+    layout = Layout(outer or tuple(range(rank)), integers(attributes["inner_dims_pos"]), tiles)
+    result = new_tensor(state, op.results[0], kind)
+    state.builder.add(Pack(source, result, layout, None if padding is None else padding[0]))
+
+
+def _opaque(state: State, op: Any, name: str, reason: str) -> None:
+    realize(state, op)
+    read = state.keep(op)
+    results = []
+    for value in op.operation.results:
+        kind = known_type(value.type)
+        if kind is not None:
+            tensor = new_tensor(state, value, kind)
+            state.stages[tensor] = len(state.kept)
+            state.inputs.append(tensor)
+            results.append(tensor)
+    state.builder.add(Opaque(name, read, tuple(results), reason))

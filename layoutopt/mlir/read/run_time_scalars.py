@@ -1,0 +1,142 @@
+"""Scalars that are computed at run time, as tensors without dims.
+
+    %s = tensor.extract %t[]; %z = arith.extsi %s; generic ins(%x) { .. %z .. }
+      ->
+    %z = generic ins(%t) { extsi }; generic ins(%x, %z) { .. }
+
+A scalar that comes from outside is put into a tensor by ``tensor.from_elements``. What computes
+scalars stays in the module only where an op that stays reads it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from iree.compiler import ir
+
+from layoutopt.ir.graph import Reshape, Structured, Uninitialized
+from layoutopt.ir.scalar import Body, ScalarOp
+from layoutopt.mlir.read.state import Blind, State, tensor_of, tensor_type
+
+_EXTRACT = "tensor.extract"
+
+
+def defer(state: State, op: Any) -> bool:
+    """Leave an op that computes one scalar until somebody reads it; whether it is such an op."""
+    operation = op.operation
+    if len(operation.results) != 1 or not is_number(operation.results[0].type):
+        return False
+    if operation.name == _EXTRACT:
+        kind = tensor_type(operation.operands[0].type)
+        known = kind is not None and kind.elements == 1
+    else:
+        numbers = all(is_number(v.type) for v in operation.operands)
+        known = operation.name.startswith(("arith.", "math.")) and numbers
+    if known:
+        state.deferred[operation.results[0]] = op
+        state.planned.append(op)
+    return known
+
+
+def is_number(kind: Any) -> bool:
+    """Whether a scalar type can be the element type of a tensor: an index cannot."""
+    return isinstance(kind, ir.IntegerType | ir.FloatType)
+
+
+def scalar_tensor(state: State, value: Any, reader: Any) -> int:
+    """The tensor without dims that holds a scalar which ``reader``, the op lifted now, reads."""
+    if value in state.held:
+        return state.held[value]
+    if not is_number(value.type):
+        raise Blind(f"expected numbers as scalars, but got {value.type}")
+    op = state.deferred.get(value)
+    if op is None:
+        tensor = _from_outside(state, value, reader)
+    elif op.operation.name == _EXTRACT:
+        tensor = _extracted(state, op)
+    else:
+        tensor = _computed(state, op, reader)
+    state.held[value] = tensor
+    return tensor
+
+
+def realize(state: State, reader: Any) -> None:
+    """Keep the deferred ops that an op which stays reads, itself or inside its regions."""
+    for operation in _nested(reader.operation):
+        for value in operation.operands:
+            op = state.deferred.get(value)
+            if op is None or op in state.kept:
+                continue
+            realize(state, op)
+            op.operation.move_before(reader.operation)
+            state.keep(op)
+
+
+def _nested(operation: Any) -> list[Any]:
+    found = [operation]
+    for region in operation.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                found += _nested(inner.operation)
+    return found
+
+
+def _from_outside(state: State, value: Any, reader: Any) -> int:
+    element = str(value.type)
+    place = reader.operation.location
+    made = ir.Operation.create(
+        "tensor.from_elements",
+        results=[ir.RankedTensorType.get([], value.type, loc=place)],
+        operands=[value],
+        loc=place,
+        ip=ir.InsertionPoint(reader.operation),
+    )
+    state.kept.append(made)
+    tensor = state.builder.tensor((), element)
+    state.tensors[made.results[0]] = tensor
+    state.values[tensor] = made.results[0]
+    state.stages[tensor] = len(state.kept)
+    state.inputs.append(tensor)
+    return tensor
+
+
+def _extracted(state: State, op: Any) -> int:
+    source = tensor_of(state, op.operation.operands[0])
+    kind = state.builder.types[source]
+    if not kind.shape:
+        return source
+    made = state.builder.tensor((), kind.element)
+    state.builder.add(Reshape(source, made))
+    return made
+
+
+def _computed(state: State, op: Any, reader: Any) -> int:
+    """One op on scalars, over no loops."""
+    operation = op.operation
+    read = [v for v in dict.fromkeys(operation.operands) if v not in state.scalars]
+    sources = tuple(scalar_tensor(state, v, reader) for v in read)
+    element = str(operation.results[0].type)
+    arguments = (*(str(v.type) for v in read), element)
+    number = {v: i for i, v in enumerate(read)}
+    ops: list[ScalarOp] = []
+    for value in operation.operands:
+        if value in state.scalars and value not in number:
+            text, kind = state.scalars[value]
+            number[value] = len(arguments) + len(ops)
+            ops.append(ScalarOp("arith.constant", (), kind, (("value", text),)))
+    attributes = tuple(sorted((a, str(operation.attributes[a])) for a in operation.attributes))
+    operands = tuple(number[v] for v in operation.operands)
+    ops.append(ScalarOp(operation.name, operands, element, attributes))
+    made = state.builder.tensor((), element)
+    state.builder.add(
+        Structured(
+            sources,
+            (Uninitialized(),),
+            (made,),
+            (),
+            (),
+            ((),) * len(arguments),
+            Body(arguments, tuple(ops), (len(arguments) + len(ops) - 1,)),
+        )
+    )
+    return made

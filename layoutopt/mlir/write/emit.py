@@ -1,0 +1,307 @@
+"""Write a graph of row-major tensors as MLIR text: one emitter for benchmarks and models.
+
+Every tensor t becomes the value ``%t<number>``; helper values are numbered after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from layoutopt.ir.affine import map_text, plain_dims
+from layoutopt.ir.graph import (
+    Concat,
+    Constant,
+    DispatchRegion,
+    Fence,
+    Fill,
+    FromTensor,
+    Gather,
+    Graph,
+    Init,
+    Insert,
+    Op,
+    Opaque,
+    Pack,
+    Pad,
+    Reshape,
+    Scatter,
+    Slice,
+    Structured,
+    Unpack,
+)
+from layoutopt.ir.named import NamedOp, named_op
+from layoutopt.ir.scalar import Body, fill_value
+from layoutopt.ir.types import TensorType
+from layoutopt.mlir.gather import read_lines, runs_backwards
+from layoutopt.mlir.gather_rows import gather_lines
+from layoutopt.mlir.write.reshape import reshape_lines
+from layoutopt.mlir.write.scatter import scatter_lines
+
+HINT = "iree.opt.data_tiling"
+
+
+def body_text(graph: Graph) -> str:
+    """The ops of a graph as lines of MLIR; inputs and constants are values from outside."""
+    lines: list[str] = []
+    for op in graph.ops:
+        lines += _Emitter(graph).op(op)
+    return "\n".join(lines)
+
+
+def function_text(graph: Graph, arguments: Iterable[int], results: Iterable[int], name: str) -> str:
+    """A whole ``func.func`` that takes and returns the given tensors."""
+    takes = ", ".join(f"%t{t}: {graph.types[t]}" for t in arguments)
+    gives = list(results)
+    types = ", ".join(str(graph.types[t]) for t in gives)
+    values = ", ".join(f"%t{t}" for t in gives)
+    closing = f"  return {values} : {types}" if gives else "  return"
+    return f"func.func @{name}({takes}) -> ({types}) {{\n{body_text(graph)}\n{closing}\n}}\n"
+
+
+class _Emitter:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.lines: list[str] = []
+
+    def op(self, op: Op) -> list[str]:  # noqa: PLR0912 -- one line a kind
+        match op:
+            case Structured():
+                self._structured(op)
+            case Pad():
+                self._pad(op)
+            case Slice():
+                self._slice(op)
+            case Insert():
+                self._insert(op)
+            case Scatter():
+                self.lines += scatter_lines(op, self.graph.types)
+            case Gather():
+                self.lines += gather_lines(op, self.graph.types)
+            case Concat():
+                self._concat(op)
+            case Reshape():
+                self._reshape(op)
+            case Fence():
+                self._fence(op)
+            case Pack() | Unpack():
+                self._pack(op)
+            case DispatchRegion():
+                self._dispatch_region(op)
+            case Constant():
+                pass  # a value from outside
+            case Opaque():
+                raise AssertionError(f"an opaque op is never emitted: {op.name}")
+            case _:
+                assert_never(op)
+        return self.lines
+
+    def _type(self, tensor: int) -> TensorType:
+        return self.graph.types[tensor]
+
+    def _operands(self, tensors: Iterable[int]) -> str:
+        listed = list(tensors)
+        names = ", ".join(f"%t{t}" for t in listed)
+        return f"{names} : {', '.join(str(self._type(t)) for t in listed)}"
+
+    def _scalar(self, name: str, value: str) -> str:
+        self.lines.append(f"  {name} = arith.constant {value}")
+        return name
+
+    def _init(self, init: Init, result: int) -> str:
+        if isinstance(init, FromTensor):
+            return f"%t{init.tensor}"
+        if isinstance(init, Fill):
+            return self._fill(f"%t{result}_init", init.value, result)
+        return self._empty(result)
+
+    def _empty(self, result: int) -> str:
+        self.lines.append(f"  %t{result}_empty = tensor.empty() : {self._type(result)}")
+        return f"%t{result}_empty"
+
+    def _fill(self, name: str, value: str, result: int) -> str:
+        kind = self._type(result)
+        scalar, empty = self._scalar(f"%t{result}_scalar", value), self._empty(result)
+        self.lines.append(
+            f"  {name} = linalg.fill ins({scalar} : {kind.element}) "
+            f"outs({empty} : {kind}) -> {kind}"
+        )
+        return name
+
+    def _structured(self, op: Structured) -> None:
+        filled = fill_value(op.body)
+        if not op.sources and not op.reduction_dims and filled is not None:
+            self._fill(f"%t{op.results[0]}", filled, op.results[0])
+            return
+        inits = [self._init(i, r) for i, r in zip(op.inits, op.results, strict=True)]
+        types = ", ".join(str(self._type(r)) for r in op.results)
+        outs = f"outs({', '.join(inits)} : {types})"
+        permutation = _transpose(op)
+        if permutation is not None:
+            self.lines.append(
+                f"  %t{op.results[0]} = linalg.transpose "
+                f"ins({self._operands(op.sources)}) {outs} "
+                f"permutation = {list(permutation)}"
+            )
+            return
+        named = named_op(op)
+        if named is not None:
+            self._named(op, named, outs)
+            return
+        backwards = [i for i, m in enumerate(op.source_maps) if runs_backwards(m)]
+        forwards = [t for i, t in enumerate(op.sources) if i not in backwards]
+        ins = f"ins({self._operands(forwards)}) " if forwards else ""
+        maps = ", ".join(
+            map_text(m, len(op.domain)) for i, m in enumerate(op.maps) if i not in backwards
+        )
+        iterators = ", ".join(f'"{kind.value}"' for kind in op.iterators)
+        hint = f"attrs = {{{HINT}}} " if op.hint else ""
+        arrow = types if len(op.results) == 1 else f"({types})"
+        results = ", ".join(f"%t{r}" for r in op.results)
+        self.lines.append(
+            f"  {results} = linalg.generic {{indexing_maps = [{maps}], "
+            f"iterator_types = [{iterators}]}} {ins}{outs} {hint}{{"
+        )
+        reads: dict[int, list[str]] = {}
+        for i in backwards:
+            tensor = op.sources[i]
+            reads[i] = read_lines(f"%b{i}", f"%t{tensor}", str(self._type(tensor)), op.maps[i])
+        self.lines += _region(op.body, reads)
+        self.lines.append(f"  }} -> {arrow}")
+
+    def _named(self, op: Structured, named: NamedOp, outs: str) -> None:
+        result = op.results[0]
+        attributes = [HINT] if op.hint else []
+        maps = ""
+        if named.windows is not None:
+            rank = len(named.windows)
+            for name, values in zip(
+                ("strides", "dilations"), zip(*named.windows, strict=True), strict=True
+            ):
+                attributes.append(f"{name} = dense<{list(values)}> : tensor<{rank}xi64>")
+        if named.explicit_maps:
+            number = {loop: i for i, loop in enumerate(named.loops)}
+            texts = (map_text(tuple(f.renamed(number) for f in m), len(number)) for m in op.maps)
+            maps = f" indexing_maps = [{', '.join(texts)}]"
+        dictionary = f" {{{', '.join(attributes)}}}" if attributes else ""
+        self.lines.append(
+            f"  %t{result} = linalg.{named.name}{maps}{dictionary} "
+            f"ins({self._operands(op.sources)}) {outs} -> {self._type(result)}"
+        )
+
+    def _pad(self, op: Pad) -> None:
+        source, result = self._type(op.source), self._type(op.result)
+        value = self._scalar(f"%t{op.result}_value", op.value)
+        indices = ", ".join(f"%i{d}: index" for d in range(len(op.low)))
+        self.lines.append(
+            f"  %t{op.result} = tensor.pad %t{op.source} low{list(op.low)} "
+            f"high{list(op.high)} {{\n  ^bb0({indices}):\n"
+            f"    tensor.yield {value} : {source.element}\n"
+            f"  }} : {source} to {result}"
+        )
+
+    def _slice(self, op: Slice) -> None:
+        source, result = self._type(op.source), self._type(op.result)
+        self.lines.append(
+            f"  %t{op.result} = tensor.extract_slice %t{op.source}"
+            f"{list(op.offsets)} {list(result.shape)} {list(op.strides)} : "
+            f"{source} to {result}"
+        )
+
+    def _insert(self, op: Insert) -> None:
+        source, result = self._type(op.source), self._type(op.result)
+        self.lines.append(
+            f"  %t{op.result} = tensor.insert_slice %t{op.source} into "
+            f"%t{op.destination}{list(op.offsets)} {list(source.shape)} "
+            f"{list(op.strides)} : {source} into {result}"
+        )
+
+    def _concat(self, op: Concat) -> None:
+        names = ", ".join(f"%t{t}" for t in op.sources)
+        types = ", ".join(str(self._type(t)) for t in op.sources)
+        self.lines.append(
+            f"  %t{op.result} = tensor.concat dim({op.axis}) {names} : "
+            f"({types}) -> {self._type(op.result)}"
+        )
+
+    def _fence(self, op: Fence) -> None:
+        kind = self._type(op.result)
+        self.lines.append(
+            f"  %t{op.result} = iree_tensor_ext.compute_barrier.start %t{op.source} : "
+            f"{kind} -> {kind}"
+        )
+
+    def _dispatch_region(self, op: DispatchRegion) -> None:
+        results = ", ".join(f"%t{t}" for t in op.results)
+        types = ", ".join(str(self._type(t)) for t in op.results)
+        self.lines.append(f"  {results} = flow.dispatch.region -> ({types}) {{")
+        for inner in op.ops:
+            self.lines += [f"  {line}" for line in _Emitter(self.graph).op(inner)]
+        self.lines += [f"    flow.return {self._operands(op.yields)}", "  }"]
+
+    def _pack(self, op: Pack | Unpack) -> None:
+        layout, into = op.layout, self._empty(op.result)
+        word, padding = "unpack", ""
+        if isinstance(op, Pack):
+            word = "pack"
+            if op.padding is not None:
+                value = self._scalar(f"%t{op.result}_value", op.padding)
+                padding = f"padding_value({value} : {self._type(op.result).element}) "
+        self.lines.append(
+            f"  %t{op.result} = linalg.{word} %t{op.source} {padding}"
+            f"outer_dims_perm = {list(layout.outer_dims_perm)} "
+            f"inner_dims_pos = {list(layout.inner_dims_pos)} "
+            f"inner_tiles = {list(layout.inner_tiles)} into {into} : "
+            f"{self._type(op.source)} -> {self._type(op.result)}"
+        )
+
+    def _reshape(self, op: Reshape) -> None:
+        self.lines += reshape_lines(
+            f"%t{op.source}", self._type(op.source), f"%t{op.result}", self._type(op.result)
+        )
+
+
+def _transpose(op: Structured) -> tuple[int, ...] | None:
+    """The permutation, where the op is exactly a transpose.
+
+    Not of a tensor without dims: MLIR's parser crashes on ``permutation = []`` (IREE 3.13).
+    """
+    if not op.is_copy or len(op.results) != 1 or not op.domain:
+        return None
+    source, result = plain_dims(op.source_maps[0]), plain_dims(op.result_maps[0])
+    if (
+        source is None
+        or result is None
+        or len(source) != len(result)
+        or (sorted(source) != sorted(result))
+    ):
+        return None
+    return tuple(source.index(d) for d in result)
+
+
+def _region(body: Body, reads: dict[int, list[str]]) -> list[str]:
+    """``reads``: lines that make the arguments which are no block arguments."""
+    names = [f"%b{i}" for i in range(len(body.arguments))]
+    header = ", ".join(f"%b{i}: {kind}" for i, kind in enumerate(body.arguments) if i not in reads)
+    lines = [f"  ^bb0({header}):", *(line for made in reads.values() for line in made)]
+    types = list(body.arguments)
+    for i, op in enumerate(body.ops):
+        name = f"%s{i}"
+        operands = ", ".join(names[o] for o in op.operands)
+        kinds = ", ".join(types[o] for o in op.operands)
+        attributes = ", ".join(k if v == "unit" else f"{k} = {v}" for k, v in op.attributes)
+        if op.name == "linalg.index":
+            lines.append(f"    {name} = linalg.index {op.attribute('dim')} : index")
+        elif op.name == "arith.constant":
+            lines.append(f"    {name} = arith.constant {op.attribute('value')}")
+        else:
+            dictionary = f" {{{attributes}}}" if attributes else ""
+            lines.append(
+                f'    {name} = "{op.name}"({operands}){dictionary} : ({kinds}) -> {op.type}'
+            )
+        names.append(name)
+        types.append(op.type)
+    values = ", ".join(names[y] for y in body.yields)
+    kinds = ", ".join(types[y] for y in body.yields)
+    lines.append(f"    linalg.yield {values} : {kinds}")
+    return lines

@@ -1,0 +1,95 @@
+"""Write a change of shape as the collapses and expands that MLIR has."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+from layoutopt.ir.layout import row_major_strides
+from layoutopt.ir.types import TensorType
+
+Shape = tuple[int, ...]
+
+
+def reshape_lines(name: str, source: TensorType, result: str, goal: TensorType) -> list[str]:
+    """Lines of MLIR that make ``result`` of type ``goal`` from the value ``name``."""
+    lines: list[str] = []
+    shapes = reshape_steps(source.shape, goal.shape)
+    for step, shape in enumerate(shapes):
+        target = TensorType(shape, source.element)
+        made = result if step == len(shapes) - 1 else f"{result}_step{step}"
+        if shape == source.shape:
+            lines.append(f"  {made} = tensor.cast {name} : {source} to {target}")
+        elif len(shape) < len(source.shape):
+            groups = reassociation(shape, source.shape)
+            lines.append(
+                f"  {made} = tensor.collapse_shape {name} {groups} : {source} into {target}"
+            )
+        else:
+            groups = reassociation(source.shape, shape)
+            lines.append(
+                f"  {made} = tensor.expand_shape {name} {groups} output_shape {list(shape)} : "
+                f"{source} into {target}"
+            )
+        name, source = made, target
+    return lines
+
+
+def reshape_steps(source: Shape, result: Shape) -> list[Shape]:
+    """Shapes on the way from ``source`` to ``result``, each one collapse or expand apart."""
+    if source == result or _is_collapse(source, result) or _is_collapse(result, source):
+        return [result]
+    steps: list[Shape] = []
+    for shape in (_without_units(source), _between(source, result), _without_units(result), result):
+        if shape != (steps[-1] if steps else source):
+            steps.append(shape)
+    return steps
+
+
+def reassociation(coarse: Shape, fine: Shape) -> list[list[int]] | None:
+    """Which dims of ``fine`` make each dim of ``coarse``; None where it is no collapse of it."""
+    if len(coarse) >= len(fine):
+        return None
+    groups: list[list[int]] = []
+    at = 0
+    for n in coarse:
+        group: list[int] = []
+        size = 1
+        while at < len(fine) and (not group or size < n):
+            group.append(at)
+            size *= fine[at]
+            at += 1
+        if size != n or not group:
+            return None
+        groups.append(group)
+    rest = list(range(at, len(fine)))
+    if any(fine[d] != 1 for d in rest):
+        return None
+    if groups:
+        groups[-1] += rest
+    return groups
+
+
+def _is_collapse(coarse: Shape, fine: Shape) -> bool:
+    return reassociation(coarse, fine) is not None
+
+
+def _between(source: Shape, result: Shape) -> Shape:
+    """All dims of both, cut at every boundary; where boundaries cross, at the common ones only.
+
+    (2, 12) and (6, 4) meet in (2, 3, 4); (4, 6) and (6, 4) in (24,).
+    """
+    cuts = [
+        {s for s, n in zip(row_major_strides(shape), shape, strict=True) if n != 1}
+        for shape in (source, result)
+    ]
+    for shared in (cuts[0] | cuts[1], cuts[0] & cuts[1]):
+        bounds = sorted({*shared, math.prod(source)}, reverse=True)
+        pairs = list(itertools.pairwise(bounds))
+        if all(high % low == 0 for high, low in pairs):
+            return tuple(high // low for high, low in pairs)
+    raise AssertionError("the boundaries of one shape divide each other")
+
+
+def _without_units(shape: Shape) -> Shape:
+    return tuple(n for n in shape if n != 1)

@@ -1,0 +1,155 @@
+"""Put a planned graph in place of the ops it was lifted from.
+
+The new ops are written as text and parsed into the module's own context; weights stay the very
+attributes they were. Each new op goes behind the last kept op that it depends on, so that ops
+with side effects keep their order. A weight in another layout becomes a global with an
+initializer: IREE runs it at compile time for constants, at load time for parameters, and no pass
+folds the conversion back into the op that reads the weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from iree.compiler import ir
+
+from layoutopt.errors import LoweringError
+from layoutopt.ir.graph import Constant
+from layoutopt.ir.lowered import Lowered
+from layoutopt.mlir.read.lift import Lifted
+from layoutopt.mlir.write.emit import body_text, function_text
+from layoutopt.mlir.write.weight_initializers import Initializer, initializers
+
+_LEAF = "builtin.unrealized_conversion_cast"
+
+
+def splice(lifted: Lifted, lowered: Lowered, symbols: set[str]) -> None:
+    """Replace the lifted ops by the lowered plan, in the module that ``lifted`` came from.
+
+    ``symbols``: names taken in the module; new globals are added to it. Raises LoweringError where
+    MLIR refuses the new ops.
+    """
+    prepared = initializers(lowered.prepared)
+    names = {t: _new_name(symbols) for weights in prepared for _, t in weights.made}
+    function = lifted.block.owner
+    with function.context:
+        leaves = list(lowered.given)
+        outputs = list(lowered.made)
+        text = _snippet(lowered, leaves, outputs, prepared, names)
+        try:
+            module = ir.Module.parse(text)
+        except ir.MLIRError as error:
+            first = str(error).splitlines()[:2]
+            raise LoweringError(
+                f"function '{lifted.name}'",
+                "a plan that is valid MLIR",
+                " ".join(first),
+                "report this as a bug of layoutopt",
+            ) from error
+        operations = list(module.body.operations)
+        made = [op for op in operations if op.operation.name == "util.initializer"]
+        _move(operations[-1], lifted, leaves, outputs)
+        for operation, weights in zip(made, prepared, strict=True):
+            _fill_leaves(operation, lifted, list(weights.given))
+        for operation in operations[:-1]:
+            operation.operation.move_before(function)
+        _erase_dead(lifted)
+
+
+def _new_name(symbols: set[str]) -> str:
+    number = 0
+    while f"layoutopt_weight_{number}" in symbols:
+        number += 1
+    symbols.add(f"layoutopt_weight_{number}")
+    return f"layoutopt_weight_{number}"
+
+
+def _snippet(
+    lowered: Lowered,
+    leaves: Sequence[int],
+    outputs: Sequence[int],
+    prepared: Sequence[Initializer],
+    names: Mapping[int, str],
+) -> str:
+    """Globals, each with its initializer, then the planned ops as one function."""
+    parts: list[str] = []
+    loads: list[str] = []
+    for weights in prepared:
+        for _, planned in weights.made:
+            kind = lowered.graph.types[planned]
+            name = names[planned]
+            parts.append(f"util.global private @{name} : {kind}")
+            loads.append(f"  %t{planned} = util.global.load immutable @{name} : {kind}")
+        parts.append(_initializer(weights, names))
+    function = function_text(
+        lowered.graph,
+        (lowered.given[t] for t in leaves),
+        (lowered.made[t] for t in outputs),
+        "planned",
+    )
+    head, _, rest = function.partition("\n")
+    return "\n".join([*parts, head, *loads, rest])
+
+
+def _initializer(weights: Initializer, names: Mapping[int, str]) -> str:
+    graph = weights.graph
+    lines = [f'  %t{t} = "{_LEAF}"() : () -> {graph.types[t]}' for t in weights.given.values()]
+    stores = [
+        f"  util.global.store %t{tensor}, @{names[planned]} : {graph.types[tensor]}"
+        for tensor, planned in weights.made
+    ]
+    return "\n".join(
+        ["util.initializer {", *lines, body_text(graph), *stores, "  util.return", "}"]
+    )
+
+
+def _fill_leaves(initializer: Any, lifted: Lifted, leaves: list[int]) -> None:
+    """Let the initializer read copies of the ops that hold the constants (not of their values)."""
+    block = initializer.operation.regions[0].blocks[0]
+    places = [op for op in block.operations if op.operation.name == _LEAF]
+    for place, tensor in zip(places, leaves, strict=True):
+        clone = lifted.values[tensor].owner.clone(ir.InsertionPoint(place))
+        place.operation.results[0].replace_all_uses_with(clone.results[0])
+        place.operation.erase()
+
+
+def _move(planned: Any, lifted: Lifted, leaves: list[int], outputs: list[int]) -> None:
+    block = planned.operation.regions[0].blocks[0]
+    stage: dict[Any, int] = {}
+    for argument, tensor in zip(list(block.arguments), leaves, strict=True):
+        value = lifted.values[tensor]
+        stage[value] = lifted.stages[tensor]
+        argument.replace_all_uses_with(value)
+    operations = list(block.operations)
+    results = list(operations[-1].operation.operands)
+    for operation in operations[:-1]:
+        op = operation.operation
+        needed = max((stage.get(v, 0) for v in _read(op)), default=0)
+        op.move_before(lifted.kept[needed].operation)
+        for value in op.results:
+            stage[value] = needed
+    for tensor, value in zip(outputs, results, strict=True):
+        if tensor not in leaves:
+            lifted.values[tensor].replace_all_uses_with(value)
+    planned.operation.erase()
+
+
+def _read(op: Any) -> Iterator[Any]:
+    """The values that an op reads, itself or inside its regions (a gather captures its table)."""
+    yield from op.operands
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield from _read(inner.operation)
+
+
+def _erase_dead(lifted: Lifted) -> None:
+    """Erase the ops that the plan wrote anew, and constants that nobody reads any more."""
+    constants = [
+        lifted.values[op.result].owner for op in lifted.graph.ops if isinstance(op, Constant)
+    ]
+    for operation in (*reversed(lifted.planned), *constants):
+        op = operation.operation
+        if all(not list(value.uses) for value in op.results):
+            op.erase()

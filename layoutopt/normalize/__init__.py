@@ -1,0 +1,1 @@
+"""What every model goes through before candidates are enumerated."""

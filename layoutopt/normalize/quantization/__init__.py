@@ -1,0 +1,1 @@
+"""Quantized tensors: contractions of integers in their place."""

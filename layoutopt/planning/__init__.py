@@ -1,0 +1,1 @@
+"""Select the cheapest consistent plan."""

@@ -1,0 +1,54 @@
+"""Whether the solver has answered, and what to do about it where it has not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from layoutopt.candidates.explore import RefusedForm
+from layoutopt.errors import InputError, SolverError
+from layoutopt.options import Options
+from layoutopt.solver import Problem, Solution, Status, check, solve
+
+
+def check_answer(
+    problem: Problem, solution: Solution, options: Options, refusals: list[RefusedForm]
+) -> None:
+    """Raises SolverError for what is no answer, InputError where the budget is why."""
+    if solution.status in (Status.INFEASIBLE, Status.UNKNOWN):
+        if problem.weight_budget_bytes is not None:
+            _check_budget(problem, options)
+        raise SolverError(
+            "selection", "a consistent plan", solution.status.value, _advice(solution, refusals)
+        )
+    faults = check(problem, solution)
+    if faults:
+        raise SolverError(
+            "selection", "an answer that checks", faults[0], "report this as a bug of layoutopt"
+        )
+
+
+def _advice(solution: Solution, refusals: list[RefusedForm]) -> str:
+    if solution.status is Status.UNKNOWN:
+        return "give the solver more time with --time-limit"
+    if refusals:
+        return f"see the refusals; the last one: {refusals[-1].op}: {refusals[-1].reason}"
+    return "report this as a bug of layoutopt"
+
+
+def _check_budget(problem: Problem, options: Options) -> None:
+    """Raises InputError where the budget is why there is no plan, with the least that would do."""
+    budget = problem.weight_budget_bytes
+    by_size = replace(
+        problem,
+        candidates=tuple(replace(c, cost_ns=0) for c in problem.candidates),
+        conversions=tuple(replace(c, cost_ns=c.size_bytes) for c in problem.conversions),
+        weight_budget_bytes=None,
+    )
+    least = solve(by_size, "ilp", options.time_limit_s)
+    if budget is not None and least.status is Status.OPTIMAL and least.bound_ns > budget:
+        raise InputError(
+            "--weight-budget",
+            f"at least {least.bound_ns} bytes for --objective={options.objective}",
+            f"{budget}",
+            "raise it",
+        )

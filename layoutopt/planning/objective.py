@@ -1,0 +1,90 @@
+"""Costs for ``--objective=conversions``: the fewest run-time conversions, then the smallest.
+
+One integer stands for three wishes in order: how many packs, unpacks, transposes and unfoldings
+run, how many KiB they move, and which form is estimated to be the faster one. The weights
+are so large that no sum of a lesser wish outweighs one unit of a greater one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from layoutopt.candidates.candidate import Candidate, PhysicalForm
+from layoutopt.candidates.choice import Conversion
+from layoutopt.candidates.cluster import is_root, is_transpose
+from layoutopt.ir.graph import Pack, Structured, Unpack
+
+_RANKS = 8
+"""Forms of one cluster that are told apart by their estimate; slower ones count alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """What a form only moves: ops and bytes read and written by them."""
+
+    count: int
+    size_bytes: int
+
+
+def moves(form: PhysicalForm) -> Moves:
+    """The run-time conversions inside a form."""
+    graph = form.graph
+    found = [op for op in graph.ops if is_move(op)]
+    size = sum(graph.types[t].size_bytes for op in found for t in (*op.inputs, *op.outputs))
+    return Moves(len(found), size)
+
+
+def _at_least_one(found: Moves, form: PhysicalForm) -> Moves:
+    """A conversion counts though it only fills padding anew, which is no move by its maps."""
+    if found.count:
+        return found
+    ends = (*form.inputs, *form.outputs)
+    return Moves(1, sum(form.graph.types[t].size_bytes for t in ends))
+
+
+def is_move(op: object) -> bool:
+    """Whether an op only moves data between layouts: pack, unpack, transpose, unfolding."""
+    if isinstance(op, Pack | Unpack):
+        return True
+    if not isinstance(op, Structured) or not op.is_copy or not op.sources:
+        return False
+    return is_root(op) or (is_transpose(op) and not is_identity(op))
+
+
+def is_identity(op: Structured) -> bool:
+    """Whether a transpose moves unit dims only."""
+    moving = [[d for form in m for d in form.dims if op.domain[d] != 1] for m in op.maps]
+    return moving[0] == moving[1]
+
+
+def conversion_objective(
+    forms: Mapping[Candidate, PhysicalForm],
+    costs_ns: Mapping[Candidate, int],
+    changes: Mapping[Conversion, PhysicalForm],
+) -> tuple[dict[Candidate, int], dict[Conversion, int]]:
+    """Costs of candidates and conversions; a conversion that is not in ``changes`` is free."""
+    inside = {c: moves(form) for c, form in forms.items()}
+    between = {c: _at_least_one(moves(form), form) for c, form in changes.items()}
+    groups: dict[int, list[Candidate]] = {}
+    for candidate in costs_ns:
+        groups.setdefault(candidate.cluster, []).append(candidate)
+    rank: dict[Candidate, int] = {}
+    for group in groups.values():
+        for place, candidate in enumerate(sorted(group, key=costs_ns.__getitem__)):
+            rank[candidate] = min(place, _RANKS - 1)
+    per_kib = _RANKS * (len(groups) + 1)
+    largest: dict[int, int] = {}
+    for (tensor, _, _), m in between.items():
+        largest[tensor] = max(largest.get(tensor, 0), m.size_bytes)
+    for c, m in inside.items():
+        largest[-1 - c.cluster] = max(largest.get(-1 - c.cluster, 0), m.size_bytes)
+    per_move = per_kib * (sum(size // 1024 + 1 for size in largest.values()) + 1)
+
+    def weighed(m: Moves) -> int:
+        return m.count * per_move + -(-m.size_bytes // 1024) * per_kib
+
+    return (
+        {c: weighed(inside[c]) + rank[c] for c in costs_ns},
+        {c: weighed(m) for c, m in between.items()},
+    )

@@ -1,0 +1,51 @@
+"""What a plan was chosen among: how many candidates there were, and what was left out of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from layoutopt.candidates.candidate import Candidate
+from layoutopt.candidates.egraph import StopReason
+from layoutopt.candidates.explore import Space
+from layoutopt.planning.lazy_pricing import Priced, Question
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """The candidates of one function, and every limit that kept something out of the search."""
+
+    enumerated: int
+    priced: int
+    refused: int
+    """Those that cannot be written, do not compile or compute wrong numbers."""
+    bounded: int
+    """Those without a price: a lower bound that was assumed for it says that none would pay."""
+    regions: int
+    """Dispatch regions, left out where prices are estimates: an estimate does not tell which of
+    them compile."""
+    tensors: int
+    """Tensors that may take other layouts, those of alternatives included."""
+    cut: int
+    """Tensors for which more layouts were found than were taken into account."""
+    op_limit: bool
+    """Whether rewriting stopped at its limit of ops."""
+    rounds_ended: bool
+    """Whether pricing by need stopped at its limit of rounds."""
+
+
+def searched(space: Space, question: Question, priced: Priced, regions: int) -> Searched:
+    """Count what was priced; ``regions`` were left out before."""
+    refused = sum(isinstance(key, Candidate) for key in priced.refused)
+    bounded = len(question.candidates) - len(priced.costs) - refused
+    graph = space.egraph.graph
+    return Searched(
+        enumerated=len(space.candidates),
+        priced=len(priced.costs),
+        refused=len(space.candidates) - len(priced.costs) - bounded - regions,
+        bounded=bounded,
+        regions=regions,
+        tensors=len(graph.types) - len(graph.constants),
+        cut=len(space.cut),
+        op_limit=space.egraph.stop_reason is StopReason.OP_LIMIT,
+        rounds_ended=priced.rounds_ended,
+    )

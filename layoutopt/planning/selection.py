@@ -1,0 +1,110 @@
+"""From priced candidates to the integer problem and back."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+
+from layoutopt.candidates.candidate import Candidate
+from layoutopt.candidates.choice import Choice, Conversion, is_free
+from layoutopt.candidates.cluster import Cluster
+from layoutopt.ir.graph import Graph
+from layoutopt.ir.layout import Layout, row_major
+from layoutopt.solver import problem as integer
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The integer problem with what its numbers mean."""
+
+    problem: integer.Problem
+    candidates: tuple[Candidate, ...]
+    conversions: tuple[Conversion, ...]
+
+    def choice(self, candidates: Sequence[int], conversions: Sequence[int]) -> Choice:
+        """The candidates and conversions behind the solver's indices."""
+        return Choice(
+            tuple(self.candidates[i] for i in candidates),
+            tuple(self.conversions[i] for i in conversions),
+        )
+
+
+def build_selection(
+    graph: Graph,
+    clusters: Sequence[Cluster],
+    costs: Mapping[Candidate, int],
+    conversion_costs: Mapping[Conversion, int],
+    free: Container[int] = (),
+    weight_budget_bytes: int | None = None,
+) -> Selection:
+    """The integer problem over all priced candidates and conversions. Costs in nanoseconds.
+
+    ``free``: inputs that come, and outputs that go, in any layout.
+    """
+    number: dict[int, dict[Layout, int]] = {}
+
+    def pair(tensor: int, layout: Layout) -> tuple[int, int]:
+        known = number.setdefault(tensor, {row_major(len(graph.types[tensor].shape)): 0})
+        return tensor, known.setdefault(layout, len(known))
+
+    candidates = tuple(costs)
+    rows = []
+    copies: dict[Conversion, None] = {}
+    for candidate in candidates:
+        cluster = clusters[candidate.cluster]
+        inputs = [pair(t, candidate.layout_of(t)) for t in cluster.inputs]
+        for weight in cluster.weights if weight_budget_bytes is not None else ():
+            layout = candidate.layout_of(weight)
+            plain = row_major(layout.rank)
+            inputs.append(pair(weight, layout))
+            if layout != plain:
+                copies[weight, plain, layout] = None
+        rows.append(
+            integer.Candidate(
+                candidate.cluster,
+                costs[candidate],
+                tuple(inputs),
+                tuple(pair(t, candidate.layout_of(t)) for t in cluster.outputs),
+            )
+        )
+    conversions = (*conversion_costs, *(c for c in copies if c not in conversion_costs))
+    changes = tuple(
+        integer.Conversion(
+            t,
+            pair(t, source)[1],
+            pair(t, goal)[1],
+            conversion_costs.get((t, source, goal), 0),
+            goal.size_bytes(graph.types[t])
+            if (t, source, goal) in copies and not is_free(graph, (t, source, goal))
+            else 0,
+        )
+        for t, source, goal in conversions
+    )
+    demands = []
+    for tensor in graph.outputs:
+        if tensor in graph.inputs or tensor in graph.constants:
+            continue
+        layouts = sorted(_unpadded(graph, tensor, number)) if tensor in free else [0]
+        demands.append(integer.Demand(tensor, tuple(layouts or [0])))
+    given = {pair(t, row_major(len(graph.types[t].shape))) for t in graph.inputs}
+    given |= {(t, n) for t in graph.inputs if t in free for n in _unpadded(graph, t, number)}
+    if weight_budget_bytes is not None:
+        given |= {(t, 0) for c in clusters for t in c.weights}
+    return Selection(
+        integer.Problem(
+            len(graph.types),
+            frozenset(given),
+            tuple(demands),
+            tuple(rows),
+            changes,
+            weight_budget_bytes,
+        ),
+        candidates,
+        conversions,
+    )
+
+
+def _unpadded(graph: Graph, tensor: int, number: Mapping[int, Mapping[Layout, int]]) -> list[int]:
+    """The layouts in which the memory of a tensor of the caller's own type can lie."""
+    shape = graph.types[tensor].shape
+    return [n for layout, n in number.get(tensor, {}).items() if not layout.pads(shape)]

@@ -1,0 +1,1 @@
+"""The price of work, in nanoseconds."""

@@ -1,0 +1,1 @@
+"""Estimates for targets that are not here."""

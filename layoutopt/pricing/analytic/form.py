@@ -1,0 +1,145 @@
+"""From a candidate as it is emitted to the work of its dispatch."""
+
+from __future__ import annotations
+
+import math
+
+from layoutopt.candidates.candidate import PhysicalForm
+from layoutopt.candidates.cluster import is_windowed
+from layoutopt.ir.affine import plain_dims
+from layoutopt.ir.graph import Gather, Graph, Insert, Op, Pad, Reshape, Scatter, Slice, Structured
+from layoutopt.ir.named import named_op
+from layoutopt.pricing.analytic.work import Contraction, DispatchWork
+from layoutopt.profiles.target import Target
+
+
+def dispatch_work(form: PhysicalForm, target: Target) -> DispatchWork:
+    """The form as one dispatch: its real bytes, padding included, and its contraction."""
+    graph = form.graph
+    reads = tuple(graph.types[t].size_bytes for t in dict.fromkeys((*form.inputs, *form.weights)))
+    for op in graph.ops:
+        if isinstance(op, Gather):  # of the table, the rows that are looked up
+            reads = tuple(graph.types[t].size_bytes for t in (op.indices, op.result))
+    writes = tuple(graph.types[t].size_bytes for t in dict.fromkeys(form.outputs))
+    root = _root(graph)
+    if root is None:
+        share = _copy_share(graph, target)
+        fused = any(isinstance(op, Structured) for op in graph.ops)
+        runs = 0 if fused else sum(_runs(op, graph) for op in graph.ops)
+        return DispatchWork(reads, writes, runs=runs, engine=runs > 0, share=share)
+    name = form_name(root)
+    efficiency = target.rates.efficiency
+    share = efficiency[name]
+    if target.machine.matrix:  # what tiles and steps explain for a matmul is not counted twice
+        share /= efficiency["matmul"]
+    known = name in {"matmul", "conv_nhwc"}
+    return DispatchWork(
+        reads, writes, contraction_of(root, graph), share=min(1.0, share), known_form=known
+    )
+
+
+def all_work(form: PhysicalForm, target: Target) -> tuple[DispatchWork, ...]:
+    """The work of each dispatch of a form; none where nothing moves."""
+    if form.is_free:
+        return ()
+    return tuple(dispatch_work(part, target) for part in dispatches(form))
+
+
+def dispatches(form: PhysicalForm) -> tuple[PhysicalForm, ...]:
+    """The form in parts that we expect IREE to run one by one: the whole, with one contraction.
+
+    A form with several is taken apart: each op by itself, with the elementwise ops behind it.
+    """
+    graph = form.graph
+    if sum(isinstance(op, Structured) and op.is_contraction for op in graph.ops) < 2:
+        return (form,)
+    groups: list[list[Op]] = []
+    last: set[int] = set()
+    for op in graph.ops:
+        if isinstance(op, Reshape):
+            last |= {op.result} if op.source in last else set()
+        elif groups and isinstance(op, Structured) and op.is_elementwise and last & {*op.inputs}:
+            groups[-1].append(op)
+            last = {*op.outputs}
+        else:
+            groups.append([op])
+            last = {*op.outputs}
+    return tuple(_part(form, tuple(group)) for group in groups)
+
+
+def _part(form: PhysicalForm, ops: tuple[Op, ...]) -> PhysicalForm:
+    """Some ops of a form with what they take and what they leave behind."""
+    made = {t for op in ops for t in op.outputs}
+    taken = tuple(dict.fromkeys(t for op in ops for t in op.inputs if t not in made))
+    left = ops[-1].outputs
+    part = Graph(form.graph.types, ops, taken, left)
+    return PhysicalForm(part, taken, (), left)
+
+
+def form_name(op: Structured) -> str:
+    """The row of `rates.efficiency` that a contraction belongs to."""
+    named = named_op(op)
+    if named is None:
+        return "conv_other" if is_windowed(op) else "generic"
+    if "matmul" in named.name or named.name in ("matvec", "vecmat", "dot", "mmt4d", "batch_mmt4d"):
+        return "matmul"
+    image = named.name.split("_")[-2]
+    return "conv_nhwc" if image.endswith("c") else "conv_nchw"
+
+
+def contraction_of(op: Structured, graph: Graph) -> Contraction:
+    """Sizes of the implicit matmul: which operands a loop moves says whether it is m, n or batch.
+
+    A filter loop of a convolution moves the image too but is summed over, so it belongs to k.
+    """
+    lhs, rhs = ({d for form in m for d in form.dims} for m in op.source_maps)
+    sizes = {"batch": 1, "m": 1, "n": 1, "k": 1}
+    for loop, size in enumerate(op.domain):
+        if loop in op.reduction_dims:
+            role = "k"
+        elif loop in lhs and loop in rhs:
+            role = "batch"
+        else:
+            role = "m" if loop in lhs else "n"
+        sizes[role] *= size
+    element = graph.types[op.sources[0]].element
+    return Contraction(sizes["batch"], sizes["m"], sizes["n"], sizes["k"], element)
+
+
+def _root(graph: Graph) -> Structured | None:
+    """The contraction with the most work; None where there is none."""
+    found = [op for op in graph.ops if isinstance(op, Structured) and op.is_contraction]
+    return max(found, key=lambda op: math.prod(op.domain), default=None)
+
+
+def _copy_share(graph: Graph, target: Target) -> float:
+    """What is left of the streaming rate where neighbours in memory do not stay neighbours."""
+    if not any(_is_scattered(op) for op in graph.ops):
+        return 1.0
+    share = target.rates.efficiency["copy"]
+    return min(1.0, share / target.rates.efficiency["matmul"] if target.machine.matrix else share)
+
+
+def _runs(op: Op, graph: Graph) -> int:
+    """Innermost runs of a copy that copy engines start one by one: strided or padded ones."""
+    if isinstance(op, Scatter) and not op.computed:
+        return sum(math.prod(graph.types[t].shape[:-1]) for t in op.sources)
+    if not isinstance(op, Insert | Pad | Slice):
+        return 0
+    small = op.result if isinstance(op, Slice) else op.source
+    shape = graph.types[small].shape
+    return math.prod(shape[:-1])
+
+
+def _is_scattered(op: Op) -> bool:
+    """Whether neighbours in the result are not neighbours in some input."""
+    if isinstance(op, Reshape) or not isinstance(op, Structured) or not op.source_maps:
+        return False
+    result = plain_dims(op.result_maps[0])
+    if not result or not op.is_elementwise:
+        return False
+    last = next((d for d in reversed(result) if op.domain[d] != 1), None)
+    return any(
+        m and any(last in form.dims for form in m) and last not in m[-1].dims
+        for m in op.source_maps
+    )

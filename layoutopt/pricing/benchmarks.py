@@ -1,0 +1,128 @@
+"""From candidates to benchmarks: the text that is compiled and the arrays that it runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from layoutopt.candidates.candidate import Candidate, PhysicalForm
+from layoutopt.candidates.cluster import Cluster
+from layoutopt.candidates.regions import emitted
+from layoutopt.ir.graph import Graph
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.neutral import Padding
+from layoutopt.ir.types import Array, TensorType
+from layoutopt.mlir.write.emit import body_text
+from layoutopt.oracle.inputs import candidate_inputs
+from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand, Result
+from layoutopt.pricing.references import References
+from layoutopt.profiles.target import Target
+
+
+def candidate_benchmark(
+    graph: Graph,
+    cluster: Cluster,
+    candidate: Candidate,
+    form: PhysicalForm,
+    target: Target,
+    references: References | None = None,
+) -> Benchmark:
+    """The candidate as it is compiled and timed alone.
+
+    ``references``: what it has to compute; without it, what the oracle makes of its own ops.
+    """
+    layouts = dict(candidate.layouts)
+    splats = graph.splats  # they stand inline, for codegen may use the value
+    known = references or References(graph, 0)
+
+    def case() -> Case:
+        reference = known.of(cluster)
+        read = zip((*cluster.inputs, *cluster.weights), (*form.inputs, *form.weights), strict=True)
+        placed = {p: _placed(layouts[t], reference.values[t]) for t, p in read}
+        arguments = tuple(placed[p] for p in form.inputs)
+        weights = tuple(placed[p] for p in form.weights if p not in inline)
+        if reference.unchecked:
+            return Case(arguments, weights, (), unchecked=reference.unchecked)
+        return Case(
+            arguments,
+            weights,
+            tuple(_placed(layouts[t], reference.values[t]) for t in cluster.outputs),
+            tuple(
+                _allowed(layouts[t], graph.types[t].shape, reference.errors.get(t))
+                for t in cluster.outputs
+            ),
+        )
+
+    flags = target.flags
+    if candidate.hint:
+        flags = (*flags, target.data_tiling_flag)
+    inline = {
+        p: splats[t]
+        for t, p in zip(cluster.weights, form.weights, strict=True)
+        if t in splats and not layouts[t].pads(graph.types[t].shape)
+    }
+    return _benchmark(form, inline, flags, case)
+
+
+def conversion_benchmark(
+    graph: Graph,
+    tensor: int,
+    source: Layout,
+    goal: Layout,
+    form: PhysicalForm,
+    target: Target,
+) -> Benchmark:
+    """A conversion as it is compiled and timed alone."""
+    kind = graph.types[tensor]
+
+    def case() -> Case:
+        moved = Graph((kind,), (), (0,), (0,))
+        values = next(candidate_inputs(moved, {}))[0]
+        return Case(
+            (_placed(source, values),),
+            (),
+            (_placed(goal, values),),
+            (_allowed(goal, kind.shape, None),),
+        )
+
+    return _benchmark(form, {}, target.flags, case)
+
+
+def _placed(layout: Layout, values: Array) -> Array:
+    """The array in memory; ones where the padding may be anything, since NaN would spread."""
+    return layout.apply(values, 1 if layout.padding is Padding.ANY else None)
+
+
+def _allowed(layout: Layout, shape: tuple[int, ...], errors: Array | None) -> Array:
+    """How far each element in memory may be off: padding that may be anything, by any number."""
+    if layout.padding is Padding.ANY and layout.pads(shape):
+        inside = np.zeros(shape) if errors is None else errors
+        return layout.apply(np.asarray(inside, np.float64), np.inf)
+    if errors is None:
+        return np.zeros(())
+    return layout.apply(np.asarray(errors, np.float64), 0.0)
+
+
+def splat_line(name: str, value: str, kind: TensorType) -> str:
+    """A splat constant as a line of MLIR."""
+    return f"  {name} = arith.constant dense<{value.split(':', maxsplit=1)[0].strip()}> : {kind}"
+
+
+def _benchmark(
+    form: PhysicalForm, inline: dict[int, str], flags: tuple[str, ...], case: Callable[[], Case]
+) -> Benchmark:
+    graph = form.graph
+
+    def operand(tensor: int) -> Operand:
+        return Operand(f"%t{tensor}", str(graph.types[tensor]))
+
+    lines = [splat_line(f"%t{t}", value, graph.types[t]) for t, value in inline.items()]
+    return Benchmark(
+        tuple(map(operand, dict.fromkeys(form.inputs))),
+        tuple(operand(t) for t in form.weights if t not in inline),
+        "\n".join([*lines, body_text(emitted(form))]),
+        tuple(Result(f"%t{t}", str(graph.types[t])) for t in form.outputs),
+        flags,
+        case,
+    )

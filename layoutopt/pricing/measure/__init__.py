@@ -1,0 +1,1 @@
+"""Measured on this machine."""

@@ -1,0 +1,116 @@
+"""Many candidates in one module: how they are grouped, written and split where one is bad."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from layoutopt.pricing.measure.benchmark import Benchmark
+
+LARGEST_TEXT = 64_000
+"""Characters of one module, about. Compile time follows the text: several large candidates in one
+module keep the other cores idle, and run into its time limit together."""
+
+CALIBRATION = """\
+func.func @one_dispatch(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = arith.addf %x, %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func @two_dispatches(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = flow.dispatch.region -> (tensor<4xf32>) {
+    %1 = arith.addf %x, %x : tensor<4xf32>
+    flow.return %1 : tensor<4xf32>
+  }
+  %2 = arith.mulf %0, %x : tensor<4xf32>
+  return %2 : tensor<4xf32>
+}
+"""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Candidates of equal flags that share a module. `order` are their places in the request."""
+
+    benchmarks: tuple[Benchmark, ...]
+    order: tuple[int, ...]
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The flags of all of them."""
+        return self.benchmarks[0].flags
+
+    def part(self, places: Sequence[int]) -> Batch:
+        """A batch of the candidates at `places` of this one."""
+        return Batch(
+            tuple(self.benchmarks[place] for place in places),
+            tuple(self.order[place] for place in places),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """Text of a batch; function `c<i>` is line `first_lines[i]` (from 1) up to the next one's."""
+
+    text: str
+    first_lines: tuple[int, ...]
+
+    def function_at(self, line: int) -> int | None:
+        """Which candidate owns a line; None for what stands before all of them."""
+        starts = (index for index, first in enumerate(self.first_lines) if first <= line)
+        return max(starts, default=None)
+
+
+def function_name(place: int) -> str:
+    """Name of the function of the candidate at `place` of its batch."""
+    return f"c{place}"
+
+
+def weight_prefix(place: int) -> str:
+    """Prefix of the names of that candidate's weights."""
+    return f"c{place}_w"
+
+
+def write_module(batch: Batch, calibrated: bool = True) -> Module:
+    """Write a batch as one module. Each line of a prelude is written once.
+
+    `calibrated`: with the functions that tell what an empty call costs.
+    """
+    preludes = [line for benchmark in batch.benchmarks for line in benchmark.prelude.splitlines()]
+    lines = list(dict.fromkeys(line for line in preludes if line.strip()))
+    lines += CALIBRATION.splitlines() if calibrated else []
+    first_lines = []
+    for place, benchmark in enumerate(batch.benchmarks):
+        first_lines.append(len(lines) + 1)
+        lines += benchmark.function(function_name(place), weight_prefix(place)).splitlines()
+    return Module("\n".join(lines) + "\n", tuple(first_lines))
+
+
+def make_batches(
+    benchmarks: Sequence[Benchmark], order: Sequence[int], group: Sequence[int], size: int
+) -> tuple[Batch, ...]:
+    """Group by flags, keep competitors together, cut into batches of about equal length.
+
+    None has many more than `size` candidates or `LARGEST_TEXT` characters. `order` and `group` run
+    along `benchmarks`: place in the request, and who competes with whom.
+    """
+    by_flags: dict[tuple[str, ...], list[int]] = {}
+    for index, benchmark in enumerate(benchmarks):
+        by_flags.setdefault(benchmark.flags, []).append(index)
+    batches = []
+    for indices in by_flags.values():
+        indices.sort(key=lambda index: group[index])
+        weights = [max(LARGEST_TEXT, size * len(benchmarks[i].text)) for i in indices]
+        ends = list(accumulate(weights))
+        count = -(-ends[-1] // (size * LARGEST_TEXT))
+        parts = [(end * count - 1) // ends[-1] for end in ends]
+        for part in dict.fromkeys(parts):
+            cut = [index for index, home in zip(indices, parts, strict=True) if home == part]
+            batches.append(Batch(tuple(benchmarks[i] for i in cut), tuple(order[i] for i in cut)))
+    return tuple(batches)
+
+
+def split(batch: Batch) -> tuple[Batch, Batch]:
+    """Two halves of a batch that failed, for nobody knows which candidate is to blame."""
+    count = len(batch.benchmarks)
+    return batch.part(range(count // 2)), batch.part(range(count // 2, count))

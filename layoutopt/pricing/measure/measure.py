@@ -1,0 +1,119 @@
+"""Price candidates on a device: look them up, compile what is missing in batches, time it alone."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from layoutopt.files.closing import Closing
+from layoutopt.ir.types import Array
+from layoutopt.pricing.measure.batch_compile import Compile
+from layoutopt.pricing.measure.benchmark import Benchmark
+from layoutopt.pricing.measure.measurement_run import MeasurementRun, Plan, Timer
+from layoutopt.pricing.measure.outputs import outputs_of
+from layoutopt.profiles.store import Store
+from layoutopt.runtime.compile import compile_candidates
+from layoutopt.runtime.outcome import Measurement, Outcome
+from layoutopt.runtime.progress import Progress, Silent
+from layoutopt.runtime.sampling import Protocol
+from layoutopt.runtime.supervisor import Supervisor
+from layoutopt.runtime.version import iree_version
+
+__all__ = ["Measurement", "Measurer", "Outcome", "Progress", "Protocol", "iree_version"]
+
+
+def fingerprint_of(
+    target_fingerprint: str, device: str, threads: int, evict_bytes: int = 0
+) -> str:  # fmt: skip
+    """What stands in keys for the place of a measurement: target, device, threads, cold caches."""
+    place = f"{target_fingerprint} {device} threads={threads}"
+    return f"{place} evict={evict_bytes}" if evict_bytes else place
+
+
+def known_measurements(
+    store: Store, fingerprint: str, benchmarks: Sequence[Benchmark]
+) -> list[Measurement | None]:
+    """What a store holds of these candidates, in order; None where nobody measured."""
+    keys = [benchmark.key(fingerprint, iree_version()) for benchmark in benchmarks]
+    found = store.get_many(list(dict.fromkeys(keys)))
+    return [
+        Measurement(Outcome(found[key].outcome), found[key].samples_ns, found[key].reason)
+        if key in found
+        else None
+        for key in keys
+    ]
+
+
+class Measurer(Closing):
+    """Measures candidates for one target. Use it as a context manager, or call `close`."""
+
+    def __init__(
+        self,
+        store: Store,
+        target_fingerprint: str,
+        device: str = "local-sync",
+        threads: int = 1,
+        compile_jobs: int | None = None,
+        *,
+        protocol: Protocol | None = None,
+        batch_size: int = 16,
+        compile_timeout_s: float = 20.0,
+        run_timeout_s: float = 10.0,
+        compile_one: Compile = compile_candidates,
+        timer: Timer | None = None,
+        command: str = "",
+    ) -> None:
+        protocol = protocol or Protocol()
+        self.fingerprint = fingerprint_of(target_fingerprint, device, threads, protocol.evict_bytes)
+        self.iree_version = iree_version()
+        self._plan = Plan(
+            store=store,
+            timer=timer or Supervisor(device, threads, run_timeout_s),
+            compile_one=compile_one,
+            protocol=protocol,
+            fingerprint=self.fingerprint,
+            iree_version=self.iree_version,
+            jobs=compile_jobs or os.cpu_count() or 1,
+            batch_size=batch_size,
+            compile_timeout_s=compile_timeout_s,
+            command=command or shlex.join((Path(sys.argv[0]).name, *sys.argv[1:])),
+        )
+
+    def key(self, benchmark: Benchmark) -> str:
+        """Key of a candidate in the store; device and threads are part of the target."""
+        return benchmark.key(self.fingerprint, self.iree_version)
+
+    def known(self, benchmarks: Sequence[Benchmark]) -> list[Measurement | None]:
+        """What the store holds of these candidates, in order; None where nobody measured."""
+        return known_measurements(self._plan.store, self.fingerprint, benchmarks)
+
+    def measure(
+        self,
+        benchmarks: Sequence[Benchmark],
+        progress: Progress | None = None,
+        group: Sequence[int] | None = None,
+    ) -> list[Measurement]:
+        """Return a measurement per candidate, in order. Equal `group` ids compete with each other.
+
+        Each result is in the store before anything else happens, so a run that is interrupted goes
+        on where it stopped. KeyboardInterrupt ends the children and leaves no files.
+        """
+        keys = [self.key(benchmark) for benchmark in benchmarks]
+        groups = list(group) if group is not None else list(range(len(benchmarks)))
+        run = MeasurementRun(self._plan, progress or Silent(), keys, groups)
+        try:
+            return run.results(benchmarks)
+        except BaseException:
+            self.close()
+            raise
+
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        """What a candidate computes on its own inputs; None where it fails."""
+        return outputs_of(self._plan, benchmark)
+
+    def close(self) -> None:
+        """End the worker process."""
+        self._plan.timer.close()

@@ -1,0 +1,55 @@
+"""Where the prices of a target come from: measured here, on a farm, or estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from layoutopt.options import Options
+from layoutopt.pricing.analytic.compiled_kernels import Kernels
+from layoutopt.pricing.farm.chunk import setting
+from layoutopt.pricing.farm.measurer import FarmMeasurer, connect
+from layoutopt.pricing.measure.measure import Measurer
+from layoutopt.pricing.prices import Analytic, Measured, Pricer
+from layoutopt.profiles.store import Store
+from layoutopt.profiles.target import Target
+from layoutopt.runtime.sampling import Protocol
+
+
+def at_device(
+    target: Target, device: str | None, scheduler: str | None, threads: int
+) -> Target:  # fmt: skip
+    """The target as it will be measured: on a device, a farm, or with several threads."""
+    if device is not None:
+        target = replace(target, device=device, measurable=True)
+    elif scheduler is not None:
+        target = replace(target, measurable=True)
+    if threads > 1 and target.device == "local-sync":
+        target = replace(target, device="local-task")
+    return target
+
+
+@contextmanager
+def open_pricer(
+    store: Store, target: Target, options: Options, scheduler: str | None = None
+) -> Iterator[Pricer]:
+    """The source of prices for a target; ``store`` is what it reads first and writes to.
+
+    ``scheduler``: address of the Dask scheduler whose workers measure. InputError where none is.
+    """
+    if not target.measurable:
+        kernels = None
+        if options.compiled_facts and target.machine.matrix:
+            kernels = Kernels(store.path.with_name("kernels.jsonl"), target.fingerprint)
+        yield Analytic(target, kernels, store, options.threads, options.evict_bytes)
+    elif scheduler is not None:
+        where = setting(target.fingerprint, target.device, options.threads, options.evict_bytes)
+        with FarmMeasurer(store, connect(scheduler), where) as farm:
+            yield Measured(farm)
+    else:
+        protocol = Protocol(evict_bytes=options.evict_bytes)
+        with Measurer(
+            store, target.fingerprint, target.device, options.threads, protocol=protocol
+        ) as measurer:
+            yield Measured(measurer)

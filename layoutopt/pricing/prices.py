@@ -1,0 +1,289 @@
+"""Prices of candidates and conversions: measured where the target is here, else estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_form
+from layoutopt.candidates.choice import Conversion, is_free
+from layoutopt.candidates.cluster import Cluster
+from layoutopt.candidates.conversion import conversion_form, lower_packs
+from layoutopt.ir.graph import Graph
+from layoutopt.ir.types import Array
+from layoutopt.pricing.analytic.compiled_kernels import Facts, Kernels
+from layoutopt.pricing.analytic.estimate import FREE, estimate_form
+from layoutopt.pricing.analytic.lower_bound import LAUNCH_NS
+from layoutopt.pricing.analytic.work import Estimate
+from layoutopt.pricing.benchmarks import candidate_benchmark, conversion_benchmark
+from layoutopt.pricing.measure.benchmark import Benchmark
+from layoutopt.pricing.measure.measure import Measurement, fingerprint_of, known_measurements
+from layoutopt.pricing.references import References
+from layoutopt.pricing.structural_hash import Alike
+from layoutopt.profiles.store import Store
+from layoutopt.profiles.target import Target
+from layoutopt.rules.rule import Refusal
+from layoutopt.runtime.progress import Progress
+from layoutopt.runtime.transport import can_pass
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What one candidate or conversion costs, or why it was refused."""
+
+    cost_ns: int | None
+    reason: str = ""
+    """Why it was refused; of what has a price, why its results were not checked, or differ."""
+    uncertainty: float = 0.0
+    """Relative standard error: of the estimate, or the spread of the fastest samples."""
+    estimated: bool = False
+    """Whether nobody measured it; the cost then has the surcharge of `Estimate.robust_ns`."""
+
+    @property
+    def nominal_ns(self) -> float:
+        """The cost without that surcharge."""
+        surcharge = self.uncertainty / 2 if self.estimated else 0.0
+        return (self.cost_ns or 0) / (1 + surcharge)
+
+
+class Pricer(Protocol):
+    """A source of prices for one target."""
+
+    source: str
+
+    def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
+        """A price for each piece of work, in order."""
+
+    def stored(self, work: Sequence[Work]) -> list[Price | None]:
+        """The prices that are there already, in order; None for the others."""
+
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        """What a candidate computes on its own inputs; None where it does not run here."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Something to price: its form, and how to benchmark it."""
+
+    form: PhysicalForm
+    benchmark: Benchmark
+    group: int
+    """Pieces of one group compete: cliffs among them are measured with few samples."""
+    lowered: bool = False
+    """A conversion with reshapes and transposes in place of packs."""
+
+    @property
+    def unmeasurable(self) -> str:
+        """Why it can't be called: an argument or result has a type that arrays do not have."""
+        types = self.form.graph.types
+        passed = (*self.form.inputs, *self.form.weights, *self.form.outputs)
+        unknown = next((types[t].element for t in passed if not can_pass(types[t].element)), None)
+        if unknown is None:
+            return ""
+        return f"expected an element type that IREE's runtime passes, but got {unknown}"
+
+
+class Analytic:
+    """Estimates from the target's rates, corrected by compiled kernels where there are any.
+
+    What was measured on such a target, on another machine, goes before every estimate: the store
+    has it under the target's device.
+    """
+
+    source = "analytic"
+
+    def __init__(
+        self, target: Target, kernels: Kernels | None = None, store: Store | None = None,
+        threads: int = 1, evict_bytes: int = 0,
+    ) -> None:  # fmt: skip
+        self.target = target
+        self.kernels = kernels
+        self.store = store
+        self.fingerprint = fingerprint_of(target.fingerprint, target.device, threads, evict_bytes)
+
+    def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
+        """Robust prices: uncertain estimates are dearer. Only a measurement or compiler refuses."""
+        prices = {i: price for i, price in enumerate(self.stored(work)) if price is not None}
+        left = [i for i in range(len(work)) if i not in prices]
+        facts = [Facts(None)] * len(left)
+        if self.kernels is not None:
+            facts = self.kernels.read([work[i].benchmark for i in left], progress)
+        for i, fact in zip(left, facts, strict=True):
+            prices[i] = (
+                Price(None, fact.reason) if fact.reason
+                else _estimated(estimate_form(work[i].form, self.target, fact.kernel))
+            )  # fmt: skip
+        return [prices[i] for i in range(len(work))]
+
+    def stored(self, work: Sequence[Work]) -> list[Price | None]:
+        """What was measured on such a target elsewhere."""
+
+        def known(benchmarks: Sequence[Benchmark]) -> list[Measurement | None]:
+            if self.store is None:
+                return [None] * len(benchmarks)
+            return known_measurements(self.store, self.fingerprint, benchmarks)
+
+        return _stored(work, known, _estimated(FREE))
+
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        """The target is not here."""
+        return None
+
+
+def _estimated(estimate: Estimate) -> Price:
+    return Price(round(estimate.robust_ns), uncertainty=estimate.uncertainty, estimated=True)
+
+
+class Measures(Protocol):
+    """Whoever measures: a `Measurer` in this process, or a farm."""
+
+    def measure(
+        self,
+        benchmarks: Sequence[Benchmark],
+        progress: Progress | None = None,
+        group: Sequence[int] | None = None,
+    ) -> list[Measurement]:
+        """A measurement per candidate, in order."""
+
+    def known(self, benchmarks: Sequence[Benchmark]) -> list[Measurement | None]:
+        """What was measured before, in order; None for the others."""
+
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        """What a candidate computes on its own inputs; None where it does not run here."""
+
+
+class Measured:
+    """Measurements on this machine, or on a farm of machines like the target."""
+
+    source = "measured"
+
+    def __init__(self, measurer: Measures) -> None:
+        self.measurer = measurer
+
+    def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
+        """Of the fastest samples; what does not compile, run or compute rightly is refused."""
+        paid = [w for w in work if not w.form.is_free and not w.unmeasurable]
+        measured = iter(
+            self.measurer.measure([w.benchmark for w in paid], progress, [w.group for w in paid])
+        )
+        return [_known_at_once(w) or _price(next(measured)) for w in work]
+
+    def stored(self, work: Sequence[Work]) -> list[Price | None]:
+        """What was measured before."""
+        return _stored(work, self.measurer.known, Price(0))
+
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        """Of one call, where the device is here."""
+        return self.measurer.outputs(benchmark)
+
+
+def _known_at_once(work: Work) -> Price | None:
+    """The price of what is not measured."""
+    if work.form.is_free:
+        return Price(0)
+    return Price(None, work.unmeasurable) if work.unmeasurable else None
+
+
+def _stored(
+    work: Sequence[Work],
+    known: Callable[[Sequence[Benchmark]], list[Measurement | None]],
+    free: Price,
+) -> list[Price | None]:
+    paid = [w.benchmark for w in work if not w.form.is_free]
+    measured = iter(known(paid))
+    found: list[Price | None] = []
+    for piece in work:
+        measurement = None if piece.form.is_free else next(measured)
+        price = None if measurement is None else _price(measurement)
+        found.append(free if piece.form.is_free else price)
+    return found
+
+
+def _price(measurement: Measurement) -> Price:
+    if measurement.ok:
+        cost_ns = max(LAUNCH_NS, measurement.fastest_ns)
+        return Price(cost_ns, measurement.reason, measurement.fastest_spread)
+    return Price(None, f"{measurement.outcome.value}: {measurement.reason}")
+
+
+def candidate_work(
+    graph: Graph,
+    clusters: Sequence[Cluster],
+    candidates: Sequence[Candidate],
+    target: Target,
+    first_group: int,
+    references: References | None = None,
+    own: Sequence[Candidate] = (),
+) -> tuple[list[tuple[Candidate, Work]], list[tuple[Candidate, str]]]:
+    """The work of pricing each candidate, and those that have no form, with the reason.
+
+    Rivals make the same tensor: their group is its number, from ``first_group`` on.
+    ``references``: what they have to compute. ``own``: the model's own ops, as they came.
+    """
+    found: list[tuple[Candidate, Work]] = []
+    refused: list[tuple[Candidate, str]] = []
+    alike = Alike(graph)
+    known: dict[Hashable, Work | Refusal] = {}
+    for candidate in candidates:
+        cluster = clusters[candidate.cluster]
+        key = alike.key(cluster, candidate)
+        if key not in known:
+            known[key] = _work(graph, cluster, candidate, target, references)
+        work = known[key]
+        if isinstance(work, Refusal):
+            refused.append((candidate, work.reason))
+        else:
+            found.append((candidate, replace(work, group=first_group + cluster.outputs[0])))
+    came = _texts(found, own)
+    return [(c, _as_it_came(w) if w.benchmark.text in came else w) for c, w in found], refused
+
+
+def _texts(found: Sequence[tuple[Candidate, Work]], own: Sequence[Candidate]) -> set[str]:
+    wanted = set(own)
+    return {work.benchmark.text for candidate, work in found if candidate in wanted}
+
+
+def _as_it_came(work: Work) -> Work:
+    return replace(work, benchmark=replace(work.benchmark, as_it_came=True))
+
+
+def _work(
+    graph: Graph,
+    cluster: Cluster,
+    candidate: Candidate,
+    target: Target,
+    references: References | None,
+) -> Work | Refusal:
+    form = physical_form(graph, cluster, candidate)
+    if isinstance(form, Refusal):
+        return form
+    return Work(form, candidate_benchmark(graph, cluster, candidate, form, target, references), 0)
+
+
+def conversion_work(
+    graph: Graph,
+    conversions: Sequence[Conversion],
+    target: Target,
+    first_group: int,
+    lowered: bool | None = None,
+) -> list[tuple[Conversion, Work]]:
+    """The work of pricing each conversion that moves something, in each form that it may take.
+
+    ``lowered``: whether packs are written as reshapes and transposes; None for both, packs first.
+    """
+    found: list[tuple[Conversion, Work]] = []
+    for i, conversion in enumerate(conversions):
+        if is_free(graph, conversion):
+            continue
+        packs = conversion_form(graph, *conversion)
+        plain = replace(packs, graph=lower_packs(packs.graph))
+        forms = [(packs, False), (plain, True)]
+        if plain.graph.ops == packs.graph.ops:
+            forms = forms[:1]
+        elif lowered is not None:
+            forms = forms[lowered:][:1]
+        for form, is_lowered in forms:
+            benchmark = conversion_benchmark(graph, *conversion, form, target)
+            found.append((conversion, Work(form, benchmark, first_group + i, is_lowered)))
+    return found

@@ -1,0 +1,168 @@
+"""What candidates have to compute: values on chosen inputs, and how far each may be off.
+
+By the oracle, from the model's own ops wherever these lead from what a cluster reads to what it
+makes. Where the oracle does not know an op, or IREE computes something else of the model's own ops,
+what IREE computes of them is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+import numpy as np
+
+from layoutopt.candidates.cluster import Cluster
+from layoutopt.ir.graph import Constant, Graph, Opaque
+from layoutopt.ir.renaming import counted_from_zero
+from layoutopt.ir.types import Array, numpy_dtype
+from layoutopt.oracle import OracleError, evaluate_bounded
+from layoutopt.oracle.constant import constant
+from layoutopt.oracle.inputs import candidate_inputs, chosen_inputs
+from layoutopt.oracle.precision import real_part, unit_roundoff
+from layoutopt.oracle.precision import rounds as is_rounded
+from layoutopt.oracle.rounding import total
+
+Values = dict[int, Array]
+
+_ROUNDINGS = 64
+"""Roundings of the largest number that a result may be off by where nothing better is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Values of what a cluster reads, and of its outputs with the bounds of their errors."""
+
+    values: Values
+    errors: Values
+    unchecked: str = ""
+    """Why nothing is known of the outputs."""
+
+
+@dataclass
+class References:
+    """The references of a function's clusters."""
+
+    graph: Graph
+    original_ops: int
+    learned: dict[Cluster, Reference] = field(default_factory=dict)
+
+    def of(self, cluster: Cluster) -> Reference:
+        """What IREE computes of the model's own ops where that was asked for, else the oracle."""
+        for known, reference in self.learned.items():
+            read, made = {*known.inputs, *known.weights}, set(known.outputs)
+            if read.issuperset((*cluster.inputs, *cluster.weights)) and made.issuperset(
+                cluster.outputs
+            ):
+                return reference
+        return self._computed(cluster)
+
+    def learn(self, cluster: Cluster, outputs: Sequence[Array]) -> None:
+        """Take what IREE computed of a cluster of the model's own ops, on its inputs here."""
+        found = self._computed(cluster)
+        values, errors = dict(found.values), {}
+        for tensor, output in zip(cluster.outputs, outputs, strict=True):
+            element = self.graph.types[tensor].element
+            values[tensor] = output.astype(numpy_dtype(element))
+            size = (
+                float(np.max(np.abs(output[np.isfinite(output)]), initial=0.0))
+                if (is_rounded(element))
+                else 0.0
+            )
+            loose = _ROUNDINGS * unit_roundoff(real_part(element)) * size if size else 0.0
+            known = found.errors.get(tensor)
+            either = np.broadcast_to(loose, output.shape) if known is None else known + loose
+            errors[tensor] = np.asarray(either, np.float64)
+        self.learned[cluster] = Reference(values, errors)
+
+    def _computed(self, cluster: Cluster) -> Reference:
+        own = own_ops(self.graph, self.original_ops, cluster)
+        ways = (cluster.ops,) if own in ((), cluster.ops) else (own, cluster.ops)
+        ops, tensors = counted_from_zero(self.graph.ops[i] for way in ways for i in way)
+        first = len(ways[0])
+        splats = self.graph.splats
+        place = {tensor: i for i, tensor in enumerate(tensors)}
+        graph = Graph(
+            tuple(self.graph.types[t] for t in tensors),
+            ops[:first],
+            tuple(place[t] for t in (*cluster.inputs, *cluster.weights) if t in place),
+            tuple(place[t] for t in cluster.outputs),
+        )
+        other = replace(graph, ops=ops[first:]) if ops[first:] else None
+        fixed = tuple((place[t], splats[t]) for t in cluster.weights if t in splats and t in place)
+        found = _evaluated(graph, other, fixed)
+        return Reference(
+            {t: found.values[i] for t, i in place.items() if i in found.values},
+            {t: found.errors[i] for t, i in place.items() if i in found.errors},
+            found.unchecked,
+        )
+
+
+@lru_cache(maxsize=4)
+def _evaluated(graph: Graph, other: Graph | None, splats: tuple[tuple[int, str], ...]) -> Reference:
+    """The tensors of a small graph. ``other``: the ops that a candidate has in place of its own."""
+    fixed: Values = {}
+    for t, splat in splats:
+        kind = graph.types[t]
+        value = constant(splat, kind.element)
+        if value is not None:
+            fixed[t] = np.full(kind.shape, value)
+    try:
+        inputs, values, errors = chosen_inputs(graph, fixed)
+        if other is not None:
+            _, beside = evaluate_bounded(other, inputs)
+            for t in graph.outputs:
+                both = total(errors.get(t), beside.get(t))
+                if both is not None:
+                    errors[t] = both
+    except OracleError as error:
+        *_, safe = list(candidate_inputs(graph, fixed))[:3]
+        return Reference(safe, {}, str(error))
+    return Reference(values, errors)
+
+
+def own_ops(graph: Graph, original_ops: int, cluster: Cluster) -> tuple[int, ...]:
+    """The model's own ops from what a cluster reads to what it makes; empty where there are none.
+
+    None where one thing that it reads depends on another: they cannot be chosen apart.
+    """
+    leaves = {*cluster.inputs, *cluster.weights}
+    found = _back(graph, original_ops, cluster.outputs, leaves)
+    if not found:
+        return ()
+    for leaf in leaves:
+        behind = _ancestors(graph, original_ops, leaf)
+        if behind & (leaves - {leaf}):
+            return ()
+    return tuple(sorted(found))
+
+
+def _back(graph: Graph, original_ops: int, outputs: Sequence[int], leaves: set[int]) -> set[int]:
+    pending, found = list(outputs), set[int]()
+    while pending:
+        tensor = pending.pop()
+        if tensor in leaves:
+            continue
+        own = _own_producer(graph, original_ops, tensor)
+        if own is None or isinstance(graph.ops[own], Constant | Opaque):
+            return set()
+        if own not in found:
+            found.add(own)
+            pending.extend(graph.ops[own].inputs)
+    return found
+
+
+def _ancestors(graph: Graph, original_ops: int, tensor: int) -> set[int]:
+    pending, found = [tensor], set[int]()
+    while pending:
+        own = _own_producer(graph, original_ops, pending.pop())
+        for t in () if own is None else graph.ops[own].inputs:
+            if t not in found:
+                found.add(t)
+                pending.append(t)
+    return found
+
+
+def _own_producer(graph: Graph, original_ops: int, tensor: int) -> int | None:
+    return next((i for i in graph.producers[tensor] if i < original_ops), None)

@@ -1,0 +1,1 @@
+"""Whether the plan computes the same, and how fast it does."""

@@ -1,0 +1,46 @@
+"""Which choices of a plan a refused dispatch stands for.
+
+A candidate that compiles alone may not compile inside the model, where IREE fuses it with its
+neighbours. IREE names a dispatch by its loops, and so are the choices found that have such ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from layoutopt.candidates.candidate import Candidate, identity_candidate, physical_form
+from layoutopt.ir.graph import Graph, Structured
+from layoutopt.mlir.read.located import Operands
+from layoutopt.planning.planner import GraphPlan
+from layoutopt.pricing.analytic.form import dispatches
+from layoutopt.rules.rule import Refusal
+from layoutopt.verify.dispatch_names import named_loops, same_loops
+
+
+def blamed(
+    plan: GraphPlan, refused: Sequence[str], located: Collection[Operands] = ()
+) -> frozenset[Candidate]:
+    """The chosen candidates, the model's own forms aside, that have loops of a refused dispatch.
+
+    Where IREE names none, those with an op that reads and writes the types of a ``located`` one.
+    """
+    found = set()
+    for candidate in plan.choice.candidates:
+        cluster = plan.clusters[candidate.cluster]
+        if candidate == identity_candidate(plan.egraph.graph, candidate.cluster, cluster):
+            continue
+        form = physical_form(plan.egraph.graph, cluster, candidate)
+        if isinstance(form, Refusal) or form.is_free:
+            continue
+        loops = [named_loops(part) for part in dispatches(form)]
+        named = any(same_loops(mine, "", name) for mine in loops for name in refused)
+        if named or (not refused and any(o in located for o in _operands(form.graph))):
+            found.add(candidate)
+    return frozenset(found)
+
+
+def _operands(graph: Graph) -> Iterator[Operands]:
+    """The types that each structured op reads and writes, sorted, as MLIR spells them."""
+    for op in graph.ops:
+        if isinstance(op, Structured):
+            yield tuple(sorted(str(graph.types[t]) for t in (*op.sources, *op.results)))

@@ -1,0 +1,111 @@
+"""What running the modules told, and where it is kept."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from layoutopt.files.sealed import sealed, unsealed
+from layoutopt.files.written import write_text
+from layoutopt.runtime.version import iree_version
+from layoutopt.verify.data_movement import MoveDispatch
+from layoutopt.verify.verified import Subject, Verification
+
+OPTIMIZED = "layoutopt"
+"""Name of the planned variant among those that are timed."""
+
+
+_PROTOCOL = 4
+"""Goes up when modules are compared or timed in another way; what was remembered is done anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A module and the flags it is compiled with."""
+
+    name: str
+    source: Path
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VariantResult:
+    """What became of a variant: milliseconds per run, or the reason why there are none."""
+
+    name: str
+    flags: tuple[str, ...]
+    milliseconds: float | None
+    """Median of its runs."""
+    fastest_ms: float | None
+    """Mean of the three fastest runs: what is comparable with prices."""
+    spread: float
+    dispatches: int | None
+    reason: str = ""
+    calls: tuple[tuple[str, float], ...] = ()
+    """(dispatch, nanoseconds) of each call inside one run, in order; of the optimized module."""
+    moves: tuple[MoveDispatch, ...] = ()
+    """The dispatches that only move data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Everything that running the modules told."""
+
+    variants: tuple[VariantResult, ...]
+    verification: Verification
+    date_utc: str
+    remembered: bool = False
+
+    def result(self, name: str) -> VariantResult:
+        """The result of one variant."""
+        return next(v for v in self.variants if v.name == name)
+
+    @property
+    def best_original(self) -> VariantResult | None:
+        """The fastest of IREE's own flag sets on the original."""
+        timed = [v for v in self.variants if v.name != OPTIMIZED and v.milliseconds is not None]
+        return min(timed, key=lambda v: v.milliseconds or 0.0) if timed else None
+
+
+def content_key(
+    variants: Sequence[Variant],
+    device: str,
+    threads: int,
+    subjects: Sequence[Subject],
+    fingerprint: str,
+    archives: Sequence[tuple[str, Path]] = (),
+) -> str:
+    """What tells one evaluation from another.
+
+    Modules and parameter files by content, flags, how they are compared, device, IREE version.
+    """
+    digest = hashlib.sha256()
+    files: dict[Path, str] = {}
+    for variant in variants:
+        if variant.source not in files:
+            files[variant.source] = _file_digest(variant.source)
+        digest.update(repr((variant.name, files[variant.source], variant.flags)).encode())
+    for scope, path in archives:
+        digest.update(repr((scope, _file_digest(path))).encode())
+    where = (device, threads, tuple(subjects), fingerprint, iree_version())
+    digest.update(repr((_PROTOCOL, *where)).encode())
+    return digest.hexdigest()
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def remember(memory: Path, key: str, evaluation: Evaluation) -> None:
+    """Keep an evaluation in the folder ``memory``, whole or not at all."""
+    memory.mkdir(parents=True, exist_ok=True)
+    write_text(memory / f"{key}.json", sealed(asdict(evaluation)))
+
+
+def recall(path: Path) -> Evaluation | None:
+    """An evaluation that was kept, None where there is none, or none that is whole."""
+    found = unsealed(path, Evaluation)
+    return None if found is None else replace(found, remembered=True)

@@ -1,0 +1,291 @@
+"""Hold the optimized module against the original: equal results first, then time.
+
+Both run on the same inputs; all modules are timed in turns in one process, so that drift of the
+machine hits them alike. Results are remembered by the content of both modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from layoutopt.errors import LoweringError, RefusedModuleError
+from layoutopt.profiles.target import FlagSet
+from layoutopt.runtime.compile import CompileOutcome, compile_file
+from layoutopt.runtime.element import Value
+from layoutopt.runtime.model import (
+    Call,
+    Caller,
+    DispatchTime,
+    dispatch_events,
+    dispatch_times,
+    list_functions,
+    time_models,
+)
+from layoutopt.runtime.tool_pool import tool_pool
+from layoutopt.verify.data_movement import move_dispatches
+from layoutopt.verify.discrepancy import discrepancy
+from layoutopt.verify.evaluated import (
+    OPTIMIZED,
+    Evaluation,
+    Variant,
+    VariantResult,
+    content_key,
+    recall,
+    remember,
+)
+from layoutopt.verify.verification import Archives, Compared, Run, compare_function, packed, run_on
+from layoutopt.verify.verified import ORACLE, ORIGINAL, FunctionVerified, Subject, Verification
+
+PROFILED_RUNS = 15
+"""Runs of the optimized module under the profiler; of each call, the fastest count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where modules run, and what they run with."""
+
+    device: str
+    threads: int
+    fingerprint: str
+    compile_timeout_s: float
+    run_timeout_s: float = 120.0
+    archives: Archives = ()
+    """(scope, file) of the parameters that the modules leave outside."""
+    timed: bool = True
+
+
+@dataclass(frozen=True)
+class _Timing:
+    """A function, and what the original and the optimized module are called on."""
+
+    name: str
+    inputs: Sequence[Value]
+    packed: Sequence[Value]
+
+    def of(self, variant: str) -> Sequence[Value]:
+        return self.packed if variant == OPTIMIZED else self.inputs
+
+
+def variants_of(
+    original: Path,
+    phase_flags: tuple[str, ...],
+    base: tuple[str, ...],
+    sets: Sequence[FlagSet],
+    optimized: Path,
+    optimized_flags: tuple[str, ...],
+) -> tuple[Variant, ...]:
+    """The original with each flag set, then the optimized module."""
+    return (
+        *(Variant(s.name, original, (*phase_flags, *base, *s.flags)) for s in sets),
+        Variant(OPTIMIZED, optimized, optimized_flags),
+    )
+
+
+def evaluate_variants(
+    variants: Sequence[Variant],
+    subjects: Sequence[Subject],
+    folder: Path,
+    memory: Path | None,
+    setting: Setting,
+    oracle: Callable[[], Run],
+    unusable: str = "",
+) -> Evaluation:
+    """Compile, compare and time; ``memory`` is the folder of remembered results, if any.
+
+    ``oracle``: gives what computes the original's results where IREE compiles it with no flags.
+    ``unusable``: why the optimized module is left out; only the original's flag sets are timed.
+    Raises RefusedModuleError where IREE does not compile the optimized module.
+    """
+    key = content_key(
+        variants,
+        setting.device,
+        setting.threads,
+        subjects,
+        setting.fingerprint,
+        setting.archives,
+    )
+    known = None if memory is None or unusable else recall(memory / f"{key}.json")
+    if known is not None:
+        return known
+    tried = [v for v in variants if not unusable or v.name != OPTIMIZED]
+    compiled, failures = _compile(tried, folder, setting.compile_timeout_s)
+    if unusable:
+        failures[OPTIMIZED] = unusable
+    where = (setting.device, setting.threads, setting.run_timeout_s, setting.archives)
+    with Caller(*where) as caller:
+        run = {name: run_on(path, caller) for name, path in compiled.items()}
+        verification, timings = _verify(variants, compiled, run, subjects, failures, oracle)
+    results: tuple[VariantResult, ...] = ()
+    if verification.passed:
+        working = {name: path for name, path in compiled.items() if name not in failures}
+        results = _time(variants, working, timings, failures, setting)
+    evaluation = Evaluation(results, verification, datetime.now(UTC).isoformat(timespec="seconds"))
+    if verification.passed and memory is not None and not unusable:
+        remember(memory, key, evaluation)
+    return evaluation
+
+
+def _compile(
+    variants: Sequence[Variant], folder: Path, timeout_s: float
+) -> tuple[dict[str, Path], dict[str, str]]:
+    """Modules by name, and why others failed. Raises RefusedModuleError for the optimized one.
+
+    It goes first. What another attempt compiled of the original is in ``folder`` and stays.
+    """
+    compiled: dict[str, Path] = {}
+    failures: dict[str, str] = {}
+    with tool_pool(2) as pool:
+        pending: list[tuple[Variant, Path, Future[CompileOutcome]]] = []
+        for place, variant in sorted(enumerate(variants), key=lambda v: v[1].name != OPTIMIZED):
+            output = folder / f"variant{place}.vmfb"
+            if variant.name != OPTIMIZED and output.exists():
+                compiled[variant.name] = output
+                continue
+            work = (variant.source, output, variant.flags, timeout_s)
+            pending.append((variant, output, pool.submit(compile_file, *work)))
+        for variant, output, future in pending:
+            outcome = future.result()
+            if outcome.ok:
+                compiled[variant.name] = output
+            elif variant.name == OPTIMIZED:
+                raise RefusedModuleError(outcome.reason, outcome.dispatches, tuple(outcome.errors))
+            else:
+                failures[variant.name] = outcome.reason
+    return {v.name: compiled[v.name] for v in variants if v.name in compiled}, failures
+
+
+def _verify(
+    variants: Sequence[Variant],
+    compiled: dict[str, Path],
+    run: dict[str, Run],
+    subjects: Sequence[Subject],
+    failures: dict[str, str],
+    oracle: Callable[[], Run],
+) -> tuple[Verification, list[_Timing]]:
+    """Compare every function; IREE's own flag sets that give other results join ``failures``."""
+    name = next((v.name for v in variants if v.name in compiled and v.name != OPTIMIZED), None)
+    if not compiled:
+        return Verification("", ()), []
+    reference = OPTIMIZED if name is None else name
+    signatures = {s.name: s for s in list_functions(compiled[reference])}
+    original = oracle() if name is None else run[reference]
+    said = "the oracle" if name is None else "the original"
+    plan = run.get(OPTIMIZED, original)  # without one, the original's own results
+    found: list[FunctionVerified] = []
+    timings: list[_Timing] = []
+    for subject in subjects:
+        declared = signatures.get(subject.name)
+        compared = compare_function(subject, declared, original, plan, said)
+        found.append(compared.verified)
+        if compared.inputs is None:
+            continue
+        inputs = compared.inputs
+        timings.append(_Timing(subject.name, inputs, packed(subject, inputs)))
+        others = {n: r for n, r in run.items() if n not in (reference, OPTIMIZED, *failures)}
+        failures |= _failing(subject, compared, others, reference)
+    if OPTIMIZED not in run:
+        return Verification("", ()), timings
+    if name is not None:
+        return Verification(ORIGINAL, tuple(found)), timings
+    return Verification(ORACLE, tuple(found), reference_reason=failures[variants[0].name]), timings
+
+
+def _failing(
+    subject: Subject, compared: Compared, others: dict[str, Run], reference: str
+) -> dict[str, str]:
+    """Why IREE's own flag sets are set aside, for those that fail or give other results."""
+    failures: dict[str, str] = {}
+    assert compared.inputs is not None
+    for name, run in others.items():
+        (results,) = run(subject.name, [compared.inputs])
+        found = discrepancy(
+            results.arrays, compared.expected, subject.allowed, f"'{reference}'"
+        ).failure
+        if results.reason or found:
+            failures[name] = results.reason or f"results differ from '{reference}': {found}"
+    return failures
+
+
+def _time(
+    variants: Sequence[Variant],
+    working: dict[str, Path],
+    timings: Sequence[_Timing],
+    failures: dict[str, str],
+    setting: Setting,
+) -> tuple[VariantResult, ...]:
+    """Results of all variants: times of each, dispatches of those that the report is about."""
+    if not timings or not setting.timed:
+        reason = "no function of it could be run" if setting.timed else "it is not timed here"
+        return tuple(
+            VariantResult(v.name, v.flags, None, None, 0.0, None, failures.get(v.name, reason))
+            for v in variants
+        )
+    names = [v.name for v in variants if v.name in working]
+    total = dict.fromkeys(names, 0.0)
+    fastest = dict.fromkeys(names, 0.0)
+    spread = dict.fromkeys(names, 0.0)
+    for timing in timings:
+        calls = [Call(working[n], timing.name, timing.of(n)) for n in names]
+        where = (setting.device, setting.threads)
+        timed = time_models(calls, *where, archives=setting.archives)
+        for name, measured in zip(names, timed, strict=True):
+            if not measured.ok:
+                failures[name] = measured.reason
+                continue
+            total[name] += measured.median_ns / 1e6
+            fastest[name] += measured.fastest_ns / 1e6
+            spread[name] = max(spread[name], measured.spread)
+    left = [n for n in names if n not in failures]
+    profiles: dict[str, list[DispatchTime]] = {}
+    if dispatch_events(setting.device) is not None and left:
+        default, kept = left[0], min(left, key=lambda n: total[n])
+        for name in dict.fromkeys((default, kept, OPTIMIZED)):
+            found = _profile(working[name], name, timings, setting) if name in left else None
+            if found is not None:
+                profiles[name] = found
+    mine = profiles.get(OPTIMIZED, [])
+    calls_ns = tuple((d.name, ns) for d in mine for ns in d.calls_ns)
+    return tuple(
+        VariantResult(v.name, v.flags, None, None, 0.0, None, failures[v.name])
+        if v.name in failures
+        else VariantResult(
+            v.name,
+            v.flags,
+            total[v.name],
+            fastest[v.name],
+            spread[v.name],
+            sum(d.count for d in profiles[v.name]) if v.name in profiles else None,
+            calls=calls_ns if v.name == OPTIMIZED else (),
+            moves=tuple(move_dispatches(mine)) if v.name == OPTIMIZED else (),
+        )
+        for v in variants
+    )
+
+
+def _profile(
+    module: Path, variant: str, timings: Sequence[_Timing], setting: Setting
+) -> list[DispatchTime] | None:
+    """The dispatches of all functions, one after another; None where the profiler fails.
+
+    Of the original, dispatches are only counted.
+    """
+    runs = PROFILED_RUNS if variant == OPTIMIZED else 1
+    found: list[DispatchTime] = []
+    for timing in timings:
+        try:
+            found += dispatch_times(
+                module,
+                timing.name,
+                timing.of(variant),
+                setting.device,
+                setting.threads,
+                archives=setting.archives,
+                runs=runs,
+            )
+        except LoweringError:  # times of dispatches are left out, those of the module are known
+            return None
+    return found

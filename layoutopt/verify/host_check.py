@@ -1,0 +1,71 @@
+"""A plan for a target that is not here, checked on this machine's CPU.
+
+Compiled for another target, the written module still computes what it computes: its algebra, its
+layouts and its constants are held against the original's, not the code that the target will run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from layoutopt.errors import RefusedModuleError
+from layoutopt.ir.graph import Graph, Structured
+from layoutopt.options import Options
+from layoutopt.profiles.store import cache_folder
+from layoutopt.profiles.target import FlagSet, Target, load_target
+from layoutopt.verify.evaluation import Setting, evaluate_variants, variants_of
+from layoutopt.verify.modules import Modules
+from layoutopt.verify.oracle_reference import oracle_run
+from layoutopt.verify.verified import Verification, not_run
+
+PLACE = "on this machine's CPU, not on the target"
+_CPU = "IREE for this machine's CPU"
+_MOST_POINTS = 2**31
+"""Points of all iteration domains: what a slow loop of one core takes some seconds for."""
+_COMPILE_S = 300.0
+_RUN_S = 60.0
+
+
+def check_on_host(modules: Modules, target: Target, options: Options) -> Verification:
+    """Compile both modules for this machine's CPU and compare their results there."""
+    if _points(modules.graphs) > _MOST_POINTS:
+        return not_run(
+            modules.subjects,
+            "the target is not here, and the model is too large to run on this machine's CPU",
+        )
+    host = load_target("host")
+    source = modules.source
+    tiled = target.data_tiling_flag and target.data_tiling_flag in modules.flags
+    flags = (*source.phase_flags, *host.flags, *((host.data_tiling_flag,) if tiled else ()))
+    default = (FlagSet("default", ()),)
+    variants = variants_of(
+        source.path, source.phase_flags, host.flags, default, modules.optimized, flags
+    )
+    limit_s = min(_COMPILE_S, options.compile_timeout_s)
+    folder = modules.folder / "host"
+    folder.mkdir(exist_ok=True)
+    setting = Setting(
+        host.device, 1, host.fingerprint, limit_s, _RUN_S, modules.archives, timed=False
+    )
+    try:
+        evaluation = evaluate_variants(
+            variants,
+            modules.subjects,
+            folder,
+            cache_folder(options.cache) / "models" if options.remember else None,
+            setting,
+            lambda: oracle_run(source, folder, modules.archives, limit_s),
+        )
+    except RefusedModuleError as error:
+        return not_run(
+            modules.subjects, f"the target is not here, and {_CPU} takes no such plan: {error.got}"
+        )
+    return replace(evaluation.verification, place=PLACE)
+
+
+def _points(graphs: Sequence[Graph]) -> int:
+    return sum(
+        math.prod(op.domain) for graph in graphs for op in graph.ops if isinstance(op, Structured)
+    )

@@ -1,0 +1,86 @@
+"""Which functions of a module are compared with the original's, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from layoutopt.ir.graph import Graph
+from layoutopt.ir.layout import Layout
+from layoutopt.mlir.module import Module, exported_name
+from layoutopt.mlir.read.entry import Boundary, Exported
+from layoutopt.options import Options
+from layoutopt.verify.discrepancy import Allowed
+from layoutopt.verify.index_bounds import integers_of
+from layoutopt.verify.tolerance import rounding_of
+from layoutopt.verify.verified import Subject
+
+_SPREAD = 0.25
+"""Of what one result may be off by, what all may be off by on average."""
+
+
+def subjects_of(
+    module: Module, planned: Sequence[int], options: Options
+) -> tuple[Subject, ...]:  # fmt: skip
+    """The functions that a caller can call and that hold, or may call, what is planned.
+
+    ``planned``: places of the functions with a plan. To be asked before the plans are written into
+    the module. A private function is compared through those that call it.
+    """
+    names = [exported_name(name) for name in module.names]
+    symbols = {module.names[place] for place in planned}
+    return tuple(
+        _subject(module, exported, names, options)
+        for exported in module.exported
+        if exported.symbol in symbols or (exported.calls and symbols)
+    )
+
+
+def with_layouts(
+    subjects: Sequence[Subject],
+    boundaries: Mapping[str, Boundary],
+    layouts: Mapping[str, Mapping[int, Layout]],
+) -> tuple[Subject, ...]:
+    """The same functions where the memory of some tensors lies in layouts of the plan's choice."""
+    found = []
+    for subject in subjects:
+        chosen = layouts.get(subject.name, {})
+        boundary = boundaries.get(subject.name)
+        if boundary is None or not chosen:
+            found.append(subject)
+            continue
+        taken, given = (_chosen(p, chosen) for p in (boundary.arguments, boundary.results))
+        found.append(subject.lying(taken, given))
+    return tuple(found)
+
+
+def _chosen(places: Mapping[int, int], layouts: Mapping[int, Layout]) -> dict[int, Layout]:
+    """The layouts of tensors by position, but for row-major ones."""
+    lying = {place: layouts[t] for place, t in places.items() if t in layouts}
+    return {place: layout for place, layout in lying.items() if not layout.is_row_major}
+
+
+def _subject(
+    module: Module, exported: Exported, names: Sequence[str], options: Options
+) -> Subject:  # fmt: skip
+    place = names.index(exported.name) if exported.name in names else None
+    alone = place is not None and not exported.calls
+    graphs = (module.graphs[place],) if alone and place is not None else module.graphs
+    allowed = allowed_in(graphs, options)
+    if place is None:
+        return Subject(exported.name, allowed)
+    graph, boundary = module.graphs[place], module.boundary(place)
+    integers = {
+        position: integers_of(graph, tensor)
+        for position, tensor in boundary.arguments.items()
+        if graph.types[tensor].element.lstrip("u").startswith("i")
+    }
+    return Subject(exported.name, allowed, boundary.types, integers)
+
+
+def allowed_in(graphs: Sequence[Graph], options: Options) -> Allowed:
+    """What results of functions may differ by: what the user says, else what rounding does."""
+    rounding = rounding_of(graphs)
+    if options.tolerance is not None:
+        return Allowed(options.tolerance, steps=rounding.steps)
+    tolerance = rounding.tolerance(options.exact)
+    return Allowed(tolerance, _SPREAD * tolerance, rounding.steps)

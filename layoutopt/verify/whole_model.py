@@ -1,0 +1,173 @@
+"""The optimized module as a whole: compiled, run against the original, timed, the faster kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from layoutopt.errors import LoweringError, RefusedModuleError
+from layoutopt.options import Options
+from layoutopt.profiles.store import cache_folder
+from layoutopt.profiles.target import FlagSet, Target
+from layoutopt.runtime.compile import compile_file
+from layoutopt.runtime.steps import Clock
+from layoutopt.verify.evaluated import OPTIMIZED, Evaluation
+from layoutopt.verify.evaluation import Setting, evaluate_variants, variants_of
+from layoutopt.verify.host_check import check_on_host
+from layoutopt.verify.modules import Modules
+from layoutopt.verify.oracle_reference import oracle_run
+from layoutopt.verify.verified import Verification, not_run
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What came of holding one module against the other."""
+
+    verification: Verification
+    evaluation: Evaluation | None = None
+    kept: FlagSet | None = None
+    """What the original is compiled with, where the plan cannot be used and nothing was timed."""
+    kept_for: str = ""
+    """Why the plan cannot be used; empty where it can."""
+
+    @property
+    def winner(self) -> str:
+        """The fastest module; the plan wins ties, and where nothing was timed."""
+        if self.kept is not None:
+            return self.kept.name
+        if self.evaluation is None:
+            return OPTIMIZED
+        best = self.evaluation.best_original
+        mine = self.evaluation.result(OPTIMIZED).milliseconds
+        if best is None or best.milliseconds is None:
+            return OPTIMIZED
+        return best.name if mine is None or best.milliseconds < mine else OPTIMIZED
+
+
+def hold_against_original(modules: Modules, target: Target, options: Options, clock: Clock) -> Held:
+    """Run both where the target is here; else compile both, and compare them on this machine's CPU.
+
+    Raises RefusedModuleError where IREE does not compile the optimized module, OtherResultsError
+    where it computes something else.
+    """
+    if not modules.graphs:
+        return Held(Verification("", ()))
+    if target.measurable:
+        with clock.stage("verify and time"):
+            evaluation = _evaluate(modules, target, options)
+        held = Held(evaluation.verification, evaluation)
+    else:
+        with clock.stage("compile"):
+            _compile_only(modules, options)
+        held = Held(not_run(modules.subjects, "--no-verify was given"))
+        if options.verify:
+            with clock.stage("verify on this CPU"):
+                held = Held(check_on_host(modules, target, options))
+    for function in held.verification.functions:
+        if function.failure:
+            raise OtherResultsError(
+                f"{modules.model}: function '{function.name}'",
+                f"the results of {held.verification.reference} up to {function.tolerance:.2g}",
+                function.failure,
+                held.verification,
+            )
+    return held
+
+
+class OtherResultsError(LoweringError):
+    """The optimized module computes something else than the original."""
+
+    def __init__(self, where: str, expected: str, got: str, verification: Verification) -> None:
+        next_step = "raise --tolerance if the model amplifies rounding, else report this as a bug"
+        super().__init__(where, expected, got, next_step)
+        self.verification = verification
+
+
+def keep_original(
+    modules: Modules, target: Target, options: Options, clock: Clock, error: LoweringError
+) -> Held | None:
+    """The original, with the fastest of IREE's own flag sets, where no plan can be used.
+
+    None where IREE compiles it with none of them. `error`: what came of the last plan.
+    """
+    reason = f"iree-compile refused it: {error.got}"
+    verification = Verification("", ())
+    if isinstance(error, OtherResultsError):
+        reason = f"it gives other results: {error.got}; {error.next_step}"
+        verification = error.verification
+    evaluation = None
+    if target.measurable:
+        with clock.stage("verify and time"):
+            evaluation = _evaluate(modules, target, options, reason)
+        if evaluation.best_original is not None:
+            return Held(verification, evaluation, kept_for=reason)
+    source, limit_s = modules.source, options.compile_timeout_s
+    with clock.stage("compile"):
+        taken = flags_of_original(source.path, source.phase_flags, target, modules.folder, limit_s)
+    return (
+        None if taken.flag_set is None else Held(verification, evaluation, taken.flag_set, reason)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """How IREE compiles the model as it came."""
+
+    flag_set: FlagSet | None
+    """The first of its own sets of flags that works; None where none does."""
+    reason: str
+    """Why the default one does not; empty where it does."""
+
+
+def flags_of_original(
+    source: Path, phase_flags: Sequence[str], target: Target, folder: Path, timeout_s: float
+) -> Taken:
+    """Compile the model as it came, with one set of flags after another until one works."""
+    reason = ""
+    for place, flag_set in enumerate(target.flag_sets):
+        output = folder / f"variant{place}.vmfb"
+        if output.exists():
+            return Taken(flag_set, reason)
+        flags = (*phase_flags, *target.flags, *flag_set.flags)
+        outcome = compile_file(source, output, flags, timeout_s)
+        if outcome.ok:
+            return Taken(flag_set, reason)
+        reason = reason or outcome.reason
+    return Taken(None, reason)
+
+
+def _evaluate(modules: Modules, target: Target, options: Options, refused: str = "") -> Evaluation:
+    source = modules.source
+    variants = variants_of(
+        source.path,
+        source.phase_flags,
+        target.flags,
+        target.flag_sets,
+        modules.optimized,
+        modules.flags,
+    )
+    setting = Setting(
+        target.device,
+        options.threads,
+        target.fingerprint,
+        options.compile_timeout_s,
+        archives=modules.archives,
+    )
+    return evaluate_variants(
+        variants,
+        modules.subjects,
+        modules.folder,
+        cache_folder(options.cache) / "models" if options.remember else None,
+        setting,
+        lambda: oracle_run(source, modules.folder, modules.archives, options.compile_timeout_s),
+        refused,
+    )
+
+
+def _compile_only(modules: Modules, options: Options) -> None:
+    """Compile what cannot be run: for a target that is not here, or without inputs to give it."""
+    output = modules.folder / "optimized.vmfb"
+    outcome = compile_file(modules.optimized, output, modules.flags, options.compile_timeout_s)
+    if not outcome.ok:
+        raise RefusedModuleError(outcome.reason, outcome.dispatches, tuple(outcome.errors))

@@ -1,0 +1,144 @@
+"""Which ops are expected in one dispatch."""
+
+from layoutopt.candidates.cluster import form_clusters
+from layoutopt.candidates.egraph import saturate
+from layoutopt.ir.graph import kind_name
+from layoutopt.rules.rewrites.examples import convolution_example
+from tests.parsing import lifted
+
+T = "tensor<8x8xf32>"
+V = "tensor<8xf32>"
+ROWS = "affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>"
+
+
+def clusters_of(body: str, result: str = T) -> list[list[str]]:
+    """The kinds of the ops in each cluster."""
+    graph = lifted(f"""func.func @f(%x: {T}, %w: {T}) -> {result} {{
+      %zero = arith.constant dense<0.0> : {T}
+      %none = arith.constant dense<0.0> : {V}
+      %low = arith.constant dense<0xFF800000> : {V}
+      {body}
+      return %r : {result}
+    }}""")
+    return [[kind_name(graph.ops[i]) for i in c.ops] for c in form_clusters(saturate(graph))]
+
+
+def matmul(name: str, of: str = "%x") -> str:
+    return f"{name} = linalg.matmul ins({of}, %w : {T}, {T}) outs(%zero : {T}) -> {T}\n"
+
+
+def mapped(name: str, op: str, *of: str) -> str:
+    kinds = ", ".join(T for _ in of)
+    return f"{name} = linalg.map {{ {op} }} ins({', '.join(of)} : {kinds}) outs(%zero : {T})\n"
+
+
+def reduced(name: str, op: str, of: str, start: str) -> str:
+    return (
+        f"{name} = linalg.reduce ins({of} : {T}) outs({start} : {V}) dimensions = [1]\n"
+        f"(%a: f32, %b: f32) {{ %q = {op} %a, %b : f32\nlinalg.yield %q : f32 }}\n"
+    )
+
+
+def by_row(name: str, op: str, of: str, row: str) -> str:
+    return (
+        f'{name} = linalg.generic {{indexing_maps = [{ROWS}], iterator_types = ["parallel", '
+        f'"parallel"]}} ins({of}, {row} : {T}, {V}) outs(%zero : {T}) {{\n'
+        f"^bb0(%a: f32, %b: f32, %c: f32):\n%q = {op} %a, %b : f32\nlinalg.yield %q : f32 }} "
+        f"-> {T}\n"
+    )
+
+
+SOFTMAX = (
+    reduced("%max", "arith.maximumf", "%x", "%low")
+    + by_row("%sub", "arith.subf", "%x", "%max")
+    + mapped("%exp", "math.exp", "%sub")
+    + reduced("%sum", "arith.addf", "%exp", "%none")
+    + by_row("%r", "arith.divf", "%exp", "%sum")
+)
+
+
+def test_residual_add_joins_the_later_matmul() -> None:
+    body = matmul("%a") + matmul("%b", "%a") + mapped("%r", "arith.addf", "%b", "%a")
+    assert clusters_of(body) == [["contraction"], ["contraction", "elementwise"]]
+
+
+def test_gelu_reads_its_matmul_twice() -> None:
+    body = matmul("%a") + mapped("%b", "math.erf", "%a") + mapped("%r", "arith.mulf", "%a", "%b")
+    assert clusters_of(body) == [["contraction", "elementwise", "elementwise"]]
+
+
+def test_a_matmul_that_another_matmul_reads_keeps_its_result() -> None:
+    body = (
+        matmul("%a")
+        + mapped("%b", "math.exp", "%a")
+        + matmul("%c", "%a")
+        + mapped("%r", "arith.addf", "%b", "%c")
+    )
+    assert clusters_of(body) == [
+        ["contraction"],
+        ["elementwise"],
+        ["contraction", "elementwise"],
+    ]
+
+
+def test_softmax_is_one_cluster() -> None:
+    kinds = ["reduction", "elementwise", "elementwise", "reduction", "elementwise"]
+    assert clusters_of(SOFTMAX) == [kinds]
+
+
+def test_layer_norm_is_one_cluster() -> None:
+    body = (
+        reduced("%mean", "arith.addf", "%x", "%none")
+        + by_row("%centered", "arith.subf", "%x", "%mean")
+        + mapped("%square", "arith.mulf", "%centered", "%centered")
+        + reduced("%variance", "arith.addf", "%square", "%none")
+        + by_row("%r", "arith.divf", "%centered", "%variance")
+    )
+    kinds = ["reduction", "elementwise", "elementwise", "reduction", "elementwise"]
+    assert clusters_of(body) == [kinds]
+
+
+def test_a_transpose_stands_alone() -> None:
+    body = (
+        matmul("%a")
+        + f"%t = linalg.transpose ins(%a : {T}) outs(%zero : {T}) permutation = [1, 0]\n"
+        + mapped("%r", "math.exp", "%t")
+    )
+    assert clusters_of(body) == [["contraction"], ["copy"], ["elementwise"]]
+
+
+def test_a_cluster_never_depends_on_itself_through_an_opaque_op() -> None:
+    """The add reads the matmul and, behind an unknown op, the matmul again."""
+    body = (
+        matmul("%a")
+        + mapped("%b", "math.exp", "%a")
+        + f"%o = util.optimization_barrier %b : {T}\n"
+        + mapped("%r", "arith.addf", "%b", "%o")
+    )
+    assert clusters_of(body) == [["contraction", "elementwise"], ["elementwise"]]
+
+
+def test_each_alternative_gets_what_follows_it() -> None:
+    graph = convolution_example(filter_size=2, stride=2)
+    egraph = saturate(graph)
+    clusters = form_clusters(egraph)
+    kinds = [[kind_name(egraph.graph.ops[i]) for i in c.ops] for c in clusters]
+    assert kinds == [["convolution"], ["reshape"], ["contraction"], ["copy"], ["contraction"]]
+    assert clusters[0].inputs == (0, 1)
+    assert clusters[0].outputs == (2,)
+    assert clusters[2].outputs == (2,)
+
+
+def test_a_slice_is_read_in_place_by_a_contraction_or_copy_behind_it() -> None:
+    """IREE puts it into the dispatch that reads it; alone it is a copy."""
+    egraph = saturate(convolution_example(filter_size=1, stride=2))
+    kinds = [
+        [kind_name(egraph.graph.ops[i]) for i in cluster.ops] for cluster in form_clusters(egraph)
+    ]
+    assert ["slice"] in kinds
+    assert ["contraction"] in kinds
+    (fused,) = (c for c in form_clusters(egraph) if [kind_name(egraph.graph.ops[i]) for i in c.ops]
+                == ["slice", "contraction"])  # fmt: skip
+    assert fused.root == fused.ops[1]
+    assert fused.inputs[0] == egraph.graph.inputs[0]
+    assert fused.outputs == egraph.graph.outputs

@@ -1,0 +1,64 @@
+"""Pads as part of the dispatches that read them."""
+
+from dataclasses import replace
+
+from layoutopt.candidates.explore import explore
+from layoutopt.ir.graph import Graph, kind_name
+from layoutopt.profiles.target import load_target
+from tests.parsing import lifted
+
+HOST = load_target("host")
+X, P, Y, W = (f"tensor<{s}xf32>" for s in ("1x6x6x4", "1x8x8x4", "1x6x6x4", "3x3x4"))
+ADD = f"linalg.map {{ arith.addf }} ins(%y, %y : {Y}, {Y}) outs(%e : {Y})"  # behind the convolution
+
+
+def padded_convolution() -> Graph:
+    """A pad, a depthwise convolution and an elementwise op."""
+    return lifted(f"""func.func @f(%x: {X}, %w: {W}) -> {Y} {{
+      %zero = arith.constant 0.0 : f32
+      %p = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {{
+      ^bb0(%a: index, %b: index, %c: index, %d: index): tensor.yield %zero : f32
+      }} : {X} to {P}
+      %e = tensor.empty() : {Y}
+      %f = linalg.fill ins(%zero : f32) outs(%e : {Y}) -> {Y}
+      %y = linalg.depthwise_conv_2d_nhwc_hwc ins(%p, %w : {P}, {W}) outs(%f : {Y}) -> {Y}
+      %r = {ADD}
+      return %r : {Y}
+    }}""")
+
+
+def test_a_pad_may_join_the_convolution_and_what_follows_it() -> None:
+    graph = padded_convolution()
+    space = explore(graph, HOST)
+    regions = [c for c in space.clusters if c.region]
+    kinds = [[kind_name(space.egraph.graph.ops[i]) for i in c.ops] for c in regions]
+    assert ["pad", "convolution", "elementwise"] in kinds
+    whole = regions[kinds.index(["pad", "convolution", "elementwise"])]
+    assert (whole.inputs, whole.outputs) == (graph.inputs, graph.outputs)
+    assert space.egraph.graph.ops[whole.root] == graph.ops[1]
+    assert [c.region for c in space.clusters] == sorted(c.region for c in space.clusters)
+
+
+def test_only_where_the_target_says_so_and_speed_is_asked_for() -> None:
+    graph = padded_convolution()
+    without = replace(HOST, fuses_pads=False)
+    for space in (explore(graph, without), explore(graph, HOST, "conversions")):
+        assert not any(c.region for c in space.clusters)
+
+
+def test_not_where_channels_are_summed_but_where_they_are_unfolded() -> None:
+    graph = lifted(f"""func.func @f(%x: {X}, %w: tensor<3x3x4x8xf32>) -> tensor<1x6x6x8xf32> {{
+      %zero = arith.constant 0.0 : f32
+      %p = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {{
+      ^bb0(%a: index, %b: index, %c: index, %d: index): tensor.yield %zero : f32
+      }} : {X} to {P}
+      %e = tensor.empty() : tensor<1x6x6x8xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x6x6x8xf32>) -> tensor<1x6x6x8xf32>
+      %y = linalg.conv_2d_nhwc_hwcf ins(%p, %w : {P}, tensor<3x3x4x8xf32>)
+        outs(%f : tensor<1x6x6x8xf32>) -> tensor<1x6x6x8xf32>
+      return %y : tensor<1x6x6x8xf32>
+    }}""")
+    space = explore(graph, HOST)
+    ops = space.egraph.graph.ops
+    kinds = {tuple(kind_name(ops[i]) for i in c.ops) for c in space.clusters if c.region}
+    assert kinds == {("pad", "copy")}

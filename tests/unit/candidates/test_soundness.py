@@ -1,0 +1,126 @@
+"""Rewrites that compute something else are refused where they fire, with the numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from layoutopt.candidates.egraph import saturate
+from layoutopt.candidates.explore import explore
+from layoutopt.candidates.soundness import Soundness
+from layoutopt.ir.graph import Fill, Graph, GraphBuilder, Pad, Slice, Structured
+from layoutopt.rules.rewrites import REWRITES
+from layoutopt.rules.rewrites.examples import convolution_example
+from layoutopt.rules.rewrites.strided_unit_filter_to_slice import StridedUnitFilterToSlice
+from layoutopt.rules.rewrites.window import Convolution
+from layoutopt.rules.rule import Expression
+from tests.models import CONVOLUTIONS
+from tests.parsing import lifted
+from tests.planning import HOST
+
+
+class OffByOne(StridedUnitFilterToSlice):
+    """Reads the elements between the strides."""
+
+    def rewrite(self, graph: Graph, match: Convolution) -> Expression:
+        found = super().rewrite(graph, match)
+        cut = found.ops[0]
+        assert isinstance(cut, Slice)
+        return replace(found, ops=(replace(cut, offsets=(0, 0, 1, 0)), *found.ops[1:]))
+
+
+class OtherStart(StridedUnitFilterToSlice):
+    """Adds up from one in place of zero."""
+
+    def rewrite(self, graph: Graph, match: Convolution) -> Expression:
+        found = super().rewrite(graph, match)
+        op = found.ops[-1]
+        assert isinstance(op, Structured)
+        started = replace(op, inits=(Fill("1.0 : f32"),))
+        return replace(found, ops=(*found.ops[:-1], started))
+
+
+def strided() -> Graph:
+    """A strided convolution of an image with a margin that no window reads."""
+    return convolution_example(filter_size=1, stride=2, margin=1)
+
+
+@pytest.mark.parametrize("rule", [OffByOne(), OtherStart()])
+def test_an_unsound_rule_is_refused(rule: StridedUnitFilterToSlice) -> None:
+    egraph = saturate(strided(), (rule,), soundness=Soundness())
+    assert len(egraph.graph.ops) == egraph.original_ops
+    (refused,) = egraph.refusals
+    assert refused.rule == "strided-unit-filter-to-slice"
+    assert refused.reason.startswith("computes something else than the model's own op: result 0: ")
+    assert "values are wrong; at (0, 0, 0, 0): expected" in refused.reason
+
+
+def test_without_the_check_it_would_have_been_taken() -> None:
+    egraph = saturate(strided(), (OffByOne(),))
+    assert len(egraph.graph.ops) > egraph.original_ops
+
+
+def test_sound_rules_pass() -> None:
+    graph = lifted(CONVOLUTIONS)
+    soundness = Soundness()
+    checked = saturate(graph, REWRITES, soundness=soundness)
+    assert checked.graph.ops == saturate(graph, REWRITES).graph.ops
+    assert not soundness.skipped
+
+
+def test_what_a_rule_knows_of_a_producer_holds_in_the_check() -> None:
+    """The rule may read through a padding: both sides see the same padded tensor."""
+    builder = GraphBuilder()
+    x = builder.tensor((2, 3, 7, 7), "f32")
+    padded = builder.tensor((2, 3, 8, 8), "f32")
+    builder.add(Pad(x, padded, (0, 0, 0, 0), (0, 0, 1, 1), "0.0 : f32"))
+    graph = convolution_example(filter_size=1, stride=2, margin=1)
+    w = builder.tensor(graph.types[1].shape, "f32")
+    y = builder.tensor(graph.types[2].shape, "f32")
+    op = graph.ops[0]
+    assert isinstance(op, Structured)
+    builder.add(replace(op, sources=(padded, w), results=(y,)))
+    soundness = Soundness()
+    egraph = saturate(builder.build((x, w), (y,)), soundness=soundness)
+    reasons = [r.reason for r in egraph.refusals]
+    assert not any("something else" in reason for reason in reasons)
+    assert not soundness.skipped
+
+
+def test_what_is_too_large_is_counted() -> None:
+    soundness = Soundness()
+    graph = convolution_example(filter_size=1, stride=2, channels=256, filters=256, image=64)
+    egraph = saturate(graph, (OffByOne(),), soundness=soundness)
+    assert len(egraph.graph.ops) > egraph.original_ops
+    assert soundness.skipped == {"they have more than 4000000 points": 1}
+
+
+REPEATED = """
+func.func @main(%x: tensor<2x1xi8>) -> tensor<4x1xi8> {
+  %zero = arith.constant 0 : i8
+  %e = tensor.empty() : tensor<2x1xi8>
+  %f = linalg.fill ins(%zero : i8) outs(%e : tensor<2x1xi8>) -> tensor<2x1xi8>
+  %s = tensor.insert_slice %x into %f[0, 0] [2, 1] [1, 2] : tensor<2x1xi8> into tensor<2x1xi8>
+  %o = tensor.empty() : tensor<4x1xi8>
+  %r = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>],
+    iterator_types = ["parallel", "parallel"]} outs(%o : tensor<4x1xi8>) {
+  ^bb0(%v: i8):
+    %i = linalg.index 0 : index
+    %k = linalg.index 1 : index
+    %two = arith.constant 2 : index
+    %j = arith.divui %i, %two : index
+    %q = tensor.extract %s[%j, %k] : tensor<2x1xi8>
+    linalg.yield %q : i8
+  } -> tensor<4x1xi8>
+  return %r : tensor<4x1xi8>
+}
+"""
+
+
+def test_what_both_sides_read_is_computed_from_one_source() -> None:
+    """The scatter and its source, both made by rewrites, are one tensor seen in two ways."""
+    space = explore(lifted(REPEATED), HOST)
+    assert not [r for r in space.refusals if "computes something else" in r.reason]
+    made = {rule for rules in space.egraph.rule for rule in rules}
+    assert "push-scatter-through-reshape" in made

@@ -1,0 +1,135 @@
+"""Pricing by need gives the plan that all prices give, with fewer of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from layoutopt.ir.graph import Graph
+from layoutopt.ir.types import Array
+from layoutopt.options import Options
+from layoutopt.planning import lazy_pricing as by_need
+from layoutopt.planning.planner import GraphPlan, plan_graph
+from layoutopt.pricing.analytic.form import all_work
+from layoutopt.pricing.analytic.lower_bound import roofs_of
+from layoutopt.pricing.measure.benchmark import Benchmark
+from layoutopt.pricing.prices import Price, Work
+from layoutopt.profiles.target import load_target
+from layoutopt.runtime.progress import Progress
+from layoutopt.runtime.steps import Clock, SilentSteps
+from layoutopt.solver import Problem, Search, Solution, Status, solve
+from tests.models import CONVOLUTIONS
+from tests.parsing import lifted
+from tests.torch_graphs import input_gradient
+
+HOST = load_target("host")
+HOST = replace(HOST, rates=replace(HOST.rates, gflops={"f32": 80.0}))
+
+ROOFS = roofs_of(HOST.rates)
+
+
+class MadeUp:
+    """Prices between `low` and `high` times the lower bound, the same for the same candidate."""
+
+    def __init__(self, source: str, low: float, high: float) -> None:
+        self.source = source
+        self.low, self.high = low, high
+        self.asked: list[str] = []
+        self.said: dict[str, Price] = {}
+        self.remembered: dict[str, Price] = {}
+
+    def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
+        prices = [self._price(piece) for piece in work]
+        self.said |= {p.benchmark.text: price for p, price in zip(work, prices, strict=True)}
+        return prices
+
+    def stored(self, work: Sequence[Work]) -> list[Price | None]:
+        return [self.remembered.get(piece.benchmark.text) for piece in work]
+
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        return None
+
+    def _price(self, work: Work) -> Price:
+        if work.form.is_free:
+            return Price(0)
+        text = work.benchmark.text
+        self.asked.append(text)
+        digest = hashlib.sha256(text.encode()).digest()
+        if digest[1] < 12:
+            return Price(None, "compile-error: made up")
+        times = self.low + (self.high - self.low) * digest[0] / 255
+        least_ns = sum(map(ROOFS.least_ns, all_work(work.form, HOST)))
+        return Price(round(least_ns * times))
+
+
+def planned(graph: Graph, pricer: MadeUp) -> GraphPlan:
+    return plan_graph(graph, HOST, pricer, Options(), Clock(SilentSteps()))
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, Graph]:
+    return {
+        "convolutions": lifted(CONVOLUTIONS),
+        "gradient": lifted(input_gradient([4, 4], 3, 2, 1)),
+    }
+
+
+@pytest.mark.parametrize("name", ["convolutions", "gradient"])
+@pytest.mark.parametrize(("low", "high"), [(1.0, 3.0), (0.2, 5.0)])
+def test_the_answer_is_that_of_all_prices(
+    models: dict[str, Graph], name: str, low: float, high: float
+) -> None:
+    """Also where prices turn out to be below their bounds: the bounds give way."""
+    every, needed = MadeUp("all of them", low, high), MadeUp("measured", low, high)
+    whole, plan = planned(models[name], every), planned(models[name], needed)
+
+    assert plan.solution.status is whole.solution.status is Status.OPTIMAL
+    if low >= 1:
+        assert plan.solution.objective_ns == whole.solution.objective_ns
+    assert set(plan.choice.candidates) <= set(plan.costs)
+    assert plan.identity_ns == whole.identity_ns
+    assert len(needed.asked) == len(set(map(id, needed.asked)))
+    assert len(needed.asked) < len(every.asked)
+    assert plan.searched is not None
+    assert plan.searched.bounded > 0
+    assert not plan.searched.rounds_ended
+
+
+def test_rounds_end_with_the_gap_that_is_left(
+    models: dict[str, Graph], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_need, "ROUNDS", 2)
+    plan = planned(models["gradient"], MadeUp("measured", 1.0, 3.0))
+    assert plan.solution.status is Status.FEASIBLE
+    assert plan.solution.objective_ns is not None
+    assert 0 < plan.solution.bound_ns < plan.solution.objective_ns
+    assert set(plan.choice.candidates) <= set(plan.costs)
+    assert plan.searched is not None
+    assert plan.searched.rounds_ended
+
+
+def test_what_is_stored_takes_no_rounds(
+    models: dict[str, Graph], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same plan, from one look at the store and one run of the solver."""
+    cold, warm = MadeUp("measured", 1.0, 3.0), MadeUp("measured", 1.0, 3.0)
+    plan = planned(models["gradient"], cold)
+    problems: list[object] = []
+
+    def counted(problem: Problem, search: Search, limit_s: float) -> Solution:
+        problems.append(problem)
+        return solve(problem, search, limit_s)
+
+    warm.remembered = cold.said
+    monkeypatch.setattr(by_need, "solve", counted)
+    again = planned(models["gradient"], warm)
+
+    assert again.choice == plan.choice
+    assert again.costs == plan.costs
+    assert again.refusals == plan.refusals
+    assert cold.asked
+    assert not warm.asked
+    assert len(problems) == 1

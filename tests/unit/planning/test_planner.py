@@ -1,0 +1,122 @@
+"""From a graph to a lowered plan, with made-up prices: no compiler, no clock."""
+
+import numpy as np
+import pytest
+
+from layoutopt.candidates.candidate import Candidate, identity_candidate
+from layoutopt.candidates.choice import needed_conversions
+from layoutopt.candidates.cluster import is_windowed
+from layoutopt.candidates.explore import Space, explore
+from layoutopt.ir.graph import Fence, Graph, Slice, Structured
+from layoutopt.ir.layout import Layout, row_major
+from layoutopt.ir.lowered import Lowered
+from layoutopt.oracle import evaluate
+from layoutopt.profiles.target import load_target
+from tests.models import CONVOLUTIONS
+from tests.parsing import lifted
+from tests.planning import Price, planned
+
+HOST = load_target("host")
+NHWC = Layout((0, 2, 3, 1))
+
+
+def identity_only(space: Space, candidate: Candidate) -> int:
+    cluster = space.clusters[candidate.cluster]
+    graph = space.egraph.graph
+    return 1 if candidate == identity_candidate(graph, candidate.cluster, cluster) else 10**9
+
+
+def likes_nhwc(space: Space, candidate: Candidate) -> int:
+    """Images in NHWC are cheap, everything else is dear."""
+    images = [x for _, x in candidate.layouts if x.rank == 4]
+    return 10 if NHWC in images else 10_000
+
+
+def _free_for(favourite: Candidate) -> Price:
+    return lambda space, candidate: 0 if candidate == favourite else 1000
+
+
+def meaning(graph: Graph, lowered: Lowered) -> tuple[list[object], list[object]]:
+    """Results of the graph and of the plan, on the same small integers."""
+    rng = np.random.default_rng(0)
+    values = {
+        t: rng.integers(-2, 3, graph.types[t].shape).astype(np.float32) for t in lowered.given
+    }
+    expected = evaluate(graph, values)
+    inside = {p: values[t] for t, p in lowered.given.items()}
+    for prepared in lowered.prepared:
+        leaves = {p: values[t] for t, p in prepared.given.items()}
+        inside[prepared.planned] = evaluate(prepared.graph, leaves)[prepared.result]
+    found = evaluate(lowered.graph, inside)
+    return (
+        [found[p].tolist() for p in lowered.made.values()],
+        [expected[t].tolist() for t in lowered.made],
+    )
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    return lifted(CONVOLUTIONS)
+
+
+def test_the_identity_plan_is_the_model(graph: Graph) -> None:
+    lowered = planned(graph, identity_only, conversion_ns=10**9)
+    assert not lowered.prepared
+    assert not any(isinstance(op, Fence) for op in lowered.graph.ops)
+    got, expected = meaning(graph, lowered)
+    assert got == expected
+
+
+def test_cheap_nhwc_pulls_the_whole_model_over(graph: Graph) -> None:
+    lowered = planned(graph, likes_nhwc, conversion_ns=100)
+    fences = [op for op in lowered.graph.ops if isinstance(op, Fence)]
+    assert len(fences) == 1, "one conversion in; the last contraction delivers row-major itself"
+    got, expected = meaning(graph, lowered)
+    assert got == expected
+
+
+def test_dear_conversions_keep_the_model_where_it_is(graph: Graph) -> None:
+    lowered = planned(graph, likes_nhwc, conversion_ns=10**8)
+    assert not any(isinstance(op, Fence) for op in lowered.graph.ops)
+
+
+def test_every_candidate_alone_means_the_same(graph: Graph) -> None:
+    """Make each candidate free in turn: whatever the solver builds around it is right."""
+    space = explore(graph, HOST)
+    for favourite in space.candidates:
+        lowered = planned(graph, _free_for(favourite), conversion_ns=1)
+        got, expected = meaning(graph, lowered)
+        assert np.allclose(
+            np.asarray(got), np.asarray(expected), rtol=1e-4, atol=1e-4
+        )  # Winograd rounds
+
+
+def test_alternatives_of_a_strided_convolution(graph: Graph) -> None:
+    def likes_matmuls(space: Space, candidate: Candidate) -> int:
+        root = space.clusters[candidate.cluster].root
+        op = space.egraph.graph.ops[root]
+        windowed = isinstance(op, Structured) and op.is_contraction and is_windowed(op)
+        return 1000 if windowed or not space.egraph.rule[root] else 1
+
+    lowered = planned(graph, likes_matmuls, conversion_ns=1)
+    assert any(isinstance(op, Slice) for op in lowered.graph.ops)
+    contractions = [
+        op for op in lowered.graph.ops if isinstance(op, Structured) and op.is_contraction
+    ]
+    assert all(len(form.terms) == 1 for op in contractions for m in op.maps for form in m)
+    got, expected = meaning(graph, lowered)
+    assert got == expected
+
+
+def test_a_weight_budget_of_nothing_keeps_the_weights_as_they_are(graph: Graph) -> None:
+    lowered = planned(graph, likes_nhwc, conversion_ns=100, budget=0)
+    assert not lowered.prepared
+    got, expected = meaning(graph, lowered)
+    assert got == expected
+
+
+def test_conversions_start_where_somebody_makes_the_tensor(graph: Graph) -> None:
+    space = explore(graph, HOST)
+    found = needed_conversions(space.egraph.graph, space.clusters, space.candidates)
+    tensor = graph.inputs[0]
+    assert {source for t, source, _ in found if t == tensor} == {row_major(4)}

@@ -1,0 +1,81 @@
+"""Budgets as text and in bytes, and what plans make of them."""
+
+import pytest
+
+from layoutopt.errors import InputError
+from layoutopt.ir.graph import Graph
+from layoutopt.ir.weights import weight_bytes
+from layoutopt.mlir.module import parse_module
+from layoutopt.options import Objective, Options, WeightBudget
+from layoutopt.planning.planner import GraphPlan, plan_graphs
+from layoutopt.pricing.prices import Analytic
+from layoutopt.profiles.target import load_target
+from layoutopt.runtime.steps import Clock, SilentSteps
+from tests.parameters import TIED
+
+
+@pytest.mark.parametrize(
+    ("text", "size_bytes"),
+    [
+        ("0", 0),
+        ("4096", 4096),
+        ("2GiB", 2 << 30),
+        ("1.5 kb", 1500),
+        ("3 MiB", 3 << 20),
+        ("150%", 300),
+        ("0.5 %", 1),
+        ("7b", 7),
+    ],
+)
+def test_a_budget_in_bytes(text: str, size_bytes: int) -> None:
+    assert WeightBudget.parse(text).size_bytes(200) == size_bytes
+
+
+@pytest.mark.parametrize("text", ["", "much", "-1", "2 GiBs", "%", "1e3", "10%%"])
+def test_a_budget_that_is_none(text: str) -> None:
+    with pytest.raises(InputError) as error:
+        WeightBudget.parse(text)
+    assert str(error.value) == (
+        "--weight-budget: expected bytes such as 2GiB, or a share of the model's weights such as "
+        f"50%, but got '{text}'; correct the option"
+    )
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    path = tmp_path_factory.mktemp("budget") / "model.mlir"
+    path.write_text(TIED)
+    return parse_module(path).graphs[0]
+
+
+def plans(objective: Objective, budget: WeightBudget | None, *graphs: Graph) -> list[GraphPlan]:
+    target = load_target("host")
+    options = Options(objective=objective, weight_budget=budget)
+    return list(plan_graphs(graphs, target, Analytic(target), options, Clock(SilentSteps())))
+
+
+def copied(*made: GraphPlan) -> int:
+    return sum(kind.size_bytes for plan in made for kind in plan.lowered().copied_weights)
+
+
+def test_the_weights_of_a_graph(graph: Graph) -> None:
+    assert weight_bytes(graph) == 4 * (64 * 32 + 2 * 32 * 16 + 32)
+
+
+def test_functions_share_one_budget(graph: Graph) -> None:
+    whole = copied(*plans("conversions", None, graph))
+    assert whole > 0
+    both = plans("conversions", WeightBudget(2 * whole), graph, graph)
+    assert copied(*both) == 2 * whole
+    with pytest.raises(InputError) as error:
+        plans("conversions", WeightBudget(2 * whole - 1), graph, graph)
+    assert str(error.value) == (
+        f"--weight-budget: expected at least {whole} bytes for --objective=conversions, but got "
+        f"{whole - 1}; raise it"
+    )
+
+
+def test_a_budget_bounds_the_copies_of_the_fastest_plan(graph: Graph) -> None:
+    free = copied(*plans("latency", None, graph))
+    for size in (0, free // 2, free):
+        assert copied(*plans("latency", WeightBudget(size), graph)) <= size
