@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from layoutopt.errors import (
     InputError,
@@ -22,23 +23,23 @@ from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.weights import weight_bytes
 from layoutopt.mlir.module import Module, exported_name, has_work, parse_module
 from layoutopt.mlir.read.located import operands_at
-from layoutopt.options import Options
+from layoutopt.options import Objective, Options
 from layoutopt.parameters.files import resolve
 from layoutopt.planning.given_plan import given_plans
-from layoutopt.planning.known_refusals import Avoided
-from layoutopt.planning.plan_file import FunctionPlan, fingerprint, write_plan
+from layoutopt.planning.known_refusals import KnownRefusals
+from layoutopt.planning.plan_file import PlanFile, fingerprint, function_plan, write_plan
 from layoutopt.planning.planner import GraphPlan, plan_graphs
 from layoutopt.pricing.pricers import at_device, open_pricer
 from layoutopt.profiles.store import Store, cache_folder, store_path
 from layoutopt.profiles.target import Target, load_target
 from layoutopt.report.barriers import barriers
-from layoutopt.report.build import build_report, described
+from layoutopt.report.build import build_report
 from layoutopt.report.captured import compare_captured, starts_from_constant
 from layoutopt.report.outcome import Outcome
 from layoutopt.report.report import CapturedReport, Report
 from layoutopt.runtime.steps import Clock, SilentSteps, Steps
 from layoutopt.runtime.version import iree_version
-from layoutopt.verify.attribution import blamed
+from layoutopt.verify.attribution import attributed
 from layoutopt.verify.dispatch_count import Dispatches
 from layoutopt.verify.evaluated import OPTIMIZED
 from layoutopt.verify.modules import Modules
@@ -57,10 +58,21 @@ _ATTEMPTS = 8
 
 
 @dataclass(frozen=True)
+class PlannedFunction:
+    """One function of a model and its plan."""
+
+    name: str
+    graph: Graph
+    """As it came."""
+    plan: GraphPlan
+
+
+@dataclass(frozen=True)
 class Plan:
     """The result of one optimization, ready to be written."""
 
-    functions: tuple[FunctionPlan, ...]
+    functions: tuple[PlannedFunction, ...]
+    target: str
     module: Module
     """The fastest module: the planned one, or the original where nothing was faster."""
     compile_flags: tuple[str, ...]
@@ -75,7 +87,9 @@ class Plan:
     def save(self, path: Path | str) -> None:
         """Write the choices as JSON, for ``layoutopt optimize --plan``."""
         check_writable(Path(path))
-        write_plan(Path(path), self.functions)
+        functions = tuple(function_plan(f.name, f.graph, f.plan) for f in self.functions)
+        objective = cast(Objective, self.report.objective)
+        write_plan(Path(path), PlanFile(self.target, objective, functions))
 
 
 def optimize(
@@ -127,10 +141,10 @@ class _Job:
         boundaries = {n: module.boundary(i) for n, i in zip(names, places, strict=True)}
         came = module.census(places)
         already = module.stored_globals.keys()
-        avoided = self._avoided(graphs)
+        refused = self._known_refusals(graphs)
         for attempt in range(_ATTEMPTS):
             try:
-                plans = self._plans(names, graphs, avoided)
+                plans = self._plans(names, graphs, refused)
             except SolverError as error:
                 raise self._refusal(source, error) from error
             flags, optimized = self._lower(source, module, places, graphs, plans)
@@ -141,10 +155,10 @@ class _Job:
             )
             try:
                 held = hold_against_original(modules, self.target, self.options, self.clock)
-                avoided.remember()
+                refused.remember()
                 break
             except LoweringError as error:
-                if self._learns(error, attempt, optimized, plans, avoided):
+                if self._learns(error, attempt, optimized, plans, refused):
                     module = self._read_again(source, places, graphs)
                     continue
                 held = self._kept(modules, error)
@@ -183,13 +197,8 @@ class _Job:
                 held.kept_for,
             )
         )
-        functions = tuple(
-            FunctionPlan(
-                n, fingerprint(g), p.choice, p.costs, p.conversion_costs, p.solution, described(p)
-            )
-            for n, g, p in zip(names, graphs, plans, strict=True)
-        )
-        return Plan(functions, written.module, written.flags, report)
+        functions = tuple(map(PlannedFunction, names, graphs, plans))
+        return Plan(functions, self.target.name, written.module, written.flags, report)
 
     def _written(
         self,
@@ -262,7 +271,7 @@ class _Job:
         attempt: int,
         optimized: Path,
         plans: tuple[GraphPlan, ...],
-        avoided: Avoided,
+        refused: KnownRefusals,
     ) -> bool:
         """Whether another plan may do: IREE refused this one, and it is known what it refused."""
         if not isinstance(error, RefusedModuleError) or self.plan is not None:
@@ -270,7 +279,7 @@ class _Job:
         if attempt == _ATTEMPTS - 1:
             return False
         located = operands_at(optimized, error.lines)
-        return avoided.add([blamed(p, error.dispatches, located) for p in plans])
+        return refused.add([attributed(p, error.dispatches, located) for p in plans])
 
     def _kept(self, modules: Modules, error: LoweringError) -> Held:
         """The original in place of a plan that cannot be used; a given one ends in the error."""
@@ -299,12 +308,12 @@ class _Job:
             f"{remedy}, or report it to IREE: no plan was made",
         )
 
-    def _avoided(self, graphs: tuple[Graph, ...]) -> Avoided:
+    def _known_refusals(self, graphs: tuple[Graph, ...]) -> KnownRefusals:
         """What an earlier run of this model learned that IREE refuses inside it."""
         target, options = self.target, self.options
         folder = cache_folder(options.cache) / "models" if options.remember else None
         common = (target.fingerprint, target.device, iree_version(), target.flags)
-        return Avoided(folder, [repr((fingerprint(graph), *common)) for graph in graphs])
+        return KnownRefusals(folder, [repr((fingerprint(graph), *common)) for graph in graphs])
 
     def _check_copies(self, graphs: tuple[Graph, ...], lowered: tuple[Lowered, ...]) -> None:
         """A plan that was given may hold more copies of weights than the budget allows."""
@@ -325,7 +334,7 @@ class _Job:
         self,
         names: tuple[str, ...],
         graphs: tuple[Graph, ...],
-        avoided: Avoided,
+        refused: KnownRefusals,
     ) -> tuple[GraphPlan, ...]:
         if self.plan is not None:
             functions = list(zip(names, graphs, strict=True))
@@ -335,7 +344,7 @@ class _Job:
             open_pricer(store, self.target, self.options) as pricer,
         ):
             return plan_graphs(
-                graphs, self.target, pricer, self.options, self.clock, avoided.digests
+                graphs, self.target, pricer, self.options, self.clock, refused.digests
             )
 
     def _flags(self, source: Source, plans: Sequence[GraphPlan]) -> tuple[str, ...]:

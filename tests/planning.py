@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from layoutopt.candidates.candidate import Candidate
-from layoutopt.candidates.choice import Choice, Conversion, is_free, needed_conversions
+from layoutopt.candidates.choice import Choice, is_free, needed_conversions
+from layoutopt.candidates.conversion import Conversion
 from layoutopt.candidates.explore import Space, explore
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout, row_major
@@ -48,9 +49,9 @@ def with_row_major_ends(graph: Graph, choice: Choice, io: dict[int, Layout]) -> 
         if layout == plain:
             continue
         if tensor in graph.inputs:
-            more[tensor, plain, layout] = None
+            more[Conversion(tensor, plain, layout)] = None
         else:
-            more[tensor, layout, plain] = None
+            more[Conversion(tensor, layout, plain)] = None
     return replace(choice, conversions=tuple(more))
 
 

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from layoutopt.candidates.cluster import Cluster, is_root, is_windowed
 from layoutopt.candidates.egraph import EGraph
-from layoutopt.candidates.normal_form import with_matmuls
+from layoutopt.candidates.form import Form
 from layoutopt.candidates.output_variants import delivered, promised
 from layoutopt.candidates.packing.options import Menu, packings
-from layoutopt.candidates.packing.packed_form import with_mmt4d
 from layoutopt.candidates.preference import (
     canonical,
     lhs_layouts,
@@ -35,20 +34,12 @@ class Candidate:
     cluster: int
     layouts: tuple[tuple[int, Layout], ...]
     """(tensor, layout) for every tensor of the cluster, weights and inner ones included."""
-    collapsed: bool = False
-    """Contractions are written as the matmul that hides in them."""
-    hint: bool = False
-    """IREE is asked to data-tile the contraction."""
-    packed: bool = False
-    """The contraction runs over tiles."""
-    unnamed: bool = False
-    """Contractions are written as ``linalg.generic`` though a name may match."""
+    form: Form = Form.AS_IT_CAME
     _hash: int = field(init=False, repr=False, compare=False)
     """Worked out once: candidates are keys throughout a plan."""
 
     def __post_init__(self) -> None:
-        way = (self.collapsed, self.hint, self.packed, self.unnamed)
-        object.__setattr__(self, "_hash", hash((self.cluster, self.layouts, way)))
+        object.__setattr__(self, "_hash", hash((self.cluster, self.layouts, self.form)))
 
     def __hash__(self) -> int:
         return self._hash
@@ -133,21 +124,8 @@ def physical_form(graph: Graph, cluster: Cluster, candidate: Candidate) -> Physi
         for group in (cluster.inputs, cluster.weights, cluster.outputs)
     )
     built = physical.builder.build((*inputs, *weights), outputs)
-    if candidate.collapsed:
-        built = with_matmuls(built)
-    if candidate.packed and not candidate.unnamed:
-        built = with_mmt4d(built)
-    if candidate.unnamed:
-        built = replace(built, ops=tuple(_marked(op, unnamed=True) for op in built.ops))
-    if candidate.hint:
-        built = replace(built, ops=tuple(_marked(op, hint=True) for op in built.ops))
+    built = candidate.form.write(built)
     return PhysicalForm(simplified(built), inputs, weights, outputs, cluster.region)
-
-
-def _marked(op: Op, hint: bool = False, unnamed: bool = False) -> Op:
-    if not isinstance(op, Structured) or not op.is_contraction:
-        return op
-    return replace(op, hint=hint or op.hint, unnamed=unnamed or op.unnamed)
 
 
 def tensors_of(graph: Graph, cluster: Cluster) -> tuple[int, ...]:
@@ -229,12 +207,7 @@ def _packed_ways(
                 start[init.tensor] = packing.result
         way = follow(graph, index, cluster, start, cluster.beside_root)
         if isinstance(way, Candidate):
-            way = replace(
-                way,
-                collapsed=not is_windowed(root),
-                packed=True,
-                unnamed=not packing.mmt4d,
-            )
+            way = replace(way, form=Form.PACKED if packing.mmt4d else Form.PACKED_GENERALIZED)
             form = physical_form(graph, cluster, way)
             if isinstance(form, Refusal):
                 yield form
@@ -259,18 +232,18 @@ def _is_mmt4d(op: Op) -> bool:
 def _forms(
     graph: Graph, cluster: Cluster, way: Candidate, windowed: bool, hints: bool
 ) -> Iterator[Candidate | Refusal]:
-    """The same layouts as they stand or collapsed to a matmul, plain or data-tiled."""
+    """The same layouts as they came or as matmul, plain or data-tiled."""
     if windowed:
         yield way
         return
-    collapsed = replace(way, collapsed=True)
-    form = physical_form(graph, cluster, collapsed)
+    matmul = replace(way, form=Form.AS_MATMUL)
+    form = physical_form(graph, cluster, matmul)
     if isinstance(form, Refusal):
         yield form
         return
-    yield collapsed
+    yield matmul
     if hints and any(_tileable(op) for op in form.graph.ops):
-        yield replace(collapsed, hint=True)
+        yield replace(way, form=Form.DATA_TILED)
 
 
 def _tileable(op: Op) -> bool:

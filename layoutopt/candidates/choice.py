@@ -7,16 +7,14 @@ from dataclasses import dataclass
 
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.cluster import Cluster
+from layoutopt.candidates.conversion import Conversion
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout, row_major, same_memory
-
-Conversion = tuple[int, Layout, Layout]
-"""(tensor, source, target)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a solution stands for: candidates, and conversions of (tensor, source, target)."""
+    """What a solution stands for: candidates, and conversions between their layouts."""
 
     candidates: tuple[Candidate, ...]
     conversions: tuple[Conversion, ...]
@@ -37,14 +35,14 @@ def needed_conversions(
         for source in made.get(tensor, {}):
             for goal in wanted.get(tensor, {}):
                 if source != goal:
-                    found[tensor, source, goal] = None
+                    found[Conversion(tensor, source, goal)] = None
     return tuple(found)
 
 
 def is_free(graph: Graph, conversion: Conversion) -> bool:
     """Whether a conversion moves nothing."""
-    tensor, source, goal = conversion
-    return same_memory(graph.types[tensor].shape, source, goal)
+    shape = graph.types[conversion.tensor].shape
+    return same_memory(shape, conversion.source, conversion.target)
 
 
 def _pairs(

@@ -12,6 +12,7 @@ from dataclasses import replace
 from layoutopt.candidates.candidate import Candidate, follow
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.egraph import EGraph
+from layoutopt.candidates.form import Form
 from layoutopt.candidates.preference import canonical, lhs_layouts, result_layouts, weight_layout
 from layoutopt.candidates.space import LayoutSets
 from layoutopt.ir.graph import Structured
@@ -62,9 +63,9 @@ def _ways(
         outside = (*cluster.inputs, *cluster.outputs)
         if any(way.layout_of(t) not in sets.of[t] for t in outside):
             continue
-        yield replace(way, collapsed=True)
+        yield replace(way, form=Form.AS_MATMUL)
         if hints:
-            yield replace(way, collapsed=True, hint=True)
+            yield replace(way, form=Form.DATA_TILED)
 
 
 def _contraction(egraph: EGraph, index: int) -> Structured | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from layoutopt.candidates.candidate import PhysicalForm
 from layoutopt.ir.affine import identity_map, plain_map
@@ -39,9 +39,22 @@ from layoutopt.rules.propagation import relayout
 from layoutopt.rules.rule import Physical, Refusal
 
 
-def conversion_form(graph: Graph, tensor: int, source: Layout, target: Layout) -> PhysicalForm:
-    """The conversion of one tensor of ``graph``."""
-    kind = graph.types[tensor]
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """A tensor that is made in one layout and read in another."""
+
+    tensor: int
+    source: Layout
+    target: Layout
+
+    def __str__(self) -> str:
+        return f"t{self.tensor}: {self.source} to {self.target}"
+
+
+def conversion_form(graph: Graph, conversion: Conversion) -> PhysicalForm:
+    """What is emitted for a conversion of a tensor of ``graph``."""
+    kind = graph.types[conversion.tensor]
+    source, target = conversion.source, conversion.target
     refilled = _refilled(kind, source, target)
     if isinstance(refilled, PhysicalForm):
         return refilled
@@ -62,11 +75,6 @@ def conversion_form(graph: Graph, tensor: int, source: Layout, target: Layout) -
         builder.add(Unpack(start, between, source))
         builder.add(Pack(between, end, target, _filler(kind, target)))
     return PhysicalForm(simplified(builder.build((start,), (end,))), (start,), (), (end,))
-
-
-def conversion_label(tensor: int, source: Layout, target: Layout) -> str:
-    """What a conversion is called in reports."""
-    return f"t{tensor}: {source} to {target}"
 
 
 def lower_packs(graph: Graph) -> Graph:

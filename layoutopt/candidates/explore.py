@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from layoutopt.candidates.candidate import Candidate, enumerate_candidates
 from layoutopt.candidates.cluster import Cluster, form_clusters
@@ -22,7 +23,8 @@ from layoutopt.normalize.neutral_init import start_from_neutral
 from layoutopt.normalize.quantization.integer_form import with_integer_contractions
 from layoutopt.options import Objective
 from layoutopt.profiles.target import Target
-from layoutopt.rules.rule import EVERY_EXACTNESS, Exactness
+from layoutopt.rules.rewrites import REWRITES
+from layoutopt.rules.rule import EVERY_EXACTNESS, Exactness, RewriteRule
 
 _MOST = 6
 """Layouts of one tensor at most: each is measured."""
@@ -62,10 +64,11 @@ def explore(
     target: Target,
     objective: Objective = "latency",
     admitted: Collection[Exactness] = EVERY_EXACTNESS,
+    rules: Sequence[RewriteRule[Any]] = REWRITES,
 ) -> Space:
     """Enumerate the candidates of a function, made by rules whose exactness is ``admitted``."""
     soundness = Soundness()
-    egraph = saturate(prepared(graph, admitted), soundness=soundness, admitted=admitted)
+    egraph = saturate(prepared(graph, admitted), rules, soundness=soundness, admitted=admitted)
     clusters = form_clusters(egraph)
     if target.fuses_pads and objective == "latency":
         clusters = (*clusters, *padded_regions(egraph.graph, clusters))

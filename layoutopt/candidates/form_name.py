@@ -5,12 +5,13 @@ from __future__ import annotations
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.egraph import EGraph
+from layoutopt.candidates.form import Form
 
 
 def form_name(egraph: EGraph, cluster: Cluster, candidate: Candidate) -> str:
     """The rules that made a candidate's form, and how it is written."""
-    parts = [*egraph.rule[cluster.root]] or ["as it came"]
+    parts = [*egraph.rule[cluster.root]]
     parts += ["with its pad"] * cluster.region
-    parts += ["data-tiled"] * candidate.hint
-    parts += ["packed"] * candidate.packed
-    return " + ".join(parts)
+    if candidate.form is not Form.AS_IT_CAME:
+        parts.append(candidate.form.value)
+    return " + ".join(parts) or Form.AS_IT_CAME.value

@@ -23,16 +23,16 @@ from layoutopt.report.report import read_report
 def explain_command(report: Path, name: str | None, html: Path | None) -> None:
     """Say what REPORT chose and refused; OP (convolution.3) or TENSOR (t17) picks one.
 
-    Of a PLAN, what it chose: rivals and refusals are in the report only.
+    Of a PLAN, what it chose: alternatives and refusals are in the report only.
     With --html, all of it is written as one page for a browser.
     """
     check_file(report, "a report or plan file")
     if is_plan(report):
         if html is not None:
             raise InputError(str(report), "a report", "a plan", "give the report for --html")
-        plans = read_plan(report)
+        plans = read_plan(report).functions
         lines = [line for plan in plans for line in plan_explanation(plan, name)]
-        _print(report, lines, name, sorted({op for p in plans for op, _ in p.described.values()}))
+        _print(report, lines, name, sorted({c.op for plan in plans for c in plan.candidates}))
         return
     found = read_report(report)
     if html is not None:

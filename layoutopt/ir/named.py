@@ -87,7 +87,7 @@ class NamedOp:
 
 def named_op(op: Structured) -> NamedOp | None:
     """The named op that means exactly ``op``, up to the order of loops; None where none does."""
-    if len(op.results) != 1 or op.unnamed:
+    if len(op.results) != 1 or op.generalized:
         return None
     if len(op.sources) != 2:
         return None

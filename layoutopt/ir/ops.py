@@ -59,9 +59,9 @@ class Structured:
     iterators: tuple[IteratorType, ...]
     maps: tuple[IndexMap, ...]
     body: Body
-    hint: bool = False
+    data_tiled: bool = False
     """Ask IREE to data-tile this op (``iree.opt.data_tiling``)."""
-    unnamed: bool = False
+    generalized: bool = False
     """Write ``linalg.generic`` even where a named op means the same."""
 
     @property

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_form
-from layoutopt.candidates.choice import Choice, Conversion, is_free
+from layoutopt.candidates.choice import Choice, is_free
 from layoutopt.candidates.cluster import Cluster
-from layoutopt.candidates.conversion import conversion_form, lower_packs
+from layoutopt.candidates.conversion import Conversion, conversion_form, lower_packs
+from layoutopt.candidates.form import Form
 from layoutopt.candidates.regions import emitted
 from layoutopt.errors import LoweringError
 from layoutopt.ir.backward_slice import ancestry
@@ -139,7 +140,8 @@ class _Lowering:
             self._prepare(pair)
             return self.where[pair]
         source = free[0]
-        self._inline(conversion_form(self.graph, tensor, source, goal), [(tensor, source)], [pair])
+        form = conversion_form(self.graph, Conversion(tensor, source, goal))
+        self._inline(form, [(tensor, source)], [pair])
         return self.where[pair]
 
     def _prepare(self, pair: Pair) -> None:
@@ -147,7 +149,7 @@ class _Lowering:
         tensor, goal = pair
         graph = self.graph
         ops, leaves = ancestry(graph, tensor)
-        form = conversion_form(graph, tensor, self._plain(tensor), goal)
+        form = conversion_form(graph, Conversion(tensor, self._plain(tensor), goal))
         first = len(graph.types)
         number = {t: first + t for t in range(len(form.graph.types))} | {form.inputs[0]: tensor}
         types = (*graph.types, *form.graph.types)
@@ -174,12 +176,13 @@ class _Lowering:
             )
         reads = [(t, layouts[t]) for t in (*cluster.inputs, *cluster.weights)]
         makes = [(t, layouts[t]) for t in cluster.outputs]
-        if candidate.hint:
+        if candidate.form is Form.DATA_TILED:
             for pair in reads:
                 self._keep_apart(pair)
         self._inline(form, reads, makes)
         last = dispatches(form)[-1].graph.ops
-        if not candidate.hint and any(isinstance(o, Structured) and o.reduction_dims for o in last):
+        tiled = candidate.form is Form.DATA_TILED
+        if not tiled and any(isinstance(o, Structured) and o.reduction_dims for o in last):
             self.summed.update(makes)
 
     def _keep_apart(self, pair: Pair) -> None:
@@ -203,19 +206,20 @@ class _Lowering:
         return fenced
 
     def _conversion(self, conversion: Conversion) -> None:
-        tensor, source, goal = conversion
-        if (tensor, goal) not in self.where:
-            form = conversion_form(self.graph, tensor, source, goal)
+        read = (conversion.tensor, conversion.source)
+        made = (conversion.tensor, conversion.target)
+        if made not in self.where:
+            form = conversion_form(self.graph, conversion)
             if conversion in self.lowered:
                 form = replace(form, graph=lower_packs(form.graph))
             if is_free(self.graph, conversion):
-                self._inline(form, [(tensor, source)], [(tensor, goal)])
+                self._inline(form, [read], [made])
                 return
-            kind = goal.physical_type(self.graph.types[tensor])
+            kind = conversion.target.physical_type(self.graph.types[conversion.tensor])
             open_end = self.builder.tensor(kind.shape, kind.element)
-            self.where[tensor, goal] = open_end
-            self._inline_as(form, [(tensor, source)], {form.outputs[0]: open_end})
-            self.where[tensor, goal] = self._fenced(open_end)
+            self.where[made] = open_end
+            self._inline_as(form, [read], {form.outputs[0]: open_end})
+            self.where[made] = self._fenced(open_end)
 
     def _inline(self, form: PhysicalForm, inputs: list[Pair], outputs: list[Pair]) -> None:
         number: dict[int, int] = {}

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import networkx as nx
 
 from layoutopt.candidates.candidate import Candidate
-from layoutopt.candidates.choice import Choice, Conversion
+from layoutopt.candidates.choice import Choice
 from layoutopt.candidates.cluster import Cluster
+from layoutopt.candidates.conversion import Conversion
 from layoutopt.ir.layout import Layout
 
 Pair = tuple[int, Layout]
@@ -37,11 +38,11 @@ def _inputs(clusters: Sequence[Cluster], step: Candidate | Conversion) -> list[P
     if isinstance(step, Candidate):
         layouts = dict(step.layouts)
         return [(t, layouts[t]) for t in clusters[step.cluster].inputs]
-    return [(step[0], step[1])]
+    return [(step.tensor, step.source)]
 
 
 def _outputs(clusters: Sequence[Cluster], step: Candidate | Conversion) -> list[Pair]:
     if isinstance(step, Candidate):
         layouts = dict(step.layouts)
         return [(t, layouts[t]) for t in clusters[step.cluster].outputs]
-    return [(step[0], step[2])]
+    return [(step.tensor, step.target)]

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from layoutopt.candidates.choice import Choice, Conversion
+from layoutopt.candidates.choice import Choice
 from layoutopt.candidates.cluster import Cluster
+from layoutopt.candidates.conversion import Conversion
 from layoutopt.ir.graph import Graph, Opaque
 from layoutopt.ir.layout import Layout, row_major
 
@@ -68,7 +69,7 @@ def chosen_io(graph: Graph, clusters: Sequence[Cluster], choice: Choice) -> dict
 
     found: dict[int, Layout] = {}
     for tensor in free_inputs(graph):
-        read = [source for t, source, _ in choice.conversions if t == tensor]
+        read = [c.source for c in choice.conversions if c.tensor == tensor]
         read += [
             c.layout_of(tensor) for c in choice.candidates if tensor in clusters[c.cluster].inputs
         ]
@@ -79,7 +80,7 @@ def chosen_io(graph: Graph, clusters: Sequence[Cluster], choice: Choice) -> dict
         made = [
             c.layout_of(tensor) for c in choice.candidates if tensor in clusters[c.cluster].outputs
         ]
-        made += [goal for t, _, goal in choice.conversions if t == tensor]
+        made += [c.target for c in choice.conversions if c.tensor == tensor]
         plain = row_major(len(graph.types[tensor].shape))
         made = unpadded(tensor, made)
         found[tensor] = made[0] if made and plain not in made else plain
@@ -97,10 +98,10 @@ def with_one_input_layout(
                 continue
             wanted = candidate.layout_of(tensor)
             if wanted != given[tensor]:
-                more[tensor, given[tensor], wanted] = None
-        for t, source, target in choice.conversions:
-            if t == tensor and source != given[tensor]:
-                del more[t, source, target]
-                if target != given[tensor]:
-                    more[t, given[tensor], target] = None
+                more[Conversion(tensor, given[tensor], wanted)] = None
+        for c in choice.conversions:
+            if c.tensor == tensor and c.source != given[tensor]:
+                del more[c]
+                if c.target != given[tensor]:
+                    more[Conversion(tensor, given[tensor], c.target)] = None
     return replace(choice, conversions=tuple(more))

@@ -8,13 +8,15 @@ from pathlib import Path
 from layoutopt.candidates.candidate import Candidate, physical_form, tensors_of
 from layoutopt.candidates.choice import Choice
 from layoutopt.candidates.explore import Space, explore
+from layoutopt.candidates.form import Form
 from layoutopt.candidates.identity import identity_candidates
+from layoutopt.candidates.stable_names import StableNames
 from layoutopt.errors import InputError
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.weights import weight_bytes
 from layoutopt.options import Options
 from layoutopt.planning.free_io import chosen_io, free_tensors
-from layoutopt.planning.plan_file import FunctionPlan, fingerprint, read_plan
+from layoutopt.planning.plan_file import PlanFile, chosen, fingerprint, read_plan
 from layoutopt.planning.planner import GraphPlan
 from layoutopt.planning.selection import build_selection
 from layoutopt.profiles.target import Target
@@ -33,67 +35,76 @@ def given_plans(
 
     Raises InputError where it is for another model, or does not fit the target and the options.
     """
-    known = {f.function: f for f in read_plan(path)}
+    file = read_plan(path)
+    known = {f.function: f for f in file.functions}
     for name, graph in functions:
         found = known.get(name)
         if found is None or found.graph != fingerprint(graph):
             raise InputError(
                 str(path),
                 f"a plan for function '{name}' of {model}",
-                "a plan for another model",
+                f"a plan for another model{_made(file)}",
                 "make the plan again",
             )
-        space = explore(graph, target, admitted=options.admitted)
-        misfit = _misfit(space, found, target, options)
+        space = explore(graph, target, admitted=options.admitted, rules=options.rules)
+        resolved = chosen(found, StableNames(space.egraph.graph, space.clusters))
+        misfit: str | None
+        if isinstance(resolved, str):
+            misfit = resolved
+        else:
+            choice, costs, conversion_costs = resolved
+            misfit = _misfit(space, choice, target, options)
         if misfit is not None:
             raise InputError(
                 str(path),
                 f"a plan for '{name}' that fits {target.name} and these options",
-                misfit,
+                f"{misfit}{_made(file)}",
                 "make the plan again for this target, with the same options",
             )
         io = options.free_io_layout
         yield GraphPlan(
             space.egraph,
             space.clusters,
-            found.choice,
-            dict(found.costs),
-            dict(found.conversion_costs),
+            choice,
+            costs,
+            conversion_costs,
             found.solution,
             space.refusals,
             None,
-            chosen_io(space.egraph.graph, space.clusters, found.choice) if io else {},
+            chosen_io(space.egraph.graph, space.clusters, choice) if io else {},
             options.lower_packs,
             identity=identity_candidates(space.egraph, space.clusters),
         )
 
 
-def _misfit(space: Space, plan: FunctionPlan, target: Target, options: Options) -> str | None:
+def _made(file: PlanFile) -> str:
+    return f" (made by layoutopt {file.tool} for {file.target})"
+
+
+def _misfit(space: Space, choice: Choice, target: Target, options: Options) -> str | None:
     """What of a plan cannot be written here, or does not go together; None where it all does."""
     graph = space.egraph.graph
-    for candidate in plan.choice.candidates:
+    for candidate in choice.candidates:
         reason = _refusal(space, candidate, target)
         if reason is not None:
             return reason
-    for tensor, source, goal in plan.choice.conversions:
-        known = 0 <= tensor < len(graph.types)
-        rank = len(graph.types[tensor].shape) if known else None
-        if source == goal or not source.rank == goal.rank == rank:
-            return f"no conversion of tensor {tensor}: {source} to {goal}"
-    return _inconsistency(space, plan.choice, options)
+    for c in choice.conversions:
+        rank = len(graph.types[c.tensor].shape)
+        if c.source == c.target or not c.source.rank == c.target.rank == rank:
+            return f"no conversion of {c}"
+    return _inconsistency(space, choice, options)
 
 
 def _refusal(space: Space, candidate: Candidate, target: Target) -> str | None:
     """Why a candidate cannot be written here."""
     graph, clusters = space.egraph.graph, space.clusters
-    if not 0 <= candidate.cluster < len(clusters):
-        return f"cluster {candidate.cluster} of {len(clusters)}"
     cluster = clusters[candidate.cluster]
+    op = graph.name_of(cluster.root)
     ranks = {t: x.rank for t, x in candidate.layouts}
     if ranks != {t: len(graph.types[t].shape) for t in tensors_of(graph, cluster)}:
-        return f"other tensors in cluster {candidate.cluster}"
-    if candidate.hint and not target.data_tiling_flag:
-        return f"data tiling in cluster {candidate.cluster}, which {target.name} has no flag for"
+        return f"other tensors around {op}"
+    if candidate.form is Form.DATA_TILED and not target.data_tiling_flag:
+        return f"data tiling of {op}, which {target.name} has no flag for"
     form = physical_form(graph, cluster, candidate)
     return form.reason if isinstance(form, Refusal) else None
 
@@ -102,7 +113,7 @@ def _inconsistency(space: Space, choice: Choice, options: Options) -> str | None
     """What a plan reads that it does not make, or makes twice."""
     graph = space.egraph.graph
     free = free_tensors(graph) if options.free_io_layout else ()
-    copies = any(t in graph.constants for t, _, _ in choice.conversions)
+    copies = any(c.tensor in graph.constants for c in choice.conversions)
     selection = build_selection(
         graph,
         space.clusters,

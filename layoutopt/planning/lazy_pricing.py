@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from layoutopt.candidates.candidate import Candidate
-from layoutopt.candidates.choice import Conversion
 from layoutopt.candidates.cluster import Cluster
+from layoutopt.candidates.conversion import Conversion
 from layoutopt.ir.graph import Graph
 from layoutopt.options import Options
 from layoutopt.planning.selection import Selection, build_selection
@@ -303,12 +303,12 @@ def _wanted(
         and c not in priced.refused
     ]
     open_ends = [c for c in choice.conversions if c not in priced.conversion_costs]
-    sources = {(tensor, source) for tensor, source, _ in open_ends}
-    goals = {(tensor, goal) for tensor, _, goal in open_ends}
+    sources = {(c.tensor, c.source) for c in open_ends}
+    targets = {(c.tensor, c.target) for c in open_ends}
     found += [
         c
         for c in question.conversions
-        if ((c[0], c[1]) in sources or (c[0], c[2]) in goals)
+        if ((c.tensor, c.source) in sources or (c.tensor, c.target) in targets)
         and c not in priced.conversion_costs
         and c not in priced.refused
     ]

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from layoutopt.candidates.candidate import Candidate, PhysicalForm
-from layoutopt.candidates.choice import Conversion
 from layoutopt.candidates.cluster import is_root, is_transpose
+from layoutopt.candidates.conversion import Conversion
 from layoutopt.ir.graph import Pack, Structured, Unpack
 
 _RANKS = 8
@@ -75,7 +75,8 @@ def conversion_objective(
             rank[candidate] = min(place, _RANKS - 1)
     per_kib = _RANKS * (len(groups) + 1)
     largest: dict[int, int] = {}
-    for (tensor, _, _), m in between.items():
+    for conversion, m in between.items():
+        tensor = conversion.tensor
         largest[tensor] = max(largest.get(tensor, 0), m.size_bytes)
     for c, m in inside.items():
         largest[-1 - c.cluster] = max(largest.get(-1 - c.cluster, 0), m.size_bytes)

@@ -1,31 +1,76 @@
-"""Plans as JSON files: what was chosen, for which graph, at which price."""
+"""Plans as JSON files: what was chosen, for which function and target, at which price.
+
+Files name tensors and clusters by what computes them (`StableNames`), so a plan can be used again
+after rules were added, and what no longer exists is known by name.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
 from layoutopt.candidates.candidate import Candidate
-from layoutopt.candidates.choice import Choice, Conversion
+from layoutopt.candidates.choice import Choice
+from layoutopt.candidates.conversion import Conversion
+from layoutopt.candidates.form import Form
+from layoutopt.candidates.stable_names import StableNames
 from layoutopt.errors import InputError
 from layoutopt.files.given import check_file, read_input
 from layoutopt.files.written import write_text
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout
-from layoutopt.ir.neutral import Padding
-from layoutopt.solver import Solution, Status
+from layoutopt.options import Objective
+from layoutopt.planning.planner import GraphPlan
+from layoutopt.solver import Solution
 
-VERSION = 1
+VERSION = 2
 """Of the JSON form."""
+TOOL = version("layoutopt")
 
-_Index = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
-_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Nanoseconds = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedTensor:
+    """A tensor in a layout."""
+
+    name: str
+    """As `StableNames` has it."""
+    label: str
+    """As reports have it."""
+    layout: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCandidate:
+    """A candidate that was chosen."""
+
+    cluster: str
+    op: str
+    """Name of the op that the cluster is about, in reports."""
+    made_by: str
+    """The rules and the form behind it, in reports."""
+    form: Form
+    tensors: tuple[PlacedTensor, ...]
+    cost_ns: Nanoseconds
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedConversion:
+    """A conversion that was chosen."""
+
+    tensor: str
+    label: str
+    source: Layout
+    target: Layout
+    cost_ns: Nanoseconds
+    lowered: bool
+    """Written as reshapes and transposes in place of packs."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +80,22 @@ class FunctionPlan:
     function: str
     graph: str
     """Fingerprint of the graph that the choice is for."""
-    choice: Choice
-    costs: Mapping[Candidate, int]
-    conversion_costs: Mapping[Conversion, int]
+    candidates: tuple[PlannedCandidate, ...]
+    conversions: tuple[PlannedConversion, ...]
     solution: Solution
-    described: Mapping[Candidate, tuple[str, str]] = field(default_factory=dict)
-    """(op, form) of each candidate, for `layoutopt explain`; nothing is read from it."""
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """All that a file holds."""
+
+    target: str
+    """Name of the target that the plan was made for."""
+    objective: Objective
+    functions: tuple[FunctionPlan, ...]
+    tool: str = TOOL
+    """Version of layoutopt that made it."""
+    version: int = VERSION
 
 
 def fingerprint(graph: Graph) -> str:
@@ -49,27 +104,88 @@ def fingerprint(graph: Graph) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def write_plan(path: Path, functions: Sequence[FunctionPlan]) -> None:
-    """Write plans as JSON, whole or not at all."""
-    table = {"version": VERSION, "functions": [_to_table(f) for f in functions]}
-    write_text(path, json.dumps(table, indent=1) + "\n")
+def function_plan(function: str, graph: Graph, plan: GraphPlan) -> FunctionPlan:
+    """A plan of ``graph``, the function as it came, in the names that files use."""
+    names = StableNames(plan.egraph.graph, plan.clusters)
+    return FunctionPlan(
+        function,
+        fingerprint(graph),
+        tuple(
+            PlannedCandidate(
+                names.clusters[c.cluster],
+                plan.egraph.graph.name_of(plan.clusters[c.cluster].root),
+                plan.form_name(c),
+                c.form,
+                tuple(PlacedTensor(names.tensors[t], f"t{t}", layout) for t, layout in c.layouts),
+                plan.costs[c],
+            )
+            for c in plan.choice.candidates
+        ),
+        tuple(
+            PlannedConversion(
+                names.tensors[c.tensor],
+                f"t{c.tensor}",
+                c.source,
+                c.target,
+                plan.conversion_costs.get(c, 0),
+                c in plan.choice.lowered,
+            )
+            for c in plan.choice.conversions
+        ),
+        plan.solution,
+    )
 
 
-def read_plan(path: Path) -> tuple[FunctionPlan, ...]:
-    """Read plans. Raises InputError for a file that is none."""
+def chosen(
+    plan: FunctionPlan, names: StableNames
+) -> tuple[Choice, dict[Candidate, int], dict[Conversion, int]] | str:
+    """The choice in numbers, with its costs in nanoseconds; or what of it does not exist here."""
+    costs: dict[Candidate, int] = {}
+    for row in plan.candidates:
+        cluster = names.cluster_numbers.get(row.cluster)
+        if cluster is None:
+            return f"'{row.made_by}' of {row.op}, which no rule makes"
+        missing = next((t for t in row.tensors if t.name not in names.tensor_numbers), None)
+        if missing is not None:
+            return f"tensor {missing.label} of {row.op}, which no op makes"
+        layouts = tuple((names.tensor_numbers[t.name], t.layout) for t in row.tensors)
+        costs[Candidate(cluster, layouts, row.form)] = row.cost_ns
+    conversion_costs: dict[Conversion, int] = {}
+    lowered: set[Conversion] = set()
+    for change in plan.conversions:
+        tensor = names.tensor_numbers.get(change.tensor)
+        if tensor is None:
+            return f"a conversion of tensor {change.label}, which no op makes"
+        conversion = Conversion(tensor, change.source, change.target)
+        conversion_costs[conversion] = change.cost_ns
+        if change.lowered:
+            lowered.add(conversion)
+    if len(costs) != len(plan.candidates) or len(conversion_costs) != len(plan.conversions):
+        return "a choice twice"
+    choice = Choice(tuple(costs), tuple(conversion_costs), frozenset(lowered))
+    return choice, costs, conversion_costs
+
+
+def write_plan(path: Path, plan: PlanFile) -> None:
+    """Write a plan as JSON, whole or not at all."""
+    text = msgspec.json.format(msgspec.json.encode(plan), indent=1).decode()
+    write_text(path, text + "\n")
+
+
+def read_plan(path: Path) -> PlanFile:
+    """Read a plan. Raises InputError for a file that is none."""
     check_file(path, "a plan file")
     text = read_input(path)
     try:
-        version = msgspec.json.decode(text, type=_Versioned).version
-        if version == VERSION:
-            table = msgspec.json.decode(text, type=_Plan)
-            return tuple(map(_function_plan, table.functions))
+        found = msgspec.json.decode(text, type=_Versioned).version
+        if found == VERSION:
+            return msgspec.json.decode(text, type=PlanFile)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise InputError(
             str(path), "a plan that `--plan-out` wrote", str(error), "make the plan again"
         ) from error
     raise InputError(
-        str(path), f"a plan of version {VERSION}", f"version {version}", "make the plan again"
+        str(path), f"a plan of version {VERSION}", f"version {found}", "make the plan again"
     )
 
 
@@ -82,151 +198,5 @@ def is_plan(path: Path) -> bool:
     return isinstance(table, dict) and "functions" in table and "choices" not in table
 
 
-def _to_table(plan: FunctionPlan) -> dict[str, object]:
-    s = plan.solution
-    return {
-        "function": plan.function,
-        "graph": plan.graph,
-        "candidates": [
-            {
-                "cluster": c.cluster,
-                "layouts": [[t, *_layout_table(layout)] for t, layout in c.layouts],
-                "collapsed": c.collapsed,
-                "hint": c.hint,
-                "packed": c.packed,
-                "unnamed": c.unnamed,
-                "cost_ns": plan.costs[c],
-                **dict(zip(("op", "form"), plan.described.get(c, ()), strict=False)),
-            }
-            for c in plan.choice.candidates
-        ],
-        "conversions": [
-            {
-                "tensor": t,
-                "source": _layout_table(source),
-                "target": _layout_table(target),
-                "cost_ns": plan.conversion_costs.get((t, source, target), 0),
-                "lowered": (t, source, target) in plan.choice.lowered,
-            }
-            for t, source, target in plan.choice.conversions
-        ],
-        "solution": {
-            "status": s.status.value,
-            "objective_ns": s.objective_ns,
-            "bound_ns": s.bound_ns,
-            "gap": s.gap,
-            "seconds": s.seconds,
-            "stop_reason": str(s.stop_reason),
-        },
-    }
-
-
-def _layout_table(layout: Layout) -> list[list[int] | str]:
-    return [
-        list(layout.outer_dims_perm),
-        list(layout.inner_dims_pos),
-        list(layout.inner_tiles),
-        layout.padding.value,
-    ]
-
-
 class _Versioned(msgspec.Struct):
     version: int
-
-
-class _Layout(msgspec.Struct, array_like=True):
-    outer_dims_perm: tuple[_Index, ...]
-    inner_dims_pos: tuple[_Index, ...]
-    inner_tiles: tuple[_Index, ...]
-    padding: Padding = Padding.ZERO
-
-    def value(self) -> Layout:
-        """Raises ValueError where it is no layout of any tensor."""
-        return Layout(self.outer_dims_perm, self.inner_dims_pos, self.inner_tiles, self.padding)
-
-
-class _Placed(msgspec.Struct, array_like=True):
-    tensor: _Index
-    outer_dims_perm: tuple[_Index, ...]
-    inner_dims_pos: tuple[_Index, ...]
-    inner_tiles: tuple[_Index, ...]
-    padding: Padding = Padding.ZERO
-
-    def value(self) -> tuple[int, Layout]:
-        """Raises ValueError where it is no layout of any tensor."""
-        return self.tensor, Layout(
-            self.outer_dims_perm, self.inner_dims_pos, self.inner_tiles, self.padding
-        )
-
-
-class _Candidate(msgspec.Struct):
-    cluster: _Index
-    layouts: tuple[_Placed, ...]
-    collapsed: bool
-    hint: bool
-    cost_ns: _Index
-    packed: bool = False
-    unnamed: bool = False
-    op: str | None = None
-    form: str | None = None
-
-    def value(self) -> Candidate:
-        """Raises ValueError where a layout is none."""
-        layouts = tuple(placed.value() for placed in self.layouts)
-        way = (self.collapsed, self.hint, self.packed, self.unnamed)
-        return Candidate(self.cluster, layouts, *way)
-
-
-class _Conversion(msgspec.Struct):
-    tensor: _Index
-    source: _Layout
-    target: _Layout
-    cost_ns: _Index
-    lowered: bool = False
-
-    def value(self) -> Conversion:
-        """Raises ValueError where a layout is none."""
-        return self.tensor, self.source.value(), self.target.value()
-
-
-class _Solution(msgspec.Struct):
-    status: Status
-    objective_ns: _Index
-    bound_ns: _Index
-    gap: _Share
-    seconds: float
-    stop_reason: str
-
-
-class _Function(msgspec.Struct):
-    function: str
-    graph: str
-    candidates: tuple[_Candidate, ...]
-    conversions: tuple[_Conversion, ...]
-    solution: _Solution
-
-
-class _Plan(msgspec.Struct):
-    version: int
-    functions: tuple[_Function, ...]
-
-
-def _function_plan(table: _Function) -> FunctionPlan:
-    costs = {row.value(): row.cost_ns for row in table.candidates}
-    conversions = {row.value(): row.cost_ns for row in table.conversions}
-    if len(costs) != len(table.candidates) or len(conversions) != len(table.conversions):
-        raise ValueError(f"a choice of function '{table.function}' twice")
-    described = {
-        row.value(): (row.op, row.form)
-        for row in table.candidates
-        if row.op is not None and row.form is not None
-    }
-    lowered = frozenset(row.value() for row in table.conversions if row.lowered)
-    s = table.solution
-    solution = Solution(
-        s.status, (), (), s.objective_ns, s.bound_ns, s.gap, s.seconds, s.stop_reason
-    )
-    choice = Choice(tuple(costs), tuple(conversions), lowered)
-    return FunctionPlan(
-        table.function, table.graph, choice, costs, conversions, solution, described
-    )

@@ -6,10 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from layoutopt.candidates.candidate import Candidate
-from layoutopt.candidates.choice import Choice, Conversion, is_free, needed_conversions
+from layoutopt.candidates.choice import Choice, is_free, needed_conversions
 from layoutopt.candidates.cluster import Cluster
+from layoutopt.candidates.conversion import Conversion
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.explore import RefusedForm, Space, explore
+from layoutopt.candidates.form import Form
 from layoutopt.candidates.form_name import form_name
 from layoutopt.candidates.identity import identity_candidates
 from layoutopt.ir.graph import Graph
@@ -25,7 +27,7 @@ from layoutopt.planning.free_io import (
     free_tensors,
     with_one_input_layout,
 )
-from layoutopt.planning.known_refusals import digest
+from layoutopt.planning.known_refusals import among
 from layoutopt.planning.lazy_pricing import (
     Priced,
     Question,
@@ -81,7 +83,11 @@ class GraphPlan:
     @property
     def hinted(self) -> bool:
         """Whether some contraction asks IREE for data tiling."""
-        return any(c.hint for c in self.choice.candidates)
+        return any(c.form is Form.DATA_TILED for c in self.choice.candidates)
+
+    def form_name(self, candidate: Candidate) -> str:
+        """The form of a candidate as reports name it."""
+        return form_name(self.egraph, self.clusters[candidate.cluster], candidate)
 
     def lowered(self) -> Lowered:
         """The chosen candidates as one graph over row-major tensors."""
@@ -95,17 +101,17 @@ def plan_graphs(
     pricer: Pricer,
     options: Options,
     clock: Clock,
-    avoided: Sequence[Collection[str]] = (),
+    refused: Sequence[Collection[str]] = (),
 ) -> tuple[GraphPlan, ...]:
     """Plans of a module's functions; each leaves the next ones what it did not spend.
 
-    ``avoided``: for each function, digests of candidates that do not compile inside the model.
+    ``refused``: for each function, digests of candidates that do not compile inside the model.
     """
     plans: list[GraphPlan] = []
     left = options.weight_budget
     if left is not None:
         left = WeightBudget(left.size_bytes(sum(map(weight_bytes, graphs))))
-    for graph, out in zip(graphs, avoided or [()] * len(graphs), strict=True):
+    for graph, out in zip(graphs, refused or [()] * len(graphs), strict=True):
         plan = plan_graph(graph, target, pricer, replace(options, weight_budget=left), clock, out)
         plans.append(plan)
         if left is not None:
@@ -120,14 +126,14 @@ def plan_graph(
     pricer: Pricer,
     options: Options,
     clock: Clock,
-    avoided: Collection[str] = (),
+    refused: Collection[str] = (),
 ) -> GraphPlan:
     """The cheapest consistent plan of one function. Raises SolverError where there is none.
 
-    ``avoided``: digests of candidates that do not compile inside the model.
+    ``refused``: digests of candidates that do not compile inside the model.
     """
     with clock.stage("enumerate"):
-        space = explore(graph, target, options.objective, options.admitted)
+        space = explore(graph, target, options.objective, options.admitted, options.rules)
     fewest = options.objective == "conversions"
     if fewest:
         pricer = Analytic(target)
@@ -135,7 +141,7 @@ def plan_graph(
     free = free_tensors(egraph.graph) if options.free_io_layout else ()
     refusals = list(space.refusals)
     with clock.stage("price") as progress:
-        dropped = {c for c in space.candidates if avoided and digest(c) in avoided}
+        dropped = among(space.candidates, egraph.graph, clusters, refused)
         reason = "it compiles alone, but not inside the model"
         kept = [
             c
@@ -165,7 +171,7 @@ def plan_graph(
             refusals.append(
                 _refused(egraph, clusters, key, reason)
                 if isinstance(key, Candidate)
-                else RefusedForm(f"tensor {key[0]}", "conversion", reason)
+                else RefusedForm(f"tensor {key.tensor}", "conversion", reason)
             )
         notes = [_refused(egraph, clusters, c, note) for c, note in priced.notes.items()]
     conversion_costs = priced.conversion_costs

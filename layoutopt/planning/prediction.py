@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from layoutopt.candidates.candidate import Candidate
-from layoutopt.candidates.choice import Conversion
+from layoutopt.candidates.conversion import Conversion
 from layoutopt.pricing.prices import Price
 
 Prices = Mapping[Candidate | Conversion, Price]

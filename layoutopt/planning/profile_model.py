@@ -32,7 +32,10 @@ def price_graphs(
 
     Equal candidates are priced once, whatever function or model they come from.
     """
-    spaces = [explore(graph, target, options.objective, options.admitted) for graph in graphs]
+    spaces = [
+        explore(graph, target, options.objective, options.admitted, options.rules)
+        for graph in graphs
+    ]
     work: list[Work] = []
     reasons: list[str] = []
     owners = []

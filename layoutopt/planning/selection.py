@@ -6,8 +6,9 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from layoutopt.candidates.candidate import Candidate
-from layoutopt.candidates.choice import Choice, Conversion, is_free
+from layoutopt.candidates.choice import Choice, is_free
 from layoutopt.candidates.cluster import Cluster
+from layoutopt.candidates.conversion import Conversion
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.solver import problem as integer
@@ -58,7 +59,7 @@ def build_selection(
             plain = row_major(layout.rank)
             inputs.append(pair(weight, layout))
             if layout != plain:
-                copies[weight, plain, layout] = None
+                copies[Conversion(weight, plain, layout)] = None
         rows.append(
             integer.Candidate(
                 candidate.cluster,
@@ -70,15 +71,15 @@ def build_selection(
     conversions = (*conversion_costs, *(c for c in copies if c not in conversion_costs))
     changes = tuple(
         integer.Conversion(
-            t,
-            pair(t, source)[1],
-            pair(t, goal)[1],
-            conversion_costs.get((t, source, goal), 0),
-            goal.size_bytes(graph.types[t])
-            if (t, source, goal) in copies and not is_free(graph, (t, source, goal))
+            c.tensor,
+            pair(c.tensor, c.source)[1],
+            pair(c.tensor, c.target)[1],
+            conversion_costs.get(c, 0),
+            c.target.size_bytes(graph.types[c.tensor])
+            if c in copies and not is_free(graph, c)
             else 0,
         )
-        for t, source, goal in conversions
+        for c in conversions
     )
     demands = []
     for tensor in graph.outputs:

@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from layoutopt.candidates.candidate import Candidate
-from layoutopt.candidates.choice import Choice, Conversion
+from layoutopt.candidates.choice import Choice
+from layoutopt.candidates.conversion import Conversion
 from layoutopt.candidates.form_name import form_name
 from layoutopt.errors import SolverError
 from layoutopt.ir.graph import Graph
@@ -175,10 +176,10 @@ class _Question:
         """What is measured, and in which form."""
         graph = self._plan.egraph.graph
         if not isinstance(step, Candidate):
-            tensor, source, goal = step
-            return f"tensor {tensor}: {graph.types[tensor]}", f"{source} to {goal}"
+            what = f"tensor {step.tensor}: {graph.types[step.tensor]}"
+            return what, f"{step.source} to {step.target}"
         cluster = self._plan.clusters[step.cluster]
-        form = form_name(self._plan.egraph, cluster, step) + " + as a matmul" * step.collapsed
+        form = form_name(self._plan.egraph, cluster, step)
         layouts = [str(step.layout_of(t)) for t in (*cluster.inputs[:1], *cluster.outputs[:1])]
         return graph.name_of(cluster.root), f"{form}, {' to '.join(layouts)}"
 

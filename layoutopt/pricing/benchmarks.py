@@ -8,6 +8,8 @@ import numpy as np
 
 from layoutopt.candidates.candidate import Candidate, PhysicalForm
 from layoutopt.candidates.cluster import Cluster
+from layoutopt.candidates.conversion import Conversion
+from layoutopt.candidates.form import Form
 from layoutopt.candidates.regions import emitted
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout
@@ -55,7 +57,7 @@ def candidate_benchmark(
         )
 
     flags = target.flags
-    if candidate.hint:
+    if candidate.form is Form.DATA_TILED:
         flags = (*flags, target.data_tiling_flag)
     inline = {
         p: splats[t]
@@ -67,14 +69,13 @@ def candidate_benchmark(
 
 def conversion_benchmark(
     graph: Graph,
-    tensor: int,
-    source: Layout,
-    goal: Layout,
+    conversion: Conversion,
     form: PhysicalForm,
     target: Target,
 ) -> Benchmark:
     """A conversion as it is compiled and timed alone."""
-    kind = graph.types[tensor]
+    kind = graph.types[conversion.tensor]
+    source, goal = conversion.source, conversion.target
 
     def case() -> Case:
         moved = Graph((kind,), (), (0,), (0,))

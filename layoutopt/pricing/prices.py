@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_form
-from layoutopt.candidates.choice import Conversion, is_free
+from layoutopt.candidates.choice import is_free
 from layoutopt.candidates.cluster import Cluster
-from layoutopt.candidates.conversion import conversion_form, lower_packs
+from layoutopt.candidates.conversion import Conversion, conversion_form, lower_packs
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.types import Array
 from layoutopt.pricing.analytic.compiled_kernels import Facts, Kernels
@@ -276,7 +276,7 @@ def conversion_work(
     for i, conversion in enumerate(conversions):
         if is_free(graph, conversion):
             continue
-        packs = conversion_form(graph, *conversion)
+        packs = conversion_form(graph, conversion)
         plain = replace(packs, graph=lower_packs(packs.graph))
         forms = [(packs, False), (plain, True)]
         if plain.graph.ops == packs.graph.ops:
@@ -284,6 +284,6 @@ def conversion_work(
         elif lowered is not None:
             forms = forms[lowered:][:1]
         for form, is_lowered in forms:
-            benchmark = conversion_benchmark(graph, *conversion, form, target)
+            benchmark = conversion_benchmark(graph, conversion, form, target)
             found.append((conversion, Work(form, benchmark, first_group + i, is_lowered)))
     return found

@@ -24,14 +24,7 @@ class Alike:
             self._clusters[cluster] = self._kind(cluster)
         kind, tensors = self._clusters[cluster]
         layouts = dict(candidate.layouts)
-        return (
-            kind,
-            tuple(layouts[t] for t in tensors),
-            candidate.collapsed,
-            candidate.hint,
-            candidate.packed,
-            candidate.unnamed,
-        )
+        return kind, tuple(layouts[t] for t in tensors), candidate.form
 
     def _kind(self, cluster: Cluster) -> tuple[int, tuple[int, ...]]:
         """The number of the cluster's kind, and its tensors in an order of their own."""

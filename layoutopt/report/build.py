@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from layoutopt.candidates.candidate import Candidate
-from layoutopt.candidates.form_name import form_name
 from layoutopt.ir.graph import Constant, Opaque
 from layoutopt.ir.weights import weight_bytes
 from layoutopt.planning.planner import GraphPlan
@@ -167,7 +166,7 @@ def _choices(function: str, plan: GraphPlan) -> list[ChoiceReport]:
             ChoiceReport(
                 function,
                 plan.egraph.graph.name_of(cluster.root),
-                _form_name(plan, chosen),
+                plan.form_name(chosen),
                 {
                     f"t{t}": str(layout)
                     for t, layout in chosen.layouts
@@ -175,23 +174,11 @@ def _choices(function: str, plan: GraphPlan) -> list[ChoiceReport]:
                 },
                 plan.costs[chosen],
                 None if second is None else plan.costs[second],
-                None if second is None else _form_name(plan, second),
+                None if second is None else plan.form_name(second),
                 tuple(f"t{t}" for t in cluster.outputs),
             )
         )
     return sorted(found, key=lambda c: -c.cost_ns)
-
-
-def _form_name(plan: GraphPlan, candidate: Candidate) -> str:
-    return form_name(plan.egraph, plan.clusters[candidate.cluster], candidate)
-
-
-def described(plan: GraphPlan) -> dict[Candidate, tuple[str, str]]:
-    """The op and the form of each chosen candidate, as the report names them."""
-    return {
-        c: (plan.egraph.graph.name_of(plan.clusters[c.cluster].root), _form_name(plan, c))
-        for c in plan.choice.candidates
-    }
 
 
 def _flag_sets(evaluation: Evaluation | None) -> tuple[FlagSetReport, ...]:

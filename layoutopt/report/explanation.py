@@ -45,16 +45,15 @@ def _some(ops: list[str]) -> str:
 
 def plan_explanation(plan: FunctionPlan, name: str | None) -> Iterator[str]:
     """The choices and conversions of a plan that concern ``name``; all where it is None."""
-    for candidate in plan.choice.candidates:
-        op, form = plan.described.get(candidate, (f"cluster {candidate.cluster}", "no name kept"))
-        layouts = {f"t{t}": str(layout) for t, layout in candidate.layouts}
-        if name in (None, op, *layouts):
+    for candidate in plan.candidates:
+        layouts = {t.label: str(t.layout) for t in candidate.tensors}
+        if name in (None, candidate.op, *layouts):
             told = ", ".join(f"{t} {layout}" for t, layout in layouts.items())
-            yield f"{op}: {form}, {plan.costs[candidate] / 1e3:.1f} us; {told}"
-    for tensor, source, target in plan.choice.conversions:
-        if name in (None, f"t{tensor}"):
-            cost_ns = plan.conversion_costs[tensor, source, target]
-            yield f"t{tensor}: from {source} to {target}, {cost_ns / 1e3:.1f} us"
+            made_by, cost_us = candidate.made_by, candidate.cost_ns / 1e3
+            yield f"{candidate.op}: {made_by}, {cost_us:.1f} us; {told}"
+    for c in plan.conversions:
+        if name in (None, c.label):
+            yield f"{c.label}: from {c.source} to {c.target}, {c.cost_ns / 1e3:.1f} us"
 
 
 def runner_up(choice: ChoiceReport) -> str:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from layoutopt.candidates.candidate import physical_form
-from layoutopt.candidates.choice import Conversion, is_free
-from layoutopt.candidates.conversion import conversion_form, conversion_label, lower_packs
+from layoutopt.candidates.choice import is_free
+from layoutopt.candidates.conversion import (
+    Conversion,
+    conversion_form,
+    lower_packs,
+)
 from layoutopt.ir.graph import Graph, Op, Pack, Structured, Unpack
 from layoutopt.ir.layout import conversion_kind
 from layoutopt.mlir.gather import runs_backwards
@@ -30,8 +34,8 @@ def contractions_of(plans: Sequence[GraphPlan]) -> ContractionsReport:
                 if not isinstance(op, Structured) or not op.is_contraction:
                     continue
                 total += 1
-                packed += candidate.packed
-                if not candidate.packed:
+                packed += candidate.form.is_packed
+                if not candidate.form.is_packed:
                     unpacked.append(plan.egraph.graph.name_of(index))
     return ContractionsReport(total, packed, tuple(unpacked))
 
@@ -39,19 +43,19 @@ def contractions_of(plans: Sequence[GraphPlan]) -> ContractionsReport:
 def labels_of(plan: GraphPlan) -> list[str]:
     """The labels of the conversions between candidates, in the order of the report."""
     graph = plan.egraph.graph
-    return [conversion_label(*c) for c in plan.choice.conversions if not is_free(graph, c)]
+    return [str(c) for c in plan.choice.conversions if not is_free(graph, c)]
 
 
 def conversions_of(function: str, plan: GraphPlan) -> list[ConversionReport]:
     """The conversions between candidates that move something, in the order of `labels_of`."""
     found = []
     for conversion in plan.choice.conversions:
-        tensor, source, target = conversion
+        tensor, source, target = conversion.tensor, conversion.source, conversion.target
         kind = plan.egraph.graph.types[tensor]
         if is_free(plan.egraph.graph, conversion):
             continue
         size = source.size_bytes(kind) + target.size_bytes(kind)
-        form = conversion_form(plan.egraph.graph, *conversion).graph
+        form = conversion_form(plan.egraph.graph, conversion).graph
         names = [_move_name(op, form) for op in form.ops if is_move(op)]
         word = "+".join(names) or conversion_kind(kind.shape, source, target).value
         if plan.lower_packs or conversion in plan.choice.lowered:
@@ -127,7 +131,7 @@ def _written_as(op: Op) -> str:
 
 def _why(plan: GraphPlan, conversion: Conversion) -> str:
     """Who makes the one layout and who wants the other."""
-    tensor, source, target = conversion
+    tensor, source, target = conversion.tensor, conversion.source, conversion.target
     name = plan.egraph.graph.name_of
     graph = plan.egraph.graph
     makers = [

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from layoutopt.candidates.candidate import physical_form
 from layoutopt.candidates.choice import is_free
-from layoutopt.candidates.conversion import conversion_label
 from layoutopt.ir.layout import conversion_kind
 from layoutopt.planning.planner import GraphPlan
 from layoutopt.pricing.analytic.form import dispatches
@@ -121,9 +120,9 @@ def _expected(plan: GraphPlan) -> list[_Expected]:
     for conversion in plan.choice.conversions:
         if is_free(graph, conversion):
             continue
-        tensor, source, target = conversion
+        tensor, source, target = conversion.tensor, conversion.source, conversion.target
         shape = target.physical_shape(graph.types[tensor].shape)
         kind = conversion_kind(graph.types[tensor].shape, source, target).value
-        label = conversion_label(*conversion)
+        label = str(conversion)
         rows.append(_Expected(label, plan.conversion_costs[conversion], (shape,), kind))
     return rows

@@ -8,23 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from layoutopt.candidates.candidate import Candidate, identity_candidate, physical_form
+from layoutopt.candidates.candidate import identity_candidate, physical_form
+from layoutopt.candidates.stable_names import StableNames
 from layoutopt.ir.graph import Graph, Structured
 from layoutopt.mlir.read.located import Operands
+from layoutopt.planning.known_refusals import digest
 from layoutopt.planning.planner import GraphPlan
 from layoutopt.pricing.analytic.form import dispatches
 from layoutopt.rules.rule import Refusal
 from layoutopt.verify.dispatch_names import named_loops, same_loops
 
 
-def blamed(
+def attributed(
     plan: GraphPlan, refused: Sequence[str], located: Collection[Operands] = ()
-) -> frozenset[Candidate]:
-    """The chosen candidates, the model's own forms aside, that have loops of a refused dispatch.
+) -> frozenset[str]:
+    """Digests of chosen candidates with loops of a refused dispatch, the model's own forms aside.
 
     Where IREE names none, those with an op that reads and writes the types of a ``located`` one.
     """
     found = set()
+    names = StableNames(plan.egraph.graph, plan.clusters)
     for candidate in plan.choice.candidates:
         cluster = plan.clusters[candidate.cluster]
         if candidate == identity_candidate(plan.egraph.graph, candidate.cluster, cluster):
@@ -35,7 +38,7 @@ def blamed(
         loops = [named_loops(part) for part in dispatches(form)]
         named = any(same_loops(mine, "", name) for mine in loops for name in refused)
         if named or (not refused and any(o in located for o in _operands(form.graph))):
-            found.add(candidate)
+            found.add(digest(candidate, names))
     return frozenset(found)
 
 

@@ -112,7 +112,7 @@ def test_a_second_run_measures_and_compiles_nothing(
     again = layoutopt.optimize(
         folder / "model.mlir", options=layoutopt.Options(cache=folder / "cache")
     )
-    assert again.functions[0].choice == plan.functions[0].choice
+    assert again.functions[0].plan.choice == plan.functions[0].plan.choice
     assert again.report.after.measured_ms == plan.report.after.measured_ms
 
 
@@ -137,7 +137,7 @@ def test_what_iree_refuses_inside_the_model_is_planned_without(
         folder / "model.mlir", options=layoutopt.Options(cache=folder / "cache")
     )
     assert len(tried) == 2, "planned, refused, and planned again"
-    before, after = plan.functions[0].choice, other.functions[0].choice
+    before, after = plan.functions[0].plan.choice, other.functions[0].plan.choice
     assert set(before.candidates) - set(after.candidates)
     reasons = {r.reason for r in other.report.refusals}
     assert "it compiles alone, but not inside the model" in reasons
@@ -147,8 +147,8 @@ def test_what_iree_refuses_inside_the_model_is_planned_without(
     later = layoutopt.optimize(
         folder / "model.mlir", options=layoutopt.Options(cache=folder / "cache")
     )
-    assert later.functions[0].choice == other.functions[0].choice, "the next run knows"
-    for path in (folder / "cache" / "models").glob("avoided-*.json"):
+    assert later.functions[0].plan.choice == other.functions[0].plan.choice, "the next run knows"
+    for path in (folder / "cache" / "models").glob("refused-*.json"):
         path.unlink()
 
 

@@ -271,7 +271,10 @@ def test_a_value_that_an_option_does_not_take(
     [
         ("{}", "Object missing required field `version`"),
         ('{"version": "1"}', "Expected `int`, got `str` - at `$.version`"),
-        ('{"version": 1, "functions": [1]}', "Expected `object`, got `int` - at `$.functions[0]`"),
+        (
+            '{"version": 2, "target": "", "objective": "latency", "functions": [1]}',
+            "Expected `object`, got `int` - at `$.functions[0]`",
+        ),
         ('{"x": ' * 100_000, "maximum recursion depth exceeded while deserializing an object"),
         ("", "Input data was truncated"),
     ],

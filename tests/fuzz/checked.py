@@ -156,8 +156,8 @@ class _Case:
             for found in self._memory(layouts[tensor], tensor, memory[place]):
                 rules = "+".join(self.space.egraph.rule[cluster.root]) or "own"
                 kind = type(self.graph.ops[cluster.root]).__name__
-                flags = [f for f in ("collapsed", "hint", "packed") if getattr(candidate, f)]
-                yield Bug("wrong", f"candidate {rules} {kind} {' '.join(flags)}", found)
+                written = candidate.form.value
+                yield Bug("wrong", f"candidate {rules} {kind} {written}", found)
 
     def _memory(self, layout: Layout, tensor: int, memory: Array) -> Iterator[str]:
         """How memory differs from a tensor in a layout, and from what its padding promises."""
@@ -173,8 +173,8 @@ class _Case:
     def _conversions(self) -> Iterator[Bug]:
         needed = needed_conversions(self.graph, self.space.clusters, tuple(self.forms))
         for conversion in needed:
-            tensor, source, target = conversion
-            form = conversion_form(self.graph, tensor, source, target)
+            tensor, source, target = conversion.tensor, conversion.source, conversion.target
+            form = conversion_form(self.graph, conversion)
             self.coverage.conversion(form.graph)
             given = {form.inputs[0]: placed(source, self.values[tensor])}
             for graph in (form.graph, lower_packs(form.graph)):

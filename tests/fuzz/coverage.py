@@ -7,6 +7,7 @@ from collections import Counter
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.explore import Space
+from layoutopt.candidates.form import Form
 from layoutopt.ir.graph import Graph, Op, Pack, Reshape, Structured, Unpack
 from layoutopt.ir.layout import Layout
 from layoutopt.rules.propagation import RULES
@@ -15,7 +16,7 @@ from layoutopt.rules.rewrites import REWRITES
 
 PASSING = tuple(kind for kind, rule in RULES.items() if not isinstance(rule, BarrierLayouts))
 """Kinds of ops that layouts pass through."""
-FORMS = ("collapsed", "hint", "packed", "unnamed", "composite", "region")
+FORMS = (*(f.value for f in Form if f is not Form.AS_IT_CAME), "composite", "region")
 CONVERSIONS = ("reshape", "transpose", "pack", "unpack", "unpack and pack", "padding")
 
 
@@ -48,10 +49,7 @@ class Coverage:
             if type(op) in PASSING and _relaid(op, layouts):
                 self.seen[f"layouts of {type(op).__name__.lower()}"] += 1
         flags = {
-            "collapsed": candidate.collapsed,
-            "hint": candidate.hint,
-            "packed": candidate.packed,
-            "unnamed": candidate.unnamed,
+            candidate.form.value: candidate.form is not Form.AS_IT_CAME,
             "composite": cluster.composite,
             "region": cluster.region,
         }

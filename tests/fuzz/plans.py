@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.choice import is_free, needed_conversions
 from layoutopt.candidates.explore import Space
+from layoutopt.candidates.form import Form
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.lowered import Lowered
 from layoutopt.lowering.lower import lower, packs_lowered
@@ -52,4 +53,4 @@ def random_plan(
 
 def _price(candidate: Candidate, rng: random.Random) -> int:
     plain = all(layout.is_row_major for _, layout in candidate.layouts)
-    return rng.randint(DEAR // 2 if plain and not candidate.collapsed else 1, DEAR)
+    return rng.randint(DEAR // 2 if plain and candidate.form is Form.AS_IT_CAME else 1, DEAR)

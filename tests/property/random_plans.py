@@ -9,8 +9,8 @@ from random import Random
 import numpy as np
 
 from layoutopt.candidates.candidate import Candidate, physical_form
-from layoutopt.candidates.choice import Choice, Conversion, is_free, needed_conversions
-from layoutopt.candidates.conversion import conversion_form, lower_packs
+from layoutopt.candidates.choice import Choice, is_free, needed_conversions
+from layoutopt.candidates.conversion import Conversion, conversion_form, lower_packs
 from layoutopt.candidates.explore import Space, explore
 from layoutopt.ir.graph import Constant, Gather, Graph, Opaque
 from layoutopt.ir.layout import Layout
@@ -75,8 +75,8 @@ def check_candidates(space: Space, values: dict[int, Array]) -> list[Candidate]:
 
 def check_conversion(graph: Graph, conversion: Conversion, values: dict[int, Array]) -> None:
     """Hold a conversion against its tensor, in both of its forms."""
-    tensor, source, goal = conversion
-    form = conversion_form(graph, *conversion)
+    tensor, source, goal = conversion.tensor, conversion.source, conversion.target
+    form = conversion_form(graph, conversion)
     for built in (form.graph, lower_packs(form.graph)):
         memory = evaluate(built, {form.inputs[0]: source.apply(values[tensor])})
         assert_memory(goal, memory[form.outputs[0]], values[tensor])

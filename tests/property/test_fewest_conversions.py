@@ -159,7 +159,7 @@ def test_a_conversion_is_written_as_what_costs_less(dear_packs: bool) -> None:
     target = replace(TARGET, tiles={"f32": (Tile(4, 4, 4, mmt4d=False),)}, data_tiling_flag="")
     clock = Clock(SilentSteps())
     plan = plan_graph(graph, target, MadeUp(dear_packs), Options(time_limit_s=20), clock)
-    assert all(c.packed for c in plan.choice.candidates)
+    assert all(c.form.is_packed for c in plan.choice.candidates)
     assert set(plan.choice.lowered) == (set(plan.choice.conversions) if dear_packs else set())
     assert counted(plan.lowered()) == ((0, 0, 2) if dear_packs else (1, 1, 0))
     inputs = {graph.inputs[0]: small_integers(graph.types[graph.inputs[0]], 7)}
@@ -170,7 +170,7 @@ def test_a_conversion_is_written_as_what_costs_less(dear_packs: bool) -> None:
 def test_three_layers_need_one_pack_and_one_unpack() -> None:
     plan = planned(layers(8, [8, 12, 8, 8]))
     assert counted(plan.lowered()) == (1, 1, 0)
-    assert all(c.packed for c in plan.choice.candidates)
+    assert all(c.form.is_packed for c in plan.choice.candidates)
 
 
 def test_free_inputs_and_outputs_need_none() -> None:
@@ -205,7 +205,7 @@ def test_outputs_delivered_in_other_layouts_are_right(m: int, n: int, k: int) ->
     x = graph.inputs[0]
     ops = tuple(op for op in graph.ops if not isinstance(op, Constant))
     values = evaluate(replace(graph, ops=ops), held | {x: small_integers(graph.types[x], 7)})
-    packed = [c for c in found if c.packed]
+    packed = [c for c in found if c.form.is_packed]
     assert len({c.layout_of(clusters[c.cluster].outputs[0]) for c in packed}) > 1
     for candidate in packed:
         cluster = clusters[candidate.cluster]

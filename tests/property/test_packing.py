@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from layoutopt.candidates.candidate import enumerate_candidates, physical_form
 from layoutopt.candidates.cluster import form_clusters
-from layoutopt.candidates.conversion import conversion_form, lower_packs
+from layoutopt.candidates.conversion import Conversion, conversion_form, lower_packs
 from layoutopt.candidates.egraph import saturate
 from layoutopt.candidates.packing.options import Menu, packings
 from layoutopt.candidates.packing.tiling import Packing, PackingRule, alone, tiled_layout
@@ -34,7 +34,7 @@ from tests.property.rules.ops import argmaxes, convolutions, matmuls
 
 def moved(graph: Graph, source: Layout, target: Layout, lowered: bool) -> None:
     kind = graph.types[0]
-    form = conversion_form(graph, 0, source, target)
+    form = conversion_form(graph, Conversion(0, source, target))
     built = lower_packs(form.graph) if lowered else form.graph
     assert not lowered or not any(isinstance(op, Pack | Unpack) for op in built.ops)
     array = small_integers(kind, 1)
@@ -69,7 +69,7 @@ def test_a_pack_and_an_unpack_are_one_move_each(dividing: bool) -> None:
     plain = Layout((0, 1))
     tiled = Layout((0, 1), (0, 1), (3, 4) if dividing else (4, 3))
     for pair in ((plain, tiled), (tiled, plain)):
-        assert moves(conversion_form(graph, 0, *pair)).count == 1
+        assert moves(conversion_form(graph, Conversion(0, *pair))).count == 1
 
 
 @st.composite

@@ -10,13 +10,14 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from layoutopt.candidates.candidate import physical_form
+from layoutopt.candidates.stable_names import StableNames
 from layoutopt.ir.affine import IndexMap, identity_map, plain_map
 from layoutopt.ir.graph import Constant, Fill, Graph, GraphBuilder, Structured, Uninitialized
 from layoutopt.ir.neutral import Padding, neutral
 from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
 from layoutopt.ir.types import Array
 from layoutopt.oracle import evaluate
-from layoutopt.planning.plan_file import FunctionPlan, fingerprint, read_plan, write_plan
+from layoutopt.planning.plan_file import PlanFile, chosen, function_plan, read_plan, write_plan
 from layoutopt.planning.planner import GraphPlan
 from layoutopt.rules.rule import Refusal
 from tests.parsing import lifted
@@ -213,9 +214,9 @@ def test_a_plan_with_padding_reads_back(tmp_path: Path) -> None:
     paddings = {x.padding for c in plan.costs for _, x in c.layouts}
     assert len(paddings) > 1
     choice = replace(plan.choice, lowered=frozenset(plan.choice.conversions[:1]))
-    given = FunctionPlan(
-        "main", fingerprint(graph), choice, plan.costs, plan.conversion_costs, plan.solution
-    )
-    write_plan(tmp_path / "plan.json", [given])
-    (found,) = read_plan(tmp_path / "plan.json")
-    assert found.choice == choice
+    given = function_plan("main", graph, replace(plan, choice=choice))
+    write_plan(tmp_path / "plan.json", PlanFile("host", "latency", (given,)))
+    (found,) = read_plan(tmp_path / "plan.json").functions
+    resolved = chosen(found, StableNames(plan.egraph.graph, plan.clusters))
+    assert not isinstance(resolved, str)
+    assert resolved[0] == choice

@@ -13,13 +13,13 @@ def packed_only(
     graph: Graph, clusters: Sequence[Cluster], candidates: Sequence[Candidate]
 ) -> tuple[Candidate, ...]:
     """The candidates without those that leave a contraction unpacked which can be packed."""
-    packed = [clusters[c.cluster] for c in candidates if c.packed]
+    packed = [clusters[c.cluster] for c in candidates if c.form.is_packed]
     packable = {t for c in packed for t in (*graph.ops[c.root].outputs, *c.outputs)}
 
     def stays(candidate: Candidate) -> bool:
         cluster = clusters[candidate.cluster]
         root = graph.ops[cluster.root]
-        if candidate.packed:
+        if candidate.form.is_packed:
             return True
         if cluster.composite:  # it holds contractions, which nothing packs
             return not packable.intersection(cluster.outputs)

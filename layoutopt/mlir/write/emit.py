@@ -155,7 +155,7 @@ class _Emitter:
             map_text(m, len(op.domain)) for i, m in enumerate(op.maps) if i not in backwards
         )
         iterators = ", ".join(f'"{kind.value}"' for kind in op.iterators)
-        hint = f"attrs = {{{HINT}}} " if op.hint else ""
+        hint = f"attrs = {{{HINT}}} " if op.data_tiled else ""
         arrow = types if len(op.results) == 1 else f"({types})"
         results = ", ".join(f"%t{r}" for r in op.results)
         self.lines.append(
@@ -171,7 +171,7 @@ class _Emitter:
 
     def _named(self, op: Structured, named: NamedOp, outs: str) -> None:
         result = op.results[0]
-        attributes = [HINT] if op.hint else []
+        attributes = [HINT] if op.data_tiled else []
         maps = ""
         if named.windows is not None:
             rank = len(named.windows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from layoutopt.candidates.conversion import conversion_form
+from layoutopt.candidates.conversion import Conversion, conversion_form
 from layoutopt.ir.graph import Graph, Pack, Structured, Unpack
 from layoutopt.ir.layout import ConversionKind, Layout, conversion_kind
 from layoutopt.ir.neutral import Padding
@@ -27,7 +27,7 @@ def test_padding_is_filled_anew_where_every_loop_has_one_tile(
     target: Layout, kind: ConversionKind, ops: list[type]
 ) -> None:
     graph = Graph((TensorType(SHAPE, "f32"),), (), (0,), (0,))
-    form = conversion_form(graph, 0, TILED, target)
+    form = conversion_form(graph, Conversion(0, TILED, target))
     assert [type(op) for op in form.graph.ops] == ops
     assert conversion_kind(SHAPE, TILED, target) is kind
     array = np.arange(13 * 16, dtype=np.float32).reshape(SHAPE)

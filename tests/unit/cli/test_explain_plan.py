@@ -4,33 +4,39 @@ from pathlib import Path
 
 import pytest
 
-from layoutopt.candidates.candidate import Candidate
-from layoutopt.candidates.choice import Choice
+from layoutopt.candidates.form import Form
 from layoutopt.cli.main import main
 from layoutopt.ir.layout import Layout
-from layoutopt.planning.plan_file import FunctionPlan, read_plan, write_plan
+from layoutopt.planning.plan_file import (
+    FunctionPlan,
+    PlacedTensor,
+    PlanFile,
+    PlannedCandidate,
+    PlannedConversion,
+    read_plan,
+    write_plan,
+)
 from layoutopt.solver import Solution, Status
 
 ROWS, COLUMNS = Layout((0, 1)), Layout((1, 0))
-CHOSEN = Candidate(0, ((1, ROWS), (2, COLUMNS)), False, False, True, False)
-CONVERSION = (2, COLUMNS, ROWS)
+TENSORS = (PlacedTensor("a1", "t1", ROWS), PlacedTensor("a2", "t2", COLUMNS))
+CHOSEN = PlannedCandidate("c0", "contraction.3", "packed", Form.PACKED, TENSORS, 1200)
+CONVERSION = PlannedConversion("a2", "t2", COLUMNS, ROWS, 300, False)
 
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Path:
     path = tmp_path / "plan.json"
     solution = Solution(Status.OPTIMAL, (), (), 1500, 1500, 0.0, 0.1, "proved")
-    choice = Choice((CHOSEN,), (CONVERSION,))
-    told = {CHOSEN: ("contraction.3", "as it came + packed")}
-    plan = FunctionPlan("main", "0", choice, {CHOSEN: 1200}, {CONVERSION: 300}, solution, told)
-    write_plan(path, [plan])
+    plan = FunctionPlan("main", "0", (CHOSEN,), (CONVERSION,), solution)
+    write_plan(path, PlanFile("host", "latency", (plan,)))
     return path
 
 
 def test_all_of_a_plan(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["explain", str(plan)])
     assert capsys.readouterr().out.splitlines() == [
-        "contraction.3: as it came + packed, 1.2 us; t1 row-major, t2 perm[1,0]",
+        "contraction.3: packed, 1.2 us; t1 row-major, t2 perm[1,0]",
         "t2: from perm[1,0] to row-major, 0.3 us",
     ]
 
@@ -42,8 +48,10 @@ def test_one_tensor_or_op_of_a_plan(plan: Path, capsys: pytest.CaptureFixture[st
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
-def test_names_come_back_from_the_file(plan: Path) -> None:
-    assert read_plan(plan)[0].described == {CHOSEN: ("contraction.3", "as it came + packed")}
+def test_a_plan_comes_back_from_the_file(plan: Path) -> None:
+    (found,) = read_plan(plan).functions
+    assert found.candidates == (CHOSEN,)
+    assert found.conversions == (CONVERSION,)
 
 
 @pytest.mark.parametrize(

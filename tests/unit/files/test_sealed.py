@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from layoutopt.files.sealed import is_whole, sealed, unsealed
-from layoutopt.planning.known_refusals import Avoided
+from layoutopt.planning.known_refusals import KnownRefusals
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,10 @@ def test_a_folder_in_its_place_is_damage(tmp_path: Path, caplog: pytest.LogCaptu
 
 @pytest.mark.parametrize("content", [b"", b"[1", b"\xff\xfe", b'["a"]', b"{}\n" * 9])
 def test_damaged_candidates_to_avoid_are_forgotten(tmp_path: Path, content: bytes) -> None:
-    first = Avoided(tmp_path, ["key"])
+    first = KnownRefusals(tmp_path, ["key"])
     (name,) = first._names
     (tmp_path / name).write_bytes(content)
-    assert Avoided(tmp_path, ["key"]).digests == [frozenset()]
+    assert KnownRefusals(tmp_path, ["key"]).digests == [frozenset()]
     (tmp_path / name).write_text(sealed(["a"]))
-    assert Avoided(tmp_path, ["key"]).digests == [frozenset({"a"})]
+    assert KnownRefusals(tmp_path, ["key"]).digests == [frozenset({"a"})]
     assert json.loads((tmp_path / name).read_text().splitlines()[1]) == ["a"]

@@ -6,6 +6,7 @@ import pytest
 
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.explore import Space
+from layoutopt.candidates.form import Form
 from layoutopt.ir.graph import Fence
 from tests.parsing import lifted
 from tests.planning import planned
@@ -40,7 +41,7 @@ def test_a_contraction_is_not_fused_with_the_tiling_of_the_next(
         roots = sorted({cluster.root for cluster in space.clusters})
         place = roots.index(space.clusters[candidate.cluster].root)
         plain = all(layout.is_row_major for _, layout in candidate.layouts)
-        return 1 if plain and candidate.hint == tiled[place] else 1000
+        return 1 if plain and (candidate.form is Form.DATA_TILED) == tiled[place] else 1000
 
     found = planned(lifted(MODEL), price, 10_000)
     assert sum(isinstance(op, Fence) for op in found.graph.ops) == fences

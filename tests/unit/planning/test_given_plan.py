@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from layoutopt.candidates.candidate import Candidate
-from layoutopt.candidates.choice import Choice
 from layoutopt.errors import InputError
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout, row_major
+from layoutopt.ir.renaming import counted_from_zero
 from layoutopt.options import Options
 from layoutopt.planning.given_plan import given_plans
-from layoutopt.planning.plan_file import FunctionPlan, fingerprint, write_plan
+from layoutopt.planning.plan_file import (
+    TOOL,
+    FunctionPlan,
+    PlanFile,
+    PlannedCandidate,
+    PlannedConversion,
+    function_plan,
+    write_plan,
+)
 from layoutopt.planning.planner import GraphPlan, plan_graph
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
+from layoutopt.rules.rewrites import REWRITES
 from layoutopt.runtime.steps import Clock, SilentSteps
 from layoutopt.solver import Search
 from tests.models import CONVOLUTIONS
@@ -34,14 +42,12 @@ def planned(target: str, options: Options) -> GraphPlan:
     return plan_graph(GRAPH, found, Analytic(found), options, Clock(SilentSteps()))
 
 
-def saved(path: Path, plan: GraphPlan, choice: Choice | None = None, graph: Graph = GRAPH) -> None:
-    chosen = choice or plan.choice
-    costs = dict.fromkeys(chosen.candidates, 1)
-    changes = dict.fromkeys(chosen.conversions, 1)
-    write_plan(
-        path,
-        [FunctionPlan("main", fingerprint(graph), chosen, costs, changes, plan.solution)],
-    )
+def saved(path: Path, plan: FunctionPlan) -> None:
+    write_plan(path, PlanFile("mi300x", "latency", (plan,)))
+
+
+def filed(plan: GraphPlan, graph: Graph = GRAPH) -> FunctionPlan:
+    return function_plan("main", graph, plan)
 
 
 def replayed(path: Path, target: str, options: Options) -> GraphPlan:
@@ -64,7 +70,7 @@ def test_a_plan_lowers_on_other_targets_as_it_did(
     options = Options(search=search, free_io_layout=free)
     plan = planned(target, options)
     path = tmp_path / "plan.json"
-    saved(path, plan)
+    saved(path, filed(plan))
     for other in TARGETS:
         if plan.hinted and not load_target(other).data_tiling_flag:
             with pytest.raises(InputError, match=f"which {other} has no flag for"):
@@ -78,53 +84,83 @@ def test_a_plan_lowers_on_other_targets_as_it_did(
 def test_row_major_plans_serve_where_layouts_are_free(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     plan = planned("host", Options())
-    saved(path, plan)
+    saved(path, filed(plan))
     found = replayed(path, "host", Options(free_io_layout=True))
     assert found.lowered() == plan.lowered()
 
 
-@dataclass(frozen=True)
-class Broken:
-    """A choice that does not fit, and what is said of it."""
+def broken(kind: str, plan: FunctionPlan) -> tuple[FunctionPlan, str]:
+    """A plan that does not fit, and what is said of it."""
+    first, *rest = plan.candidates
+    placed, *others = first.tensors
 
-    choice: Choice
-    got: str
-
-
-def broken(kind: str, choice: Choice) -> Broken:
-    first, *rest = choice.candidates
-    tensor, layout = first.layouts[0]
-
-    def with_first(candidate: Candidate) -> Choice:
-        return replace(choice, candidates=(candidate, *rest))
+    def with_first(candidate: PlannedCandidate) -> FunctionPlan:
+        return replace(plan, candidates=(candidate, *rest))
 
     if kind == "cluster":
-        return Broken(with_first(replace(first, cluster=99)), "cluster 99 of")
+        got = f"'{first.made_by}' of {first.op}, which no rule makes"
+        return with_first(replace(first, cluster="none")), got
+    if kind == "tensor":
+        got = f"tensor {placed.label} of {first.op}, which no op makes"
+        return with_first(replace(first, tensors=(replace(placed, name="none"), *others))), got
     if kind == "tensors":
-        other = replace(first, layouts=((tensor + 1, layout), *first.layouts[1:]))
-        return Broken(with_first(other), f"other tensors in cluster {first.cluster}")
+        return with_first(replace(first, tensors=tuple(others))), f"other tensors around {first.op}"
     if kind == "rank":
-        other = replace(first, layouts=((tensor, row_major(9)), *first.layouts[1:]))
-        return Broken(with_first(other), f"other tensors in cluster {first.cluster}")
+        wide = replace(placed, layout=row_major(9))
+        got = f"other tensors around {first.op}"
+        return with_first(replace(first, tensors=(wide, *others))), got
     if kind == "conversion":
-        conversion = (9999, row_major(2), Layout((1, 0)))
-        got = "no conversion of tensor 9999: row-major to perm[1,0]"
-        return Broken(replace(choice, conversions=(conversion,)), got)
-    return Broken(Choice(tuple(rest), choice.conversions), "")
+        turned = PlannedConversion(placed.name, "t0", row_major(2), Layout((1, 0)), 1, False)
+        return replace(plan, conversions=(turned,)), "no conversion of t"
+    if kind == "twice":
+        return replace(plan, candidates=(first, *plan.candidates)), "a choice twice"
+    return replace(plan, candidates=tuple(rest)), ""
 
 
-@pytest.mark.parametrize("kind", ["cluster", "tensors", "rank", "conversion", "missing"])
+@pytest.mark.parametrize(
+    "kind", ["cluster", "tensor", "tensors", "rank", "conversion", "twice", "missing"]
+)
 def test_plans_that_do_not_fit_are_refused_in_one_line(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    plan = planned("host", Options())
-    case = broken(kind, plan.choice)
-    saved(path, plan, case.choice)
+    plan, got = broken(kind, filed(planned("host", Options())))
+    saved(path, plan)
     with pytest.raises(InputError) as caught:
         replayed(path, "host", Options())
     head = f"{path}: expected a plan for 'main' that fits host and these options, but got "
     text = str(caught.value)
-    assert text.startswith(head + case.got)
-    assert text.endswith("; " + ADVICE)
+    assert text.startswith(head + got)
+    assert text.endswith(f" (made by layoutopt {TOOL} for mi300x); {ADVICE}")
+
+
+def test_a_plan_is_used_again_after_a_rule_was_added(tmp_path: Path) -> None:
+    """The alternatives of new rules shift the numbers of tensors and clusters, not their names."""
+    path = tmp_path / "plan.json"
+    unused = "convolution-to-winograd-f2"
+    fewer = Options(rules=tuple(rule for rule in REWRITES if rule.name != unused))
+    plan = planned("host", fewer)
+    saved(path, filed(plan))
+    found = replayed(path, "host", Options())
+    numbers = {c.cluster for c in plan.choice.candidates}
+    assert len(found.egraph.graph.ops) > len(plan.egraph.graph.ops)
+    assert {c.cluster for c in found.choice.candidates} != numbers
+    assert list(map(found.form_name, found.choice.candidates)) == list(
+        map(plan.form_name, plan.choice.candidates)
+    )
+    assert (
+        counted_from_zero(found.lowered().graph.ops)[0]
+        == counted_from_zero(plan.lowered().graph.ops)[0]
+    )
+
+
+def test_a_plan_whose_rule_is_gone_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    plan = filed(planned("host", Options()))
+    made = [c for c in plan.candidates if "-" in c.made_by]
+    assert made
+    saved(path, plan)
+    with pytest.raises(InputError) as caught:
+        replayed(path, "host", Options(rules=()))
+    assert "which no rule makes" in str(caught.value)
 
 
 def test_free_layouts_are_asked_for_again(tmp_path: Path) -> None:
@@ -133,7 +169,7 @@ def test_free_layouts_are_asked_for_again(tmp_path: Path) -> None:
     plan = planned("x86-64-avx512", options)
     x = GRAPH.inputs[0]
     assert not plan.io[x].is_row_major
-    saved(path, plan)
+    saved(path, filed(plan))
     assert replayed(path, "x86-64-avx512", options).io == plan.io
     with pytest.raises(InputError) as caught:
         replayed(path, "x86-64-avx512", Options())
@@ -143,10 +179,10 @@ def test_free_layouts_are_asked_for_again(tmp_path: Path) -> None:
 def test_a_plan_for_another_model_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     other = replace(GRAPH, outputs=())
-    saved(path, planned("host", Options()), graph=other)
+    saved(path, filed(planned("host", Options()), other))
     with pytest.raises(InputError) as caught:
         replayed(path, "host", Options())
     assert str(caught.value) == (
         f"{path}: expected a plan for function 'main' of model.mlir, but got "
-        "a plan for another model; make the plan again"
+        "a plan for another model (made by layoutopt 0.1.0 for mi300x); make the plan again"
     )

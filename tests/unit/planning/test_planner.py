@@ -119,4 +119,4 @@ def test_conversions_start_where_somebody_makes_the_tensor(graph: Graph) -> None
     space = explore(graph, HOST)
     found = needed_conversions(space.egraph.graph, space.clusters, space.candidates)
     tensor = graph.inputs[0]
-    assert {source for t, source, _ in found if t == tensor} == {row_major(4)}
+    assert {c.source for c in found if c.tensor == tensor} == {row_major(4)}

@@ -46,7 +46,7 @@ def written(graph: Graph, menu: Menu) -> list[str]:
     egraph = saturate(graph)
     clusters = form_clusters(egraph)
     found, _ = enumerate_candidates(egraph, clusters, layout_sets(egraph, menu, 12), False, menu)
-    forms = [physical_form(egraph.graph, clusters[0], c) for c in found if c.packed]
+    forms = [physical_form(egraph.graph, clusters[0], c) for c in found if c.form.is_packed]
     return [body_text(f.graph) for f in forms if not isinstance(f, Refusal)]
 
 

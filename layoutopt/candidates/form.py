@@ -1,0 +1,56 @@
+"""How the contractions of a cluster are written, beside their layouts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+
+from layoutopt.candidates.normal_form import with_matmuls
+from layoutopt.candidates.packing.packed_form import with_mmt4d
+from layoutopt.ir.graph import Graph, Op, Structured
+
+
+class Form(Enum):
+    """One way to write contractions; its value names it in reports and in plan files."""
+
+    AS_IT_CAME = "as it came"
+    AS_MATMUL = "as matmul"
+    """As the smallest contraction that hides in it, mostly a matmul."""
+    DATA_TILED = "data-tiled"
+    """As matmul, with the attribute that asks IREE for data tiling."""
+    PACKED = "packed"
+    """Over tiles, as ``linalg.mmt4d`` or ``linalg.batch_mmt4d``."""
+    PACKED_GENERALIZED = "packed, generalized"
+    """Over tiles, as ``linalg.generic``."""
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether contractions run over tiles."""
+        return self in (Form.PACKED, Form.PACKED_GENERALIZED)
+
+    def write(self, graph: Graph) -> Graph:
+        """The graph with its contractions in this form."""
+        match self:
+            case Form.AS_IT_CAME:
+                return graph
+            case Form.AS_MATMUL:
+                return with_matmuls(graph)
+            case Form.DATA_TILED:
+                return _marked(with_matmuls(graph), data_tiled=True)
+            case Form.PACKED:
+                return with_mmt4d(with_matmuls(graph))
+            case Form.PACKED_GENERALIZED:
+                return _marked(with_matmuls(graph), generalized=True)
+
+
+def _marked(graph: Graph, data_tiled: bool = False, generalized: bool = False) -> Graph:
+    def marked(op: Op) -> Op:
+        if not isinstance(op, Structured) or not op.is_contraction:
+            return op
+        return replace(
+            op,
+            data_tiled=data_tiled or op.data_tiled,
+            generalized=generalized or op.generalized,
+        )
+
+    return replace(graph, ops=tuple(map(marked, graph.ops)))
