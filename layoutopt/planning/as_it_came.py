@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from layoutopt.candidates.candidate import Candidate
-from layoutopt.candidates.cluster import Cluster
+from layoutopt.planning.plan_space import PlanSpace
 from layoutopt.pricing.prices import Price, Pricer, Work
-from layoutopt.pricing.references import References
 from layoutopt.runtime.progress import Progress
 
 
-def settle_own(
-    own: Sequence[Candidate],
-    work: dict[Candidate, Work],
-    clusters: Sequence[Cluster],
-    references: References,
-    pricer: Pricer,
-    progress: Progress,
+def price_as_it_came(
+    space: PlanSpace, pricer: Pricer, progress: Progress
 ) -> list[tuple[Work, Price]]:
     """Price the model's own ops first; where IREE computes something else than the oracle, or the
     oracle does not know an op, IREE's results are what the others are held against.
     """
-    pieces = [(c, work[c]) for c in own if c in work]
+    pieces = [(c, space.candidates[c]) for c in space.identity if c in space.candidates]
     prices = pricer.stored([piece for _, piece in pieces])
     missing = [i for i, price in enumerate(prices) if price is None]
     for i, price in zip(
@@ -35,5 +26,5 @@ def settle_own(
             continue
         outputs = pricer.outputs(piece.benchmark)
         if outputs is not None:
-            references.learn(clusters[candidate.cluster], outputs)
+            space.references.learn(space.clusters[candidate.cluster], outputs)
     return known

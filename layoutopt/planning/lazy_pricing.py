@@ -1,7 +1,7 @@
 """Price what the plan may need, and no more.
 
     solve with a lower bound wherever a price is missing
-    price what the answer uses, with its rivals; again, until it uses nothing without a price
+    price what the answer uses, with the alternatives; again, until it uses nothing without a price
 
 As far as no price is below its bound, what was not priced would not have made a cheaper plan: the
 last answer is the one that all prices together would give. (Lazy evaluation of edges, as in
@@ -15,18 +15,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from layoutopt.candidates.candidate import Candidate
-from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.conversion import Conversion
-from layoutopt.ir.graph import Graph
 from layoutopt.options import Options
-from layoutopt.planning.selection import Selection, build_selection
+from layoutopt.planning.plan_space import PlanSpace
+from layoutopt.planning.selection import Selection
 from layoutopt.pricing.analytic.form import all_work
 from layoutopt.pricing.analytic.lower_bound import roofs_of
 from layoutopt.pricing.analytic.work import DispatchWork
 from layoutopt.pricing.prices import Price, Pricer, Work
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.progress import Progress
-from layoutopt.solver import Solution, solve
+from layoutopt.solver import Solution
 from layoutopt.solver.solution import StopReason, answer
 
 ROUNDS = 40
@@ -41,25 +40,6 @@ _UNKNOWN_ERROR = 1.0
 """Relative error of an estimate in place of a measurement that failed."""
 
 Text = tuple[tuple[str, ...], str]
-
-
-@dataclass(frozen=True)
-class Question:
-    """All that a plan could be made of."""
-
-    graph: Graph
-    clusters: tuple[Cluster, ...]
-    candidates: dict[Candidate, Work]
-    conversions: dict[Conversion, tuple[Work, ...]]
-    """Those that move something, each in the forms that it may take."""
-    unmoved: tuple[Conversion, ...]
-    """Those that are free."""
-    free: tuple[int, ...]
-    """Inputs and outputs in any layout."""
-    first: dict[Candidate, int]
-    """The model as it came, whose price is wanted in any case, and estimates in nanoseconds: it can
-    be chosen though it fails alone."""
-    weight_budget_bytes: int | None = None
 
 
 @dataclass
@@ -82,16 +62,16 @@ class Priced:
     """Whether `ROUNDS` ran out before the cheapest plan was known."""
 
 
-def price_all(question: Question, pricer: Pricer, progress: Progress) -> Priced:
+def price_all(space: PlanSpace, pricer: Pricer, progress: Progress) -> Priced:
     """A price for everything."""
-    priced = Priced(conversion_costs=dict.fromkeys(question.unmoved, 0))
-    for keys in (tuple(question.candidates), tuple(question.conversions)):
-        _settle(question, priced, keys, _asked(question, pricer, progress, keys))
+    priced = Priced(conversion_costs=dict.fromkeys(space.unmoved, 0))
+    for keys in (tuple(space.candidates), tuple(space.conversions)):
+        _record(space, priced, keys, _asked(space, pricer, progress, keys))
     return priced
 
 
-def price_by_need(
-    question: Question,
+def price_lazily(
+    space: PlanSpace,
     pricer: Pricer,
     progress: Progress,
     target: Target,
@@ -100,27 +80,25 @@ def price_by_need(
 ) -> Priced:
     """Prices until the cheapest plan is known, or for `ROUNDS` rounds; some are ``known`` already.
 
-    The rest is asked for by need.
+    The rest is priced where an answer uses it.
     """
-    bounds = _Bounds(question, target)
-    priced = Priced(conversion_costs=dict.fromkeys(question.unmoved, 0))
-    keys: tuple[Candidate | Conversion, ...] = (*question.candidates, *question.conversions)
-    prices = _stored(question, pricer, keys)
+    bounds = _Bounds(space, target)
+    priced = Priced(conversion_costs=dict.fromkeys(space.unmoved, 0))
+    keys: tuple[Candidate | Conversion, ...] = (*space.candidates, *space.conversions)
+    prices = _stored(space, pricer, keys)
     prices |= {_text(work): price for work, price in known}
-    _settle(question, priced, keys, prices)
+    _record(space, priced, keys, prices)
     bound_ns = 0
     for _ in range(ROUNDS):
-        selection = _selection(question, *bounds.filled(priced), options)
-        solution = solve(selection.problem, options.search, options.time_limit_s)
-        wanted = _wanted(question, priced, selection, solution)
+        selection, solution = space.solved(*bounds.filled(priced), options)
+        wanted = _wanted(space, priced, selection, solution)
         if not wanted:
             priced.answer = selection, solution
             return priced
         bound_ns = solution.bound_ns
-        prices |= _asked(question, pricer, progress, wanted)
-        _settle(question, priced, keys, prices)
-    selection = _selection(question, priced.costs, priced.conversion_costs, options)
-    solution = solve(selection.problem, options.search, options.time_limit_s)
+        prices |= _asked(space, pricer, progress, wanted)
+        _record(space, priced, keys, prices)
+    selection, solution = space.solved(priced.costs, priced.conversion_costs, options)
     if solution.objective_ns is not None:
         solution = answer(solution.candidates, solution.conversions, solution.objective_ns,
                           bound_ns, solution.seconds, StopReason.EXHAUSTED)  # fmt: skip
@@ -132,13 +110,11 @@ def price_by_need(
 class _Bounds:
     """Lower bounds of prices, under roofs that follow what was measured."""
 
-    def __init__(self, question: Question, target: Target) -> None:
+    def __init__(self, space: PlanSpace, target: Target) -> None:
         self._target = target
-        self._candidates = {
-            c: all_work(work.form, target) for c, work in question.candidates.items()
-        }
+        self._candidates = {c: all_work(work.form, target) for c, work in space.candidates.items()}
         self._conversions = {
-            c: all_work(forms[0].form, target) for c, forms in question.conversions.items()
+            c: all_work(forms[0].form, target) for c, forms in space.conversions.items()
         }
 
     def filled(self, priced: Priced) -> tuple[dict[Candidate, int], dict[Conversion, int]]:
@@ -168,26 +144,26 @@ class _Bounds:
 
 
 def _asked(
-    question: Question,
+    space: PlanSpace,
     pricer: Pricer,
     progress: Progress,
     keys: Sequence[Candidate | Conversion],
 ) -> dict[Text, Price]:
-    pieces = [piece for key in keys for piece in _pieces(question, key)]
+    pieces = [piece for key in keys for piece in space.work(key)]
     return dict(zip(map(_text, pieces), pricer.price(pieces, progress), strict=True))
 
 
 def _stored(
-    question: Question, pricer: Pricer, keys: Sequence[Candidate | Conversion]
+    space: PlanSpace, pricer: Pricer, keys: Sequence[Candidate | Conversion]
 ) -> dict[Text, Price]:
     """The prices that are there already: no round has to find out first that it wants them."""
-    pieces = [piece for key in keys for piece in _pieces(question, key)]
+    pieces = [piece for key in keys for piece in space.work(key)]
     found = zip(map(_text, pieces), pricer.stored(pieces), strict=True)
     return {text: price for text, price in found if price is not None}
 
 
-def _settle(
-    question: Question,
+def _record(
+    space: PlanSpace,
     priced: Priced,
     keys: Iterable[Candidate | Conversion],
     prices: Mapping[Text, Price],
@@ -199,13 +175,13 @@ def _settle(
     for key in keys:
         if key in priced.costs or key in priced.conversion_costs or key in priced.refused:
             continue
-        pieces = _pieces(question, key)
+        pieces = space.work(key)
         found = [prices[text] for text in map(_text, pieces) if text in prices]
         if len(found) < len(pieces):
             continue
         costs = [price.cost_ns for price in found if price.cost_ns is not None]
-        if not costs and isinstance(key, Candidate) and key in question.first:
-            _stay(question, priced, key, found[-1].reason)
+        if not costs and isinstance(key, Candidate) and key in space.identity_ns:
+            _stay(space, priced, key, found[-1].reason)
             continue
         if not costs:
             priced.refused[key] = found[-1].reason
@@ -224,10 +200,10 @@ def _settle(
                 priced.transposed.add(key)
 
 
-def _stay(question: Question, priced: Priced, key: Candidate, reason: str) -> None:
+def _stay(space: PlanSpace, priced: Priced, key: Candidate, reason: str) -> None:
     """Keep the model's own ops, though they have no price: inside the model they may do."""
     fails = reason.startswith(_UNCOMPILED)
-    cost_ns = question.first[key]
+    cost_ns = space.identity_ns[key]
     priced.prices[key] = Price(cost_ns, reason, _UNKNOWN_ERROR, estimated=True)
     priced.costs[key] = cost_ns
     if fails:
@@ -263,30 +239,8 @@ def _text(work: Work) -> Text:
     return work.benchmark.flags, work.benchmark.text
 
 
-def _pieces(question: Question, key: Candidate | Conversion) -> tuple[Work, ...]:
-    if isinstance(key, Candidate):
-        return (question.candidates[key],)
-    return question.conversions[key]
-
-
-def _selection(
-    question: Question,
-    costs: dict[Candidate, int],
-    conversion_costs: dict[Conversion, int],
-    options: Options,
-) -> Selection:
-    return build_selection(
-        question.graph,
-        question.clusters,
-        costs,
-        conversion_costs,
-        question.free,
-        question.weight_budget_bytes,
-    )
-
-
 def _wanted(
-    question: Question, priced: Priced, selection: Selection, solution: Solution
+    space: PlanSpace, priced: Priced, selection: Selection, solution: Solution
 ) -> tuple[Candidate | Conversion, ...]:
     """What the answer uses without a price, and what would stand in for it; the model as it came.
 
@@ -297,8 +251,8 @@ def _wanted(
     clusters = {c.cluster for c in choice.candidates if c not in priced.costs}
     found: list[Candidate | Conversion] = [
         c
-        for c in question.candidates
-        if (c.cluster in clusters or c in question.first)
+        for c in space.candidates
+        if (c.cluster in clusters or c in space.identity_ns)
         and c not in priced.costs
         and c not in priced.refused
     ]
@@ -307,7 +261,7 @@ def _wanted(
     targets = {(c.tensor, c.target) for c in open_ends}
     found += [
         c
-        for c in question.conversions
+        for c in space.conversions
         if ((c.tensor, c.source) in sources or (c.tensor, c.target) in targets)
         and c not in priced.conversion_costs
         and c not in priced.refused

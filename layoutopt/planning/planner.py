@@ -6,14 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from layoutopt.candidates.candidate import Candidate
-from layoutopt.candidates.choice import Choice, is_free, needed_conversions
+from layoutopt.candidates.choice import Choice
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.conversion import Conversion
 from layoutopt.candidates.egraph import EGraph
-from layoutopt.candidates.explore import RefusedForm, Space, explore
+from layoutopt.candidates.explore import RefusedForm
 from layoutopt.candidates.form import Form
 from layoutopt.candidates.form_name import form_name
-from layoutopt.candidates.identity import identity_candidates
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.lowered import Lowered
@@ -21,29 +20,25 @@ from layoutopt.ir.weights import weight_bytes
 from layoutopt.lowering.lower import lower, packs_lowered
 from layoutopt.options import Options, WeightBudget
 from layoutopt.planning.answer import check_answer
-from layoutopt.planning.as_it_came import settle_own
+from layoutopt.planning.as_it_came import price_as_it_came
 from layoutopt.planning.free_io import (
     chosen_io,
-    free_tensors,
     with_one_input_layout,
 )
-from layoutopt.planning.known_refusals import among
 from layoutopt.planning.lazy_pricing import (
     Priced,
-    Question,
     price_all,
-    price_by_need,
+    price_lazily,
     without_surcharges,
 )
-from layoutopt.planning.objective import conversion_objective
+from layoutopt.planning.plan_space import PlanSpace, plan_space
 from layoutopt.planning.searched import Searched, searched
-from layoutopt.planning.selection import Selection, build_selection
-from layoutopt.pricing.analytic.estimate import estimate_ns
-from layoutopt.pricing.prices import Analytic, Price, Pricer, Work, candidate_work, conversion_work
-from layoutopt.pricing.references import References
+from layoutopt.planning.selection import Selection
+from layoutopt.pricing.prices import Analytic, Price, Pricer
 from layoutopt.profiles.target import Target
+from layoutopt.runtime.progress import Progress
 from layoutopt.runtime.steps import Clock
-from layoutopt.solver import Solution, solve
+from layoutopt.solver import Solution
 
 
 @dataclass(frozen=True)
@@ -69,10 +64,14 @@ class GraphPlan:
     identity: tuple[Candidate, ...] = ()
     """The model as it came."""
     prices: Mapping[Candidate | Conversion, Price] = field(default_factory=dict)
-    """Those of the choice and of the identity, with their uncertainties."""
+    """Of all that was priced, with their uncertainties."""
     notes: tuple[RefusedForm, ...] = ()
     """Candidates whose results nothing was held against, or with an estimate in place of a
     measurement that failed, and why."""
+    space: PlanSpace | None = None
+    """What it was chosen from; None where it was given."""
+    transposed: frozenset[Conversion] = frozenset()
+    """Conversions that cost less as reshapes and a transpose than as packs."""
 
     @property
     def cost_ns(self) -> int:
@@ -132,141 +131,67 @@ def plan_graph(
 
     ``refused``: digests of candidates that do not compile inside the model.
     """
-    with clock.stage("enumerate"):
-        space = explore(graph, target, options.objective, options.admitted, options.rules)
-    fewest = options.objective == "conversions"
-    if fewest:
+    if options.objective == "conversions":
         pricer = Analytic(target)
-    egraph, clusters = space.egraph, space.clusters
-    free = free_tensors(egraph.graph) if options.free_io_layout else ()
-    refusals = list(space.refusals)
+    with clock.stage("enumerate"):
+        space = plan_space(graph, target, options, pricer.source != "measured", refused)
     with clock.stage("price") as progress:
-        dropped = among(space.candidates, egraph.graph, clusters, refused)
-        reason = "it compiles alone, but not inside the model"
-        kept = [
-            c
-            for c in space.candidates
-            if c not in dropped and (pricer.source == "measured" or not clusters[c.cluster].region)
-        ]  # an estimate does not tell which regions compile
-        refusals += [
-            _refused(egraph, clusters, c, reason) for c in space.candidates if c in dropped
-        ]
-        identity = identity_candidates(egraph, clusters)
-        references = References(egraph.graph, egraph.original_ops)
-        work, formless = candidate_work(
-            egraph.graph, clusters, kept, target, 0, references, identity
-        )
-        refusals += [_refused(egraph, clusters, c, reason) for c, reason in formless]
-        question = _question(space, dict(work), identity, target, free, options)
-        known: list[tuple[Work, Price]] = []
-        if pricer.source == "measured":
-            known = settle_own(
-                identity, question.candidates, clusters, references, pricer, progress
-            )
-        if pricer.source == "measured" and _settled_by_prices(options):
-            priced = price_by_need(question, pricer, progress, target, options, known)
-        else:
-            priced = price_all(question, pricer, progress)
-        for key, reason in priced.refused.items():
-            refusals.append(
-                _refused(egraph, clusters, key, reason)
-                if isinstance(key, Candidate)
-                else RefusedForm(f"tensor {key.tensor}", "conversion", reason)
-            )
-        notes = [_refused(egraph, clusters, c, note) for c, note in priced.notes.items()]
-    conversion_costs = priced.conversion_costs
+        priced = _priced(space, target, pricer, options, progress)
+        refusals = [*space.refusals, *space.formless]
+        refusals += [space.refused(key, reason) for key, reason in priced.refused.items()]
+        notes = [space.refused(c, note) for c, note in priced.notes.items()]
     with clock.stage("select"):
-        selection, solution = priced.answer or _selected(question, priced, options)
+        costs = space.objective(priced.costs, priced.conversion_costs, options)
+        selection, solution = priced.answer or space.solved(*costs, options)
         check_answer(selection.problem, solution, options, [*refusals, *notes])
+    return _plan(space, priced, selection, solution, options, pricer.source, refusals, notes)
+
+
+def _priced(
+    space: PlanSpace, target: Target, pricer: Pricer, options: Options, progress: Progress
+) -> Priced:
+    if pricer.source != "measured":
+        return price_all(space, pricer, progress)
+    known = price_as_it_came(space, pricer, progress)
+    if options.search != "ilp" or options.free_io_layout:
+        return price_all(space, pricer, progress)
+    return price_lazily(space, pricer, progress, target, options, known)
+
+
+def _plan(
+    space: PlanSpace,
+    priced: Priced,
+    selection: Selection,
+    solution: Solution,
+    options: Options,
+    source: str,
+    refusals: Sequence[RefusedForm],
+    notes: Sequence[RefusedForm],
+) -> GraphPlan:
+    graph, clusters, identity = space.graph, space.clusters, space.identity
     choice = selection.choice(solution.candidates, solution.conversions)
     costs, solution = without_surcharges(priced, choice.candidates, solution)
     choice = replace(choice, lowered=frozenset(priced.transposed.intersection(choice.conversions)))
     io: dict[int, Layout] = {}
     if options.free_io_layout:
-        io = chosen_io(egraph.graph, clusters, choice)
-        choice = with_one_input_layout(egraph.graph, clusters, choice, io)
+        io = chosen_io(graph, clusters, choice)
+        choice = with_one_input_layout(graph, clusters, choice, io)
     return GraphPlan(
-        egraph,
+        space.egraph,
         clusters,
         choice,
         costs,
-        conversion_costs,
+        priced.conversion_costs,
         solution,
         tuple(dict.fromkeys(refusals)),
         sum(costs[c] for c in identity) if costs.keys() >= set(identity) else None,
         io,
         options.lower_packs,
-        searched(space, question, priced, len(space.candidates) - len(kept) - len(dropped)),
-        pricer.source,
+        searched(space, priced),
+        source,
         identity,
-        {
-            key: priced.prices[key]
-            for key in (*choice.candidates, *choice.conversions, *identity)
-            if key in priced.prices
-        },
+        priced.prices,
         tuple(dict.fromkeys(notes)),
+        space,
+        frozenset(priced.transposed),
     )
-
-
-def _settled_by_prices(options: Options) -> bool:
-    """Whether the answer of the integer program is the plan: no other search, no other wish."""
-    ilp = options.search == "ilp" and options.objective == "latency"
-    return ilp and not options.free_io_layout
-
-
-def _question(
-    space: Space,
-    work: dict[Candidate, Work],
-    own: Sequence[Candidate],
-    target: Target,
-    free: tuple[int, ...],
-    options: Options,
-) -> Question:
-    graph, clusters = space.egraph.graph, space.clusters
-    conversions = needed_conversions(graph, clusters, tuple(work), free)
-    lowered = options.lower_packs or (False if options.objective == "conversions" else None)
-    changes: dict[Conversion, tuple[Work, ...]] = {}
-    for conversion, piece in conversion_work(graph, conversions, target, len(graph.types), lowered):
-        changes[conversion] = (*changes.get(conversion, ()), piece)
-    budget = None
-    if options.weight_budget is not None:
-        budget = options.weight_budget.size_bytes(weight_bytes(graph))
-    return Question(
-        graph,
-        clusters,
-        work,
-        changes,
-        tuple(c for c in conversions if is_free(graph, c)),
-        free,
-        {c: estimate_ns(work[c].form, target) for c in own if c in work},
-        budget,
-    )
-
-
-def _selected(question: Question, priced: Priced, options: Options) -> tuple[Selection, Solution]:
-    """The cheapest plan where everything has its price."""
-    costs, changes = priced.costs, priced.conversion_costs
-    if options.objective == "conversions":
-        costs, paid = conversion_objective(
-            {c: w.form for c, w in question.candidates.items()},
-            costs,
-            {c: forms[0].form for c, forms in question.conversions.items()},
-        )
-        changes = changes | paid
-    selection = build_selection(
-        question.graph,
-        question.clusters,
-        costs,
-        changes,
-        question.free,
-        question.weight_budget_bytes,
-    )
-    return selection, solve(selection.problem, options.search, options.time_limit_s)
-
-
-def _refused(
-    egraph: EGraph, clusters: tuple[Cluster, ...], candidate: Candidate, reason: str
-) -> RefusedForm:
-    cluster = clusters[candidate.cluster]
-    form = form_name(egraph, cluster, candidate)
-    return RefusedForm(egraph.graph.name_of(cluster.root), form, reason)

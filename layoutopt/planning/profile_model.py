@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from layoutopt.candidates.choice import needed_conversions
-from layoutopt.candidates.explore import explore
 from layoutopt.ir.graph import Graph
 from layoutopt.options import Options
-from layoutopt.planning.free_io import free_tensors
-from layoutopt.pricing.prices import Pricer, Work, candidate_work, conversion_work
+from layoutopt.planning.plan_space import PlanSpace, plan_space
+from layoutopt.pricing.prices import Pricer, Work
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.progress import Progress
 
@@ -32,40 +31,25 @@ def price_graphs(
 
     Equal candidates are priced once, whatever function or model they come from.
     """
-    spaces = [
-        explore(graph, target, options.objective, options.admitted, options.rules)
-        for graph in graphs
-    ]
-    work: list[Work] = []
-    reasons: list[str] = []
-    owners = []
-    first_group = 0
-    for space in spaces:
-        graph, clusters = space.egraph.graph, space.clusters
-        found, formless = candidate_work(graph, clusters, space.candidates, target, first_group)
-        first_group += len(graph.types)
-        owners += [(space, candidate) for candidate, _ in found]
-        work += [piece for _, piece in found]
-        reasons += [reason for _, reason in formless]
+    estimated = pricer.source != "measured"
+    spaces: list[PlanSpace] = []
+    group = 0
+    for graph in graphs:
+        space = plan_space(graph, target, options, estimated, first_group=group)
+        spaces.append(space)
+        group += len(space.graph.types) + len(space.conversions) + len(space.unmoved)
+    work = [work for space in spaces for work in space.candidates.values()]
     prices = pricer.price(work, progress)
+    found = iter(prices)
     changes: list[Work] = []
     for space in spaces:
-        left = [
-            candidate
-            for (owner, candidate), price in zip(owners, prices, strict=True)
-            if owner is space and price.cost_ns is not None
-        ]
-        graph, clusters = space.egraph.graph, space.clusters
-        free = free_tensors(graph) if options.free_io_layout else ()
-        needed = needed_conversions(graph, clusters, left, free)
-        found_changes = conversion_work(
-            graph, needed, target, first_group, options.lower_packs or None
-        )
-        first_group += len(needed)
-        changes += [piece for _, piece in found_changes]
+        left = [c for c in space.candidates if next(found).cost_ns is not None]
+        needed = needed_conversions(space.graph, space.clusters, left, space.free)
+        changes += [piece for c in needed for piece in space.conversions.get(c, ())]
     prices += pricer.price(changes, progress)
+    reasons = [r.reason for space in spaces for r in space.formless]
     reasons += [price.reason for price in prices if price.cost_ns is None]
-    candidates = sum(len(space.candidates) for space in spaces)
+    candidates = sum(len(space.space.candidates) for space in spaces)
     refused = Counter(map(_short, reasons)).most_common()
     return Priced(candidates, len(changes), tuple(refused))
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.egraph import StopReason
-from layoutopt.candidates.explore import Space
-from layoutopt.planning.lazy_pricing import Priced, Question
+from layoutopt.planning.lazy_pricing import Priced
+from layoutopt.planning.plan_space import PlanSpace
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +30,14 @@ class Searched:
     op_limit: bool
     """Whether rewriting stopped at its limit of ops."""
     rounds_ended: bool
-    """Whether pricing by need stopped at its limit of rounds."""
+    """Whether lazy pricing stopped at its limit of rounds."""
 
 
-def searched(space: Space, question: Question, priced: Priced, regions: int) -> Searched:
-    """Count what was priced; ``regions`` were left out before."""
+def searched(plan_space: PlanSpace, priced: Priced) -> Searched:
+    """Count what was priced, and what was left out."""
+    space, regions = plan_space.space, plan_space.regions_left_out
     refused = sum(isinstance(key, Candidate) for key in priced.refused)
-    bounded = len(question.candidates) - len(priced.costs) - refused
+    bounded = len(plan_space.candidates) - len(priced.costs) - refused
     graph = space.egraph.graph
     return Searched(
         enumerated=len(space.candidates),

@@ -18,18 +18,12 @@ from layoutopt.candidates.conversion import Conversion
 from layoutopt.candidates.form_name import form_name
 from layoutopt.errors import SolverError
 from layoutopt.ir.graph import Graph
-from layoutopt.ir.types import Array
-from layoutopt.ir.weights import weight_bytes
 from layoutopt.options import Options
-from layoutopt.planning.free_io import free_tensors
 from layoutopt.planning.planner import GraphPlan, plan_graph
-from layoutopt.planning.selection import build_selection
-from layoutopt.pricing.measure.benchmark import Benchmark
-from layoutopt.pricing.prices import Price, Pricer, Work, candidate_work, conversion_work
+from layoutopt.pricing.prices import Price, Pricer, Work
 from layoutopt.profiles.target import Target
-from layoutopt.runtime.progress import Progress
 from layoutopt.runtime.steps import Clock, Steps
-from layoutopt.solver import Status, solve
+from layoutopt.solver import Status
 
 _SURE = 0.05
 """A relative error at which a price counts as known: that to which measurements repeat."""
@@ -65,46 +59,24 @@ def open_questions(
     clock = Clock(steps)
     found: list[OpenQuestion] = []
     for graph in graphs:
-        recorded = _Recorded(pricer)
-        plan = plan_graph(graph, target, recorded, options, clock)
+        plan = plan_graph(graph, target, pricer, options, clock)
         with clock.stage("select"):
-            found += _Question(plan, target, recorded.known, options).ask()
+            found += _Question(plan, options).ask()
     return tuple(sorted(found, key=lambda question: (-question.at_stake_ns, question.what)))
-
-
-class _Recorded:
-    """A pricer that remembers what it said."""
-
-    def __init__(self, pricer: Pricer) -> None:
-        self.source = pricer.source
-        self.known: dict[str, Price] = {}
-        self._pricer = pricer
-
-    def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
-        prices = self._pricer.price(work, progress)
-        self.known.update(zip(map(_text, work), prices, strict=True))
-        return prices
-
-    def stored(self, work: Sequence[Work]) -> list[Price | None]:
-        return self._pricer.stored(work)
-
-    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
-        return self._pricer.outputs(benchmark)
 
 
 class _Question:
     """The prices of one plan, and the plans that other prices would lead to."""
 
-    def __init__(
-        self, plan: GraphPlan, target: Target, known: Mapping[str, Price], options: Options
-    ) -> None:
-        self._plan, self._options = plan, options
-        graph = plan.egraph.graph
-        work, _ = candidate_work(graph, plan.clusters, tuple(plan.costs), target, 0)
-        changes = conversion_work(graph, tuple(plan.conversion_costs), target, 0, plan.lower_packs)
-        self._text: dict[Step, str] = {candidate: _text(piece) for candidate, piece in work}
-        self._text |= {conversion: _text(piece) for conversion, piece in changes}
-        self._price = {text: known[text] for text in self._text.values()}
+    def __init__(self, plan: GraphPlan, options: Options) -> None:
+        assert plan.space is not None, "it was planned just now"
+        self._plan, self._space, self._options = plan, plan.space, options
+        self._text: dict[Step, str] = {}
+        self._price: dict[str, Price] = {}
+        for step, price in plan.prices.items():
+            pieces = plan.space.work(step)
+            text = _text(next(p for p in pieces if p.lowered == (step in plan.transposed)))
+            self._text[step], self._price[text] = text, price
 
     def ask(self) -> list[OpenQuestion]:
         """The measurements that would settle this plan."""
@@ -112,7 +84,7 @@ class _Question:
         uses = Counter(mine)
         settled: dict[str, None] = {}
         while True:
-            other = self._used(self._rival(mine, settled))
+            other = self._used(self._alternative(mine, settled))
             uses |= other
             differ = [t for t in {**mine, **other} if mine[t] != other[t] and t not in settled]
             new = [t for t in differ if self._is_open(t)]
@@ -131,7 +103,7 @@ class _Question:
             for price in [self._price[text]]
         ]  # fmt: skip
 
-    def _rival(self, mine: Counter[str], settled: Mapping[str, None]) -> Choice:
+    def _alternative(self, mine: Counter[str], settled: Mapping[str, None]) -> Choice:
         """The best plan where every estimate that is not settled errs against this one."""
 
         def cost_ns(step: Step, otherwise: int) -> int:
@@ -144,18 +116,11 @@ class _Question:
             error = price.uncertainty if text in mine else -min(1.0, price.uncertainty)
             return round(price.nominal_ns * (1 + error))
 
-        graph = self._plan.egraph.graph
-        free = free_tensors(graph) if self._options.free_io_layout else ()
-        budget = self._options.weight_budget
-        selection = build_selection(
-            graph,
-            self._plan.clusters,
+        selection, solution = self._space.solved(
             {c: cost_ns(c, ns) for c, ns in self._plan.costs.items()},
             {c: cost_ns(c, ns) for c, ns in self._plan.conversion_costs.items()},
-            free,
-            None if budget is None else budget.size_bytes(weight_bytes(graph)),
+            self._options,
         )
-        solution = solve(selection.problem, self._options.search, self._options.time_limit_s)
         if solution.status in (Status.INFEASIBLE, Status.UNKNOWN):
             raise SolverError(
                 "selection", "a plan for other prices", solution.status.value,

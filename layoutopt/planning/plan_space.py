@@ -1,0 +1,173 @@
+"""All that a plan of one function could be made of, as work to price: the same for every caller."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from layoutopt.candidates.candidate import Candidate
+from layoutopt.candidates.choice import is_free, needed_conversions
+from layoutopt.candidates.cluster import Cluster
+from layoutopt.candidates.conversion import Conversion
+from layoutopt.candidates.egraph import EGraph
+from layoutopt.candidates.explore import RefusedForm, Space, explore
+from layoutopt.candidates.form_name import form_name
+from layoutopt.candidates.identity import identity_candidates
+from layoutopt.ir.graph import Graph
+from layoutopt.ir.weights import weight_bytes
+from layoutopt.options import Options
+from layoutopt.planning.free_io import free_tensors
+from layoutopt.planning.known_refusals import among
+from layoutopt.planning.objective import conversion_objective
+from layoutopt.planning.selection import Selection, build_selection
+from layoutopt.pricing.analytic.estimate import estimate_ns
+from layoutopt.pricing.prices import Work, candidate_work, conversion_work
+from layoutopt.pricing.references import References
+from layoutopt.profiles.target import Target
+from layoutopt.solver import Solution, solve
+
+_REFUSED_INSIDE = "it compiles alone, but not inside the model"
+
+
+@dataclass(frozen=True)
+class PlanSpace:
+    """Candidates and conversions of one function with their work, before they have prices."""
+
+    space: Space
+    candidates: dict[Candidate, Work]
+    conversions: dict[Conversion, tuple[Work, ...]]
+    """Those that move something, each in the forms that it may take."""
+    unmoved: tuple[Conversion, ...]
+    """Those that are free."""
+    free: tuple[int, ...]
+    """Inputs and outputs in any layout."""
+    identity: tuple[Candidate, ...]
+    """The model as it came; it can be chosen though it fails alone."""
+    identity_ns: dict[Candidate, int]
+    """Estimates of its candidates."""
+    references: References
+    """What candidates have to compute."""
+    refusals: tuple[RefusedForm, ...]
+    """Of rewrites, layouts and forms."""
+    formless: tuple[RefusedForm, ...]
+    """Candidates that cannot be written."""
+    regions_left_out: int
+    """Dispatch regions: an estimate does not tell which of them compile."""
+    weight_budget_bytes: int | None = None
+
+    @property
+    def egraph(self) -> EGraph:
+        """The function with all alternatives."""
+        return self.space.egraph
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of the e-graph."""
+        return self.space.egraph.graph
+
+    @property
+    def clusters(self) -> tuple[Cluster, ...]:
+        """What candidates are ways to run."""
+        return self.space.clusters
+
+    def work(self, key: Candidate | Conversion) -> tuple[Work, ...]:
+        """The pieces of work whose cheapest is the price of ``key``."""
+        return (self.candidates[key],) if isinstance(key, Candidate) else self.conversions[key]
+
+    def refused(self, key: Candidate | Conversion, reason: str) -> RefusedForm:
+        """A refusal of ``key``, as the report lists it."""
+        if isinstance(key, Conversion):
+            return RefusedForm(f"tensor {key.tensor}", "conversion", reason)
+        return _refused(self.space, key, reason)
+
+    def solved(
+        self,
+        costs_ns: Mapping[Candidate, int],
+        conversion_costs_ns: Mapping[Conversion, int],
+        options: Options,
+    ) -> tuple[Selection, Solution]:
+        """The cheapest plan at these costs; what has none of the two is left out."""
+        selection = build_selection(
+            self.graph,
+            self.clusters,
+            costs_ns,
+            conversion_costs_ns,
+            self.free,
+            self.weight_budget_bytes,
+        )
+        return selection, solve(selection.problem, options.search, options.time_limit_s)
+
+    def objective(
+        self,
+        costs_ns: Mapping[Candidate, int],
+        conversion_costs_ns: Mapping[Conversion, int],
+        options: Options,
+    ) -> tuple[Mapping[Candidate, int], Mapping[Conversion, int]]:
+        """What is minimized: times, or conversions counted where these are to be few."""
+        if options.objective == "latency":
+            return costs_ns, conversion_costs_ns
+        costs, paid = conversion_objective(
+            {c: work.form for c, work in self.candidates.items()},
+            costs_ns,
+            {c: forms[0].form for c, forms in self.conversions.items()},
+        )
+        return costs, {**conversion_costs_ns, **paid}
+
+
+def plan_space(
+    graph: Graph,
+    target: Target,
+    options: Options,
+    estimated: bool,
+    refused: Collection[str] = (),
+    first_group: int = 0,
+) -> PlanSpace:
+    """Enumerate the candidates of a function and the conversions between them, as work to price.
+
+    ``estimated``: prices are estimates, which do not tell which dispatch regions compile.
+    ``refused``: digests of candidates that do not compile inside the model. ``first_group``: the
+    number of the first group of pieces that compete.
+    """
+    space = explore(graph, target, options.objective, options.admitted, options.rules)
+    egraph, clusters = space.egraph, space.clusters
+    dropped = among(space.candidates, egraph.graph, clusters, refused)
+    regions = {c for c in space.candidates if estimated and clusters[c.cluster].region} - dropped
+    kept = [c for c in space.candidates if c not in dropped and c not in regions]
+    refusals = [*space.refusals]
+    refusals += [_refused(space, c, _REFUSED_INSIDE) for c in space.candidates if c in dropped]
+    identity = identity_candidates(egraph, clusters)
+    references = References(egraph.graph, egraph.original_ops)
+    found, formless = candidate_work(
+        egraph.graph, clusters, kept, target, first_group, references, identity
+    )
+    work = dict(found)
+    free = free_tensors(egraph.graph) if options.free_io_layout else ()
+    conversions = needed_conversions(egraph.graph, clusters, tuple(work), free)
+    lowered = options.lower_packs or (False if options.objective == "conversions" else None)
+    changes: dict[Conversion, tuple[Work, ...]] = {}
+    next_group = first_group + len(egraph.graph.types)
+    for conversion, piece in conversion_work(
+        egraph.graph, conversions, target, next_group, lowered
+    ):
+        changes[conversion] = (*changes.get(conversion, ()), piece)
+    budget = options.weight_budget
+    return PlanSpace(
+        space,
+        work,
+        changes,
+        tuple(c for c in conversions if is_free(egraph.graph, c)),
+        free,
+        identity,
+        {c: estimate_ns(work[c].form, target) for c in identity if c in work},
+        references,
+        tuple(refusals),
+        tuple(_refused(space, c, reason) for c, reason in formless),
+        len(regions),
+        None if budget is None else budget.size_bytes(weight_bytes(egraph.graph)),
+    )
+
+
+def _refused(space: Space, candidate: Candidate, reason: str) -> RefusedForm:
+    cluster = space.clusters[candidate.cluster]
+    form = form_name(space.egraph, cluster, candidate)
+    return RefusedForm(space.egraph.graph.name_of(cluster.root), form, reason)
