@@ -2,46 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, TypeVar
 
-from layoutopt.ir.graph import Graph, GraphBuilder, Op
+from layoutopt.ir.graph import Graph, Op
 from layoutopt.ir.layout import Layout
+from layoutopt.ir.refusal import Assignment, Refusal
+from layoutopt.ir.relayout import Physical
 from layoutopt.ir.types import TensorType
 
 OpT_contra = TypeVar("OpT_contra", bound=Op, contravariant=True)
 MatchT = TypeVar("MatchT")
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why something was not done, in words a user can act on."""
-
-    reason: str
-
-
-Assignment = Mapping[int, Layout]
-"""A layout for each tensor that an op touches."""
-
-
-class Physical:
-    """The graph in memory order: one row-major tensor for each (tensor, layout) that is used."""
-
-    def __init__(self, types: tuple[TensorType, ...]) -> None:
-        """``types``: the logical types of all tensors."""
-        self.types = types
-        self.builder = GraphBuilder()
-        self._tensors: dict[tuple[int, Layout], int] = {}
-
-    def tensor(self, tensor: int, layout: Layout) -> int:
-        """The physical tensor that holds a logical one in a layout."""
-        key = (tensor, layout)
-        if key not in self._tensors:
-            physical = layout.physical_type(self.types[tensor])
-            self._tensors[key] = self.builder.tensor(physical.shape, physical.element)
-        return self._tensors[key]
 
 
 class PropagationRule(Protocol[OpT_contra]):

@@ -23,8 +23,9 @@ from layoutopt.ir.copy_folding import simplified
 from layoutopt.ir.graph import FromTensor, Graph, Op, Reshape, Structured
 from layoutopt.ir.layout import Layout, row_major, unfillable
 from layoutopt.ir.named import named_op
+from layoutopt.ir.refusal import Refusal
+from layoutopt.ir.relayout import Physical
 from layoutopt.rules.propagation import propagate, relayout
-from layoutopt.rules.rule import Physical, Refusal
 
 
 @dataclass(frozen=True, slots=True)

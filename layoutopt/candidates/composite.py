@@ -17,7 +17,7 @@ from layoutopt.candidates.preference import canonical, lhs_layouts, result_layou
 from layoutopt.candidates.space import LayoutSets
 from layoutopt.ir.graph import Structured
 from layoutopt.ir.layout import Layout
-from layoutopt.rules.rule import Refusal
+from layoutopt.ir.refusal import Refusal
 
 
 def composite_candidates(

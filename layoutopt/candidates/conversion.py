@@ -33,10 +33,11 @@ from layoutopt.ir.graph import (
     Unpack,
 )
 from layoutopt.ir.layout import Layout, fills, row_major, same_memory, same_tiles
+from layoutopt.ir.refusal import Refusal
+from layoutopt.ir.relayout import Physical
 from layoutopt.ir.scalar import copy_body
 from layoutopt.ir.types import TensorType
 from layoutopt.rules.propagation import relayout
-from layoutopt.rules.rule import Physical, Refusal
 
 
 @dataclass(frozen=True, slots=True)

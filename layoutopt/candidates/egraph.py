@@ -10,8 +10,9 @@ from typing import Any
 
 from layoutopt.candidates.soundness import Soundness
 from layoutopt.ir.graph import Graph, Op
+from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites import REWRITES
-from layoutopt.rules.rule import EVERY_EXACTNESS, Exactness, Refusal, RewriteRule, apply
+from layoutopt.rules.rule import EVERY_EXACTNESS, Exactness, RewriteRule, apply
 
 
 class StopReason(Enum):

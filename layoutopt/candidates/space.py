@@ -11,8 +11,8 @@ from layoutopt.candidates.packing.options import Menu, packings
 from layoutopt.candidates.preference import canonical, lhs_layouts, result_layouts, rhs_layouts
 from layoutopt.ir.graph import Constant, FromTensor, Opaque, Structured
 from layoutopt.ir.layout import Layout, row_major, unfillable
+from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.propagation import propagate
-from layoutopt.rules.rule import Refusal
 
 
 @dataclass(frozen=True, slots=True)

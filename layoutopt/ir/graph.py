@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from layoutopt.ir.extension import Extension
 from layoutopt.ir.gather import Gather
 from layoutopt.ir.ops import (
     Concat,
@@ -40,6 +41,7 @@ __all__ = [
     "Concat",
     "Constant",
     "DispatchRegion",
+    "Extension",
     "Fence",
     "Fill",
     "FromTensor",

@@ -10,6 +10,7 @@ from enum import Enum
 
 from layoutopt.ir.affine import IndexMap
 from layoutopt.ir.arity import Unary, Variadic
+from layoutopt.ir.extension import Extension
 from layoutopt.ir.gather import Gather
 from layoutopt.ir.packed_ops import Pack, Unpack
 from layoutopt.ir.scalar import Body, is_contraction, is_copy
@@ -247,6 +248,7 @@ Op = (
     | DispatchRegion
     | Constant
     | Opaque
+    | Extension
 )
 
 

@@ -10,6 +10,7 @@ from layoutopt.ir.graph import (
     Concat,
     Constant,
     DispatchRegion,
+    Extension,
     Fence,
     FromTensor,
     Gather,
@@ -46,6 +47,8 @@ def renamed(op: Op, new: Callable[[int], int]) -> Op:
             return replace(op, ops=tuple(renamed(inner, new) for inner in op.ops))
         case Constant():
             return op
+        case Extension():
+            return op.renamed(new, lambda result: result)
         case _:
             assert_never(op)
 
@@ -68,6 +71,8 @@ def renumbered(op: Op, number: Mapping[int, int]) -> Op:
                 tuple(number[t] for t in moved.yields),
                 tuple(number[t] for t in moved.results),
             )
+        case Extension():
+            return moved.renamed(lambda source: source, number.__getitem__)
         case Structured() | Opaque():
             return replace(moved, results=tuple(number[t] for t in moved.results))
         case (

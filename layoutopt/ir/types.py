@@ -77,6 +77,17 @@ def is_complex(element: str) -> bool:
     return element.startswith("complex<")
 
 
+def roundoff(element: str) -> float | None:
+    """The unit roundoff of a float, of a complex number that of its parts; None for integers.
+
+    IREE computes f64 in f32 where it demotes types, so that of f64 is that of f32.
+    """
+    part = element.removeprefix("complex<").removesuffix(">")
+    if not is_float(part):
+        return None
+    return float(ml_dtypes.finfo(DTYPES["f32" if part == "f64" else part]).eps) / 2
+
+
 def integer_bits(element: str) -> int | None:
     """The width of an integer type up to 64 bits, None for other types; an index has 64."""
     if element == "index":

@@ -26,10 +26,10 @@ from layoutopt.ir.graph import (
 )
 from layoutopt.ir.layout import Layout, row_major, same_memory
 from layoutopt.ir.lowered import Lowered, Prepared
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.renaming import renumbered
 from layoutopt.lowering.order import Pair, in_order
 from layoutopt.pricing.analytic.form import dispatches
-from layoutopt.rules.rule import Refusal
 
 
 def lower(

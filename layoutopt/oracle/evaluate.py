@@ -11,6 +11,7 @@ from layoutopt.ir.graph import (
     Concat,
     Constant,
     DispatchRegion,
+    Extension,
     Fence,
     Gather,
     Graph,
@@ -81,6 +82,8 @@ def evaluate_op(
     """The results of one op. Raises OracleError for what the oracle does not know."""
     if isinstance(op, Structured):
         return tuple(found.value for found in _structured(op, Tensors(types, values, None)))
+    if isinstance(op, Extension):
+        return op.evaluate([values[t] for t in op.inputs], types)
     return _moved(op, types, values, _scalar)
 
 
@@ -93,6 +96,11 @@ def _bounded(
         inner = Graph(types, op.ops, (), op.yields)
         made, beside = _with_errors(inner, values, errors)
         return [(made[t], beside.get(t)) for t in op.yields]
+    if isinstance(op, Extension):
+        sources = [values[t] for t in op.inputs]
+        results = op.evaluate(sources, types)
+        bounds = op.error(sources, [errors.get(t) for t in op.inputs], results, types)
+        return [(value, total(error)) for value, error in zip(results, bounds, strict=True)]
     results = _moved(op, types, values, _scalar)
     if not any(t in errors for t in op.inputs):
         return [(value, None) for value in results]

@@ -13,6 +13,7 @@ from layoutopt.candidates.identity import identity_candidates
 from layoutopt.candidates.stable_names import StableNames
 from layoutopt.errors import InputError
 from layoutopt.ir.graph import Graph
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.weights import weight_bytes
 from layoutopt.options import Options
 from layoutopt.planning.free_io import chosen_io, free_tensors
@@ -20,7 +21,6 @@ from layoutopt.planning.plan_file import PlanFile, chosen, fingerprint, read_pla
 from layoutopt.planning.planner import GraphPlan
 from layoutopt.planning.selection import build_selection
 from layoutopt.profiles.target import Target
-from layoutopt.rules.rule import Refusal
 from layoutopt.solver import unmet
 
 

@@ -11,6 +11,7 @@ from layoutopt.candidates.choice import is_free
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.conversion import Conversion, conversion_form, lower_packs
 from layoutopt.ir.graph import Graph
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.types import Array
 from layoutopt.pricing.analytic.compiled_kernels import Facts, Kernels
 from layoutopt.pricing.analytic.estimate import FREE, estimate_form
@@ -23,7 +24,6 @@ from layoutopt.pricing.references import References
 from layoutopt.pricing.structural_hash import Alike
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import Target
-from layoutopt.rules.rule import Refusal
 from layoutopt.runtime.progress import Progress
 from layoutopt.runtime.transport import can_pass
 

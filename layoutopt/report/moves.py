@@ -13,13 +13,13 @@ from layoutopt.candidates.conversion import (
 )
 from layoutopt.ir.graph import Graph, Op, Pack, Structured, Unpack
 from layoutopt.ir.layout import conversion_kind
+from layoutopt.ir.refusal import Refusal
 from layoutopt.mlir.gather import runs_backwards
 from layoutopt.mlir.read.census import reorders
 from layoutopt.planning.objective import is_move
 from layoutopt.planning.planner import GraphPlan
 from layoutopt.report.report import ContractionsReport, ConversionReport, MoveReport
 from layoutopt.report.validation import Validation
-from layoutopt.rules.rule import Refusal
 from layoutopt.verify.data_movement import MoveDispatch
 
 

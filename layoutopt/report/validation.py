@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from layoutopt.candidates.candidate import physical_form
 from layoutopt.candidates.choice import is_free
 from layoutopt.ir.layout import conversion_kind
+from layoutopt.ir.refusal import Refusal
 from layoutopt.planning.planner import GraphPlan
 from layoutopt.pricing.analytic.form import dispatches
-from layoutopt.rules.rule import Refusal
 from layoutopt.verify.dispatch_names import loops_of, named_loops, same_loops
 
 

@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator, Sequence
 from layoutopt.candidates.candidate import identity_candidate, physical_form
 from layoutopt.candidates.stable_names import StableNames
 from layoutopt.ir.graph import Graph, Structured
+from layoutopt.ir.refusal import Refusal
 from layoutopt.mlir.read.located import Operands
 from layoutopt.planning.known_refusals import digest
 from layoutopt.planning.planner import GraphPlan
 from layoutopt.pricing.analytic.form import dispatches
-from layoutopt.rules.rule import Refusal
 from layoutopt.verify.dispatch_names import named_loops, same_loops
 
 

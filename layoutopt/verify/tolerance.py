@@ -12,19 +12,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from layoutopt.ir.extension import Extension
 from layoutopt.ir.graph import Graph, Op, Structured
 from layoutopt.ir.scalar import Body
+from layoutopt.ir.types import TensorType, roundoff
 
-_ROUNDOFF = {
-    "f64": 2.0**-24,  # IREE computes in f32
-    "f32": 2.0**-24,
-    "f16": 2.0**-11,
-    "bf16": 2.0**-8,
-    "f8E4M3FN": 2.0**-4,
-    "f8E4M3FNUZ": 2.0**-4,
-    "f8E5M2": 2.0**-3,
-    "f8E5M2FNUZ": 2.0**-3,
-}
 _QUANTIZED = 2.0**-8
 """A step of an 8-bit quantization: what a result moves by where a rounding is tipped over."""
 _DEVIATIONS = 8.0
@@ -68,14 +60,16 @@ def _rounding(graph: Graph) -> Rounding:
     steps = False
     for op in graph.ops:
         before = max((variance[t] for t in op.inputs), default=0.0)
-        own = _variance(op)
+        own = _variance(op, graph.types)
         steps = steps or _rounds_to_integers(op)
         for tensor in op.outputs:
             variance[tensor] = max(variance[tensor], before + own)
     return Rounding(max(variance, default=0.0), steps)
 
 
-def _variance(op: Op) -> float:
+def _variance(op: Op, types: Sequence[TensorType]) -> float:
+    if isinstance(op, Extension):
+        return max(_roundoff(types[t].element) for t in op.results) ** 2 * op.terms(types)
     if not isinstance(op, Structured):
         return 0.0
     terms = math.prod(op.domain[d] for d in op.reduction_dims)
@@ -93,5 +87,4 @@ def _rounds_to_integers(op: Op) -> bool:
 
 
 def _roundoff(element: str) -> float:
-    """0 for integers; of a complex number, that of its parts."""
-    return _ROUNDOFF.get(element.removeprefix("complex<").removesuffix(">"), 0.0)
+    return roundoff(element) or 0.0

@@ -8,6 +8,7 @@ from layoutopt.ir.graph import (
     Concat,
     Constant,
     DispatchRegion,
+    Extension,
     Fence,
     Gather,
     Insert,
@@ -22,6 +23,8 @@ from layoutopt.ir.graph import (
     Unpack,
 )
 from layoutopt.ir.layout import Layout
+from layoutopt.ir.refusal import Assignment, Refusal
+from layoutopt.ir.relayout import Physical
 from layoutopt.ir.types import TensorType
 from layoutopt.rules.propagation.barrier import BarrierLayouts
 from layoutopt.rules.propagation.concat import ConcatLayouts
@@ -32,7 +35,7 @@ from layoutopt.rules.propagation.reshape import ReshapeLayouts
 from layoutopt.rules.propagation.scatter import ScatterLayouts
 from layoutopt.rules.propagation.slice import SliceLayouts
 from layoutopt.rules.propagation.structured import StructuredLayouts
-from layoutopt.rules.rule import Assignment, Physical, PropagationRule, Refusal
+from layoutopt.rules.rule import PropagationRule
 
 BARRIER = BarrierLayouts()
 RULES: dict[type, PropagationRule[Any]] = {
@@ -51,16 +54,20 @@ RULES: dict[type, PropagationRule[Any]] = {
     Constant: BARRIER,
     Opaque: BARRIER,
 }
-"""Every kind of op has its row: one that were missing would read as a barrier."""
+"""Every kind of op has its row, extensions aside: these say themselves how layouts pass."""
 
 
 def propagate(
     op: Op, types: tuple[TensorType, ...], tensor: int, layout: Layout
 ) -> Assignment | Refusal:
     """Given a layout of one tensor of ``op``, the layouts that its other tensors get."""
+    if isinstance(op, Extension):
+        return op.propagate(types, tensor, layout)
     return RULES[type(op)].propagate(op, types, tensor, layout)
 
 
 def relayout(op: Op, layouts: Assignment, physical: Physical) -> Refusal | None:
     """Add ``op`` over tensors in these layouts to ``physical``, or say why it has no form."""
+    if isinstance(op, Extension):
+        return op.relayout(layouts, physical)
     return RULES[type(op)].relayout(op, layouts, physical)

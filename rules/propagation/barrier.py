@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from layoutopt.ir.graph import Op
 from layoutopt.ir.layout import Layout, row_major
+from layoutopt.ir.refusal import Assignment, Refusal
+from layoutopt.ir.relayout import Physical
 from layoutopt.ir.types import TensorType
-from layoutopt.rules.rule import Assignment, Physical, Refusal
 
 
 class BarrierLayouts:

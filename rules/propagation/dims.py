@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from layoutopt.ir.layout import Layout, fills
+from layoutopt.ir.refusal import Assignment
 from layoutopt.ir.types import TensorType
-from layoutopt.rules.rule import Assignment
 
 
 def in_tiles(values: Sequence[int], layout: Layout, inner: int) -> tuple[int, ...]:

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 
 from layoutopt.ir.graph import Gather, Reshape
 from layoutopt.ir.layout import Layout, row_major
+from layoutopt.ir.refusal import Assignment, Refusal
+from layoutopt.ir.relayout import Physical
 from layoutopt.ir.types import TensorType
 from layoutopt.rules.propagation.dims import keep_promise
-from layoutopt.rules.rule import Assignment, Physical, Refusal
 
 
 class GatherLayouts:

@@ -7,10 +7,11 @@ import numpy as np
 from layoutopt.ir.graph import Pad
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.neutral import Padding
+from layoutopt.ir.refusal import Assignment, Refusal
+from layoutopt.ir.relayout import Physical
 from layoutopt.ir.types import TensorType, numpy_dtype
 from layoutopt.oracle.constant import constant
 from layoutopt.rules.propagation.dims import in_tiles, keep_promise, ragged, same_places
-from layoutopt.rules.rule import Assignment, Physical, Refusal
 
 
 class PadLayouts:

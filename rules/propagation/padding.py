@@ -22,11 +22,11 @@ import numpy as np
 
 from layoutopt.ir.graph import Fill, FromTensor, Structured
 from layoutopt.ir.neutral import Padding, neutral
+from layoutopt.ir.refusal import Assignment, Refusal
 from layoutopt.ir.scalar import ScalarOp, is_reassociable
 from layoutopt.ir.types import Array, TensorType, numpy_dtype
 from layoutopt.oracle.constant import constant
 from layoutopt.rules.propagation.known import State, Unknown, applied, equal
-from layoutopt.rules.rule import Assignment, Refusal
 
 _TRAPS = (
     "arith.divsi",

@@ -13,8 +13,9 @@ import math
 
 from layoutopt.ir.graph import Reshape
 from layoutopt.ir.layout import Layout, layout_of_runs, memory_runs, row_major, same_memory
+from layoutopt.ir.refusal import Assignment, Refusal
+from layoutopt.ir.relayout import Physical
 from layoutopt.ir.types import TensorType
-from layoutopt.rules.rule import Assignment, Physical, Refusal
 
 
 class ReshapeLayouts:

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from layoutopt.ir.graph import Scatter
 from layoutopt.ir.layout import Layout
+from layoutopt.ir.refusal import Assignment, Refusal
+from layoutopt.ir.relayout import Physical
 from layoutopt.ir.types import TensorType
-from layoutopt.rules.rule import Assignment, Physical, Refusal
 
 
 class ScatterLayouts:

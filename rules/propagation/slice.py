@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from layoutopt.ir.graph import Slice
 from layoutopt.ir.layout import Layout
+from layoutopt.ir.refusal import Assignment, Refusal
+from layoutopt.ir.relayout import Physical
 from layoutopt.ir.types import TensorType
 from layoutopt.rules.propagation.dims import cut_tile, in_tiles, keep_promise, same_places
-from layoutopt.rules.rule import Assignment, Physical, Refusal
 
 
 class SliceLayouts:

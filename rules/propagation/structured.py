@@ -19,12 +19,13 @@ from dataclasses import replace
 from layoutopt.ir.affine import Affine, IndexMap, affine, plain_map
 from layoutopt.ir.graph import FromTensor, IteratorType, Reshape, Structured
 from layoutopt.ir.layout import Layout
+from layoutopt.ir.refusal import Assignment, Refusal
+from layoutopt.ir.relayout import Physical
 from layoutopt.ir.scalar import is_reassociable
 from layoutopt.ir.types import TensorType
 from layoutopt.rules.propagation.body import tiled_body
 from layoutopt.rules.propagation.padding import masks
 from layoutopt.rules.propagation.padding_contract import with_promises
-from layoutopt.rules.rule import Assignment, Physical, Refusal
 
 
 class StructuredLayouts:

@@ -12,9 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from layoutopt.ir.graph import Graph, Slice, Structured
+from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.interior_padding_examples import sliced_example
 from layoutopt.rules.rewrites.loops import Progression, Rewriting, restricted
-from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ stand beside it): a row that the scatter leaves zero gives a result row equal to
 from __future__ import annotations
 
 from layoutopt.ir.graph import Graph
+from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.interior_padding_examples import stuffed_example
 from layoutopt.rules.rewrites.polyphase import (
     Reading,
@@ -20,7 +21,7 @@ from layoutopt.rules.rewrites.polyphase import (
     refusal_of,
     stuffed_contraction,
 )
-from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression
 
 
 class CommuteScatterWithContraction:

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 
 from layoutopt.ir.affine import IndexMap, identity_map, plain_map
 from layoutopt.ir.graph import Graph, IteratorType, Structured, Uninitialized
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import copy_body
 from layoutopt.ir.types import TensorType
 from layoutopt.rules.rewrites.examples import convolution_example, depthwise_example
 from layoutopt.rules.rewrites.window import Convolution, convolution
-from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression
 
 
 @dataclass(frozen=True, slots=True)

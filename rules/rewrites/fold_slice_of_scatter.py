@@ -22,9 +22,10 @@ from layoutopt.ir.graph import (
     Structured,
     Uninitialized,
 )
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body, ScalarOp
 from layoutopt.rules.rewrites.loops import Progression, Rewriting
-from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression
 
 
 def _example(offset: int, stride: int, size: int, computed: bool = False) -> Graph:

@@ -20,9 +20,10 @@ from layoutopt.ir.graph import (
     Structured,
     Uninitialized,
 )
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import fill_body
 from layoutopt.rules.rewrites.interior_padding import splat_of, typed
-from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression
 
 
 def _example(filled: bool) -> Graph:

@@ -11,8 +11,9 @@ Sound because a pad is a scatter with stride one.
 from __future__ import annotations
 
 from layoutopt.ir.graph import Graph, GraphBuilder, Pad, Scatter
+from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.interior_padding import typed
-from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression
 
 
 def _example(low: int, high: int) -> Graph:

@@ -11,10 +11,11 @@ from dataclasses import replace
 
 from layoutopt.ir.affine import plain_map
 from layoutopt.ir.graph import Graph, Op, Reshape, Slice
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.types import TensorType
 from layoutopt.rules.rewrites.examples import convolution_example
 from layoutopt.rules.rewrites.window import Convolution, convolution, read_instead
-from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression
 
 
 class PatchConvolutionToContraction:

@@ -18,10 +18,11 @@ from enum import Enum
 
 from layoutopt.ir.affine import Affine, affine
 from layoutopt.ir.graph import Fill, FromTensor, Graph, Insert, Scatter, Structured
+from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.interior_padding import Stuffing, is_zero, stuffing, typed
 from layoutopt.rules.rewrites.loops import Progression, Rewriting, restricted
 from layoutopt.rules.rewrites.shared_pad import Read, padded_once
-from layoutopt.rules.rule import Expression, Refusal
+from layoutopt.rules.rule import Expression
 
 _MOST = 64
 """Phases at most: beyond that the pieces are too small for anything."""

@@ -12,11 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from layoutopt.ir.graph import Graph, Insert, Scatter, Structured, Uninitialized
+from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.image import image_of, with_constant
 from layoutopt.rules.rewrites.interior_padding import typed
 from layoutopt.rules.rewrites.interior_padding_examples import scatter_consumer_example
 from layoutopt.rules.rewrites.loops import Progression, Rewriting, restricted
-from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression
 
 
 @dataclass(frozen=True, slots=True)

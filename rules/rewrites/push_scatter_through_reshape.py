@@ -11,9 +11,10 @@ import math
 from dataclasses import dataclass
 
 from layoutopt.ir.graph import Graph, Reshape, Scatter
+from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.interior_padding_examples import scatter_reshape_example
 from layoutopt.rules.rewrites.loops import Rewriting
-from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression
 
 
 @dataclass(frozen=True, slots=True)

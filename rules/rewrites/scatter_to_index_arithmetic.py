@@ -14,7 +14,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from layoutopt.ir.graph import Graph, GraphBuilder, Scatter
-from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
+from layoutopt.ir.refusal import Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression
 
 _MOST = 16
 

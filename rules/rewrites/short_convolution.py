@@ -9,10 +9,10 @@ from layoutopt.ir.graph import (
     Fill,
     Graph,
 )
+from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.interior_padding import is_zero
 from layoutopt.rules.rewrites.toom_cook import LARGEST, ToomCook, toom_cook
 from layoutopt.rules.rewrites.window import Convolution, convolution
-from layoutopt.rules.rule import Refusal
 
 _PRODUCTS = LARGEST**2
 """Contractions at most: more of them are too small to be fast."""

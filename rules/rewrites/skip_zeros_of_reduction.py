@@ -8,6 +8,7 @@ Sound because all other products are zero. Assumes no Inf or NaN in w.
 from __future__ import annotations
 
 from layoutopt.ir.graph import Graph
+from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.interior_padding_examples import stuffed_gradient_example
 from layoutopt.rules.rewrites.polyphase import (
     Reading,
@@ -16,7 +17,7 @@ from layoutopt.rules.rewrites.polyphase import (
     refusal_of,
     stuffed_contraction,
 )
-from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression
 
 
 class SkipZerosOfReduction:

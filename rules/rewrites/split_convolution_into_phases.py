@@ -9,6 +9,7 @@ other taps multiply zeros. Assumes no Inf or NaN in w.
 from __future__ import annotations
 
 from layoutopt.ir.graph import Graph
+from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.interior_padding_examples import stuffed_example
 from layoutopt.rules.rewrites.polyphase import (
     Reading,
@@ -17,7 +18,7 @@ from layoutopt.rules.rewrites.polyphase import (
     refusal_of,
     stuffed_contraction,
 )
-from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression
 
 
 class SplitConvolutionIntoPhases:

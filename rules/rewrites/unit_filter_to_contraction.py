@@ -12,9 +12,10 @@ from dataclasses import replace
 
 from layoutopt.ir.affine import dim
 from layoutopt.ir.graph import Graph
+from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.examples import convolution_example
 from layoutopt.rules.rewrites.window import Convolution, convolution, read_instead
-from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression
 
 
 class UnitFilterToContraction:

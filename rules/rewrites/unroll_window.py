@@ -22,10 +22,11 @@ from layoutopt.ir.graph import (
     Structured,
     Uninitialized,
 )
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body, ScalarOp
 from layoutopt.rules.rewrites.examples import convolution_example, depthwise_example
 from layoutopt.rules.rewrites.interior_padding import typed
-from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression
 
 _TAPS = 25
 """Elements of a window at most: a 5 x 5 one. Every one of them is code."""

@@ -24,12 +24,13 @@ from layoutopt.ir.graph import (
     Structured,
     Uninitialized,
 )
+from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.examples import convolution_example, depthwise_example
 from layoutopt.rules.rewrites.interior_padding import is_zero
 from layoutopt.rules.rewrites.separable import Index, elements_read, selection_body, separable
 from layoutopt.rules.rewrites.short_convolution import Tiling, refusal_of, tiling
 from layoutopt.rules.rewrites.toom_cook import Matrix
-from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
+from layoutopt.rules.rule import Exactness, Example, Expression
 
 _BINDINGS = 30
 """Tensors that one op reads and writes at most; IREE binds 32 buffers to a dispatch at most."""

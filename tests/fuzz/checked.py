@@ -20,11 +20,11 @@ from layoutopt.ir.graph import Constant, Graph, Opaque
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.neutral import Padding
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.types import Array, numpy_dtype
 from layoutopt.mlir.read.lift import Lifted, lift
 from layoutopt.oracle import evaluate
 from layoutopt.profiles.target import Target
-from layoutopt.rules.rule import Refusal
 from tests.fuzz.coverage import Coverage
 from tests.fuzz.held import Bug, apart, general_tolerance
 from tests.fuzz.plans import random_plan

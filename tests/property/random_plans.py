@@ -16,6 +16,7 @@ from layoutopt.ir.graph import Constant, Gather, Graph, Opaque
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.neutral import Padding
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.types import Array
 from layoutopt.lowering.lower import lower, packs_lowered
 from layoutopt.options import Objective
@@ -23,7 +24,6 @@ from layoutopt.oracle import evaluate
 from layoutopt.planning.free_io import chosen_io, free_tensors, with_one_input_layout
 from layoutopt.planning.selection import build_selection
 from layoutopt.profiles.target import Target, Tile, load_target
-from layoutopt.rules.rule import Refusal
 from layoutopt.solver import Status, solve
 from tests.planning import with_row_major_ends
 from tests.property.forms import delivered

@@ -10,7 +10,7 @@ from layoutopt.candidates.composite import composite_candidates
 from layoutopt.candidates.egraph import saturate
 from layoutopt.candidates.space import layout_sets
 from layoutopt.ir.graph import Graph
-from layoutopt.rules.rule import Refusal
+from layoutopt.ir.refusal import Refusal
 from tests.property.forms import delivered, random_values
 from tests.property.layouts import assert_close
 from tests.property.rules.windowed import dense_convolutions

@@ -29,6 +29,7 @@ from layoutopt.ir.graph import (
     Unpack,
 )
 from layoutopt.ir.lowered import Lowered
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
 from layoutopt.ir.types import Array
 from layoutopt.options import Options
@@ -37,7 +38,6 @@ from layoutopt.planning.planner import GraphPlan, plan_graph
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.prices import Analytic, Price, Work
 from layoutopt.profiles.target import Tile, load_target
-from layoutopt.rules.rule import Refusal
 from layoutopt.runtime.progress import Progress
 from layoutopt.runtime.steps import Clock, SilentSteps
 from tests.counting import counted

@@ -20,13 +20,13 @@ from layoutopt.candidates.space import layout_sets
 from layoutopt.ir.graph import Graph, Pack, Structured, Unpack
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.neutral import Padding
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.types import TensorType
 from layoutopt.normalize.dead_results import without_unread
 from layoutopt.oracle import evaluate
 from layoutopt.planning.objective import moves
 from layoutopt.profiles.op_pattern import ROLES, OpPattern
 from layoutopt.profiles.target import Tile
-from layoutopt.rules.rule import Refusal
 from tests.property.forms import delivered, random_values
 from tests.property.layouts import layouts, shapes, small_integers
 from tests.property.rules.ops import argmaxes, convolutions, matmuls

@@ -14,12 +14,12 @@ from layoutopt.candidates.stable_names import StableNames
 from layoutopt.ir.affine import IndexMap, identity_map, plain_map
 from layoutopt.ir.graph import Constant, Fill, Graph, GraphBuilder, Structured, Uninitialized
 from layoutopt.ir.neutral import Padding, neutral
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
 from layoutopt.ir.types import Array
 from layoutopt.oracle import evaluate
 from layoutopt.planning.plan_file import PlanFile, chosen, function_plan, read_plan, write_plan
 from layoutopt.planning.planner import GraphPlan
-from layoutopt.rules.rule import Refusal
 from tests.parsing import lifted
 from tests.property.layouts import small_integers
 from tests.property.test_fewest_conversions import P, R, constants, expected, planned, run

@@ -11,8 +11,8 @@ from layoutopt.candidates.egraph import saturate
 from layoutopt.candidates.regions import emitted, padded_regions
 from layoutopt.candidates.space import layout_sets
 from layoutopt.ir.graph import DispatchRegion, Graph, Pad, Structured
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.types import TensorType
-from layoutopt.rules.rule import Refusal
 from tests.property.forms import delivered, random_values
 from tests.property.layouts import assert_close
 from tests.property.rules.ops import convolutions, poolings

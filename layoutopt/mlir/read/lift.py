@@ -16,6 +16,7 @@ from layoutopt.ir.affine import identity_map
 from layoutopt.ir.graph import (
     Concat,
     Constant,
+    Extension,
     Graph,
     Insert,
     IteratorType,
@@ -27,6 +28,7 @@ from layoutopt.ir.graph import (
     Uninitialized,
 )
 from layoutopt.ir.layout import Layout
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import copy_body
 from layoutopt.ir.types import TensorType
 from layoutopt.mlir.attribute import value_of
@@ -149,14 +151,16 @@ def _splat(attribute: Any) -> str | None:
     return str(attribute.get_splat_value())
 
 
-def _understood(state: State, op: Any, name: str) -> None:
+def _understood(state: State, op: Any, name: str) -> None:  # noqa: PLR0912 -- one line a kind
     if name.startswith("linalg.") and not op.operation.results:
         raise Blind("expected linalg on tensors, but it writes to memory")
     if name == "linalg.fill":
         _fill(state, op)
     elif name == "linalg.pack" and state.packs:
         _pack(state, op)
-    elif name in ("linalg.pack", "linalg.unpack", "linalg.softmax"):
+    elif name in state.extensions:
+        _extension(state, op, state.extensions[name])
+    elif name in ("linalg.pack", "linalg.unpack"):
         raise Blind(f"expected a structured op, but {name} has no region")
     elif name.startswith("linalg."):
         lift_structured(state, op)
@@ -252,6 +256,21 @@ def _pad(state: State, op: Any) -> None:
     _spread(state, scalar_tensor(state, yielded, op), border, kind)
     into = new_tensor(state, op.result, kind)
     state.builder.add(Insert(source, border, into, low, (1,) * len(low)))
+
+
+def _extension(state: State, op: Any, kind: type[Extension]) -> None:
+    operands, values = kind.operands(op.operation), list(op.operation.results)
+    made = [static_type(v.type) for v in values]
+    sources = [tensor_of(state, v) for v in operands]
+    types = [*(state.builder.types[t] for t in sources), *made]
+    count = len(sources)
+    places = tuple(range(len(types)))
+    found = kind.read(op.operation, places[:count], places[count:], types)
+    if isinstance(found, Refusal):
+        raise Blind(found.reason)
+    results = [new_tensor(state, v, t) for v, t in zip(values, made, strict=True)]
+    numbers = (*sources, *results)
+    state.builder.add(found.renamed(numbers.__getitem__, numbers.__getitem__))
 
 
 def _pack(state: State, op: Any) -> None:

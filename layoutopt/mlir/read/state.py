@@ -9,6 +9,8 @@ from typing import Any
 from iree.compiler import ir
 
 from layoutopt.ir.affine import identity_map
+from layoutopt.ir.extension import Extension
+from layoutopt.ir.extensions import extensions
 from layoutopt.ir.graph import Constant, GraphBuilder, IteratorType, Structured, Uninitialized
 from layoutopt.ir.scalar import fill_body
 from layoutopt.ir.types import TensorType
@@ -40,6 +42,8 @@ class State:
     stages: dict[int, int] = field(default_factory=dict)
     packs: bool = False
     """Whether ``linalg.pack`` is understood: what computes weights may hold one, a model not."""
+    extensions: dict[str, type[Extension]] = field(default_factory=extensions)
+    """Kinds of ops that say of themselves how they are read, by name."""
 
     def keep(self, op: Any) -> tuple[int, ...]:
         """Leave an op where it is; the tensors that it reads, itself or inside its regions."""

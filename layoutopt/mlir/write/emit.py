@@ -13,6 +13,7 @@ from layoutopt.ir.graph import (
     Concat,
     Constant,
     DispatchRegion,
+    Extension,
     Fence,
     Fill,
     FromTensor,
@@ -90,6 +91,8 @@ class _Emitter:
                 self._dispatch_region(op)
             case Constant():
                 pass  # a value from outside
+            case Extension():
+                self.lines += op.emit(self.graph.types)
             case Opaque():
                 raise AssertionError(f"an opaque op is never emitted: {op.name}")
             case _:

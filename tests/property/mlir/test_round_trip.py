@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from layoutopt.candidates.normal_form import with_matmuls
 from layoutopt.ir.copy_folding import simplified
 from layoutopt.ir.graph import Gather, Graph, Reshape, Scatter
+from layoutopt.ir.refusal import Refusal
+from layoutopt.ir.relayout import Physical
 from layoutopt.mlir.write.reshape import reassociation, reshape_steps
 from layoutopt.oracle import evaluate
 from layoutopt.rules.propagation import propagate, relayout
-from layoutopt.rules.rule import Physical, Refusal
 from tests.parsing import through_text, verified
 from tests.property.layouts import layouts, small_integers
 from tests.property.rules.moves import MOVES, reshapes

@@ -13,10 +13,11 @@ import numpy as np
 from layoutopt.ir.graph import Constant, FromTensor, Graph, Op, Structured
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.neutral import Padding
+from layoutopt.ir.refusal import Assignment, Refusal
+from layoutopt.ir.relayout import Physical
 from layoutopt.ir.types import Array, TensorType
 from layoutopt.oracle import evaluate
 from layoutopt.rules.propagation import propagate, relayout
-from layoutopt.rules.rule import Assignment, Physical, Refusal
 from tests.property.rules.held import assert_well_formed, leaves
 
 

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from layoutopt.ir.graph import FromTensor, Gather, Graph, Structured
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.neutral import Padding
+from layoutopt.ir.refusal import Assignment, Refusal
+from layoutopt.ir.relayout import Physical
 from layoutopt.oracle import evaluate
 from layoutopt.rules.propagation import propagate, relayout
-from layoutopt.rules.rule import Assignment, Physical, Refusal
 from tests.property.layouts import divisors, layouts, small_integers
 from tests.property.rules.moves import MOVES
 from tests.property.rules.ops import STRUCTURED

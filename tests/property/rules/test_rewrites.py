@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from layoutopt.ir.graph import Graph, Op
+from layoutopt.ir.refusal import Refusal
 from layoutopt.oracle import evaluate
 from layoutopt.rules.rewrites import REWRITES
-from layoutopt.rules.rule import Example, Expression, Refusal, RewriteRule, Unproven, apply
+from layoutopt.rules.rule import Example, Expression, RewriteRule, Unproven, apply
 from tests.parsing import verified
 from tests.property.layouts import assert_close, small_integers
 from tests.property.rules.moves import MOVES

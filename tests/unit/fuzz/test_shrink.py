@@ -9,10 +9,12 @@ import pytest
 from iree.compiler import ir
 
 from layoutopt.ir.graph import Graph, Pad, Slice
+from layoutopt.ir.refusal import Assignment, Refusal
+from layoutopt.ir.relayout import Physical
 from layoutopt.rules.propagation.pad import PadLayouts
 from layoutopt.rules.rewrites.strided_unit_filter_to_slice import StridedUnitFilterToSlice
 from layoutopt.rules.rewrites.window import Convolution
-from layoutopt.rules.rule import Assignment, Expression, Physical, Refusal
+from layoutopt.rules.rule import Expression
 from tests.fuzz.__main__ import main
 from tests.fuzz.coverage import Coverage
 from tests.fuzz.held import Bug

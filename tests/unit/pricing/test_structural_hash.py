@@ -6,11 +6,11 @@ from layoutopt.candidates.candidate import physical_form
 from layoutopt.candidates.explore import explore
 from layoutopt.ir.affine import affine, dim, plain_map
 from layoutopt.ir.graph import Fill, Graph, GraphBuilder, IteratorType, Structured
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import contraction_body
 from layoutopt.pricing.benchmarks import candidate_benchmark
 from layoutopt.pricing.prices import candidate_work
 from layoutopt.profiles.target import load_target
-from layoutopt.rules.rule import Refusal
 
 HOST = load_target("host")
 _P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION

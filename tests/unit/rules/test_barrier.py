@@ -1,8 +1,9 @@
 from layoutopt.ir.graph import Opaque
 from layoutopt.ir.layout import Layout, row_major
+from layoutopt.ir.refusal import Refusal
+from layoutopt.ir.relayout import Physical
 from layoutopt.ir.types import TensorType
 from layoutopt.rules.propagation import propagate, relayout
-from layoutopt.rules.rule import Physical, Refusal
 
 TYPES = (TensorType((2, 3), "f32"), TensorType((4,), "f32"))
 OP = Opaque("custom.op", (0,), (1,), "unknown")

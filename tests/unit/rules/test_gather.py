@@ -7,8 +7,9 @@ import pytest
 from layoutopt.ir.graph import Gather, Graph, GraphBuilder
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.neutral import Padding
+from layoutopt.ir.refusal import Refusal
+from layoutopt.ir.relayout import Physical
 from layoutopt.rules.propagation import propagate, relayout
-from layoutopt.rules.rule import Physical, Refusal
 from tests.parsing import lifted
 
 PLAIN = Layout((0,))

@@ -18,6 +18,7 @@ from layoutopt.ir.graph import (
     Structured,
     Uninitialized,
 )
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body, ScalarOp
 from layoutopt.rules.rewrites.bubble_up_slice import BubbleUpSlice
 from layoutopt.rules.rewrites.commute_scatter_with_contraction import CommuteScatterWithContraction
@@ -38,7 +39,7 @@ from layoutopt.rules.rewrites.scatter_to_index_arithmetic import ScatterToIndexA
 from layoutopt.rules.rewrites.split_convolution_into_phases import SplitConvolutionIntoPhases
 from layoutopt.rules.rewrites.unit_filter_to_contraction import UnitFilterToContraction
 from layoutopt.rules.rewrites.unroll_window import UnrollWindow
-from layoutopt.rules.rule import Expression, Refusal, RewriteRule, apply
+from layoutopt.rules.rule import Expression, RewriteRule, apply
 from tests.unit.rules.contractions import P, R, contraction, form, stuffed
 
 

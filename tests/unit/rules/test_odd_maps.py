@@ -17,6 +17,7 @@ from layoutopt.ir.graph import (
     Structured,
     Uninitialized,
 )
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body, ScalarOp
 from layoutopt.oracle import evaluate
 from layoutopt.rules.rewrites import REWRITES
@@ -27,7 +28,7 @@ from layoutopt.rules.rewrites.push_scatter_through_elementwise import PushScatte
 from layoutopt.rules.rewrites.skip_zeros_of_reduction import SkipZerosOfReduction
 from layoutopt.rules.rewrites.unit_filter_to_contraction import UnitFilterToContraction
 from layoutopt.rules.rewrites.unroll_window import UnrollWindow
-from layoutopt.rules.rule import Expression, Refusal, RewriteRule, apply
+from layoutopt.rules.rule import Expression, RewriteRule, apply
 from tests.property.layouts import small_integers
 from tests.property.rules.held import assert_rewritten
 from tests.unit.rules.contractions import P, R, contraction, form, stuffed

@@ -17,9 +17,10 @@ from layoutopt.ir.graph import (
 )
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.neutral import Padding
+from layoutopt.ir.refusal import Refusal
+from layoutopt.ir.relayout import Physical
 from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
 from layoutopt.rules.propagation import propagate, relayout
-from layoutopt.rules.rule import Physical, Refusal
 
 P, R = IteratorType.PARALLEL, IteratorType.REDUCTION
 ONE = ScalarOp("arith.constant", (), "f32", (("value", "1.0 : f32"),))

@@ -8,10 +8,11 @@ import pytest
 
 from layoutopt.ir.affine import affine, dim, plain_map
 from layoutopt.ir.graph import Fill, Graph, GraphBuilder, IteratorType, Pad, Structured
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import contraction_body
 from layoutopt.rules.rewrites.convolution_to_winograd_f4 import ConvolutionToWinogradF4
 from layoutopt.rules.rewrites.toom_cook import LARGEST, toom_cook
-from layoutopt.rules.rule import Expression, Refusal, apply
+from layoutopt.rules.rule import Expression, apply
 
 _P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION
 

@@ -18,10 +18,10 @@ from layoutopt.errors import InputError
 from layoutopt.ir.affine import plain_map
 from layoutopt.ir.graph import Fill, Graph, GraphBuilder, IteratorType, Structured
 from layoutopt.ir.layout import Layout
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import contraction_body
 from layoutopt.mlir.write.emit import body_text
 from layoutopt.profiles.target import Tile, load_target
-from layoutopt.rules.rule import Refusal
 
 
 def matmul(m: int, n: int, k: int) -> Graph:

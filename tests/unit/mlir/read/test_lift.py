@@ -78,10 +78,6 @@ def test_moves(body: str, result: str, expected: list[object]) -> None:
     ("body", "reason"),
     [
         (
-            f"%r = linalg.softmax dimension(1) ins(%x : {X}) outs(%y : {X}) -> {X}",
-            "expected a structured op, but linalg.softmax has no region",
-        ),
-        (
             f"%r = linalg.generic {{indexing_maps = [{MAP}, {MAP}], iterator_types = {PAR}}} "
             f"ins(%x : {X}) outs(%y : {X}) {{\n^bb0(%a: f32, %b: f32):\n"
             f"%n = arith.index_cast %k : index to i32\n%v = arith.sitofp %n : i32 to f32\n"
@@ -408,3 +404,16 @@ def test_constants_of_complex_numbers_are_constants_as_others() -> None:
     }""")
     assert graph.constants == {1}
     assert graph.types[1].element == "complex<f32>"
+
+
+def test_an_extension_that_is_refused_is_a_barrier() -> None:
+    kind = "tensor<4x6xi32>"
+    graph = lifted(
+        f"func.func @f(%x: {kind}) -> {kind} {{\n"
+        f"%r = linalg.softmax dimension(1) ins(%x : {kind}) outs(%x : {kind}) -> {kind}\n"
+        f"return %r : {kind}\n}}"
+    )
+    (opaque,) = graph.ops
+    assert isinstance(opaque, Opaque)
+    assert opaque.reason == "expected floats, but got i32"
+    assert len(graph.types) == 2, "no tensor is left behind"

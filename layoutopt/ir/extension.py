@@ -1,0 +1,131 @@
+"""Ops that say of themselves all that the stages ask: one file and one row a kind.
+
+The kinds of ``layoutopt.ir.ops`` are what candidates, rules and costs are made of, and each stage
+knows them. An extension is an op that keeps its meaning and only passes layouts on, as
+``linalg.softmax`` does. To add one, write its class into a file of ``layoutopt.ir.extensions`` and
+its name into the table there; an installed package can do the same by an entry point.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from layoutopt.ir.layout import Layout, row_major
+from layoutopt.ir.refusal import Assignment, Refusal
+from layoutopt.ir.types import Array, TensorType
+
+if TYPE_CHECKING:
+    from layoutopt.ir.relayout import Physical
+
+
+@dataclass(frozen=True, slots=True)
+class Extension(ABC):
+    """An op over static tensors. ``sources`` and ``results``: tensors read and made."""
+
+    sources: tuple[int, ...]
+    results: tuple[int, ...]
+
+    mlir_name: ClassVar[str]
+    """The op in MLIR, such as ``linalg.softmax``."""
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Tensors read."""
+        return self.sources
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Tensors made."""
+        return self.results
+
+    def renamed(self, read: Callable[[int], int], made: Callable[[int], int]) -> Self:
+        """The op over other tensors."""
+        sources, results = map(read, self.sources), map(made, self.results)
+        return replace(self, sources=tuple(sources), results=tuple(results))
+
+    @classmethod
+    def operands(cls, operation: Any) -> Sequence[Any]:
+        """The MLIR values that are read, of an operation of this name: all operands by default."""
+        return list(operation.operands)
+
+    @classmethod
+    @abstractmethod
+    def read(
+        cls,
+        operation: Any,
+        sources: tuple[int, ...],
+        results: tuple[int, ...],
+        types: Sequence[TensorType],
+    ) -> Self | Refusal:
+        """The op of an MLIR operation whose operands and results are these tensors.
+
+        A refusal makes it a barrier, with that reason.
+        """
+
+    @classmethod
+    @abstractmethod
+    def examples(cls) -> tuple[tuple[Self, tuple[TensorType, ...]], ...]:
+        """Ops over tensors 0, 1, ... with the types of these: what the tests hold the kind to."""
+
+    @abstractmethod
+    def emit(self, types: Sequence[TensorType]) -> list[str]:
+        """Lines of MLIR that compute ``%t<result>`` from ``%t<source>``, all row-major."""
+
+    @abstractmethod
+    def evaluate(self, values: Sequence[Array], types: Sequence[TensorType]) -> tuple[Array, ...]:
+        """The results in NumPy, given the sources."""
+
+    @abstractmethod
+    def error(
+        self,
+        values: Sequence[Array],
+        errors: Sequence[Array | None],
+        results: Sequence[Array],
+        types: Sequence[TensorType],
+    ) -> tuple[Array | None, ...]:
+        """Bounds of the absolute errors of right results, element by element.
+
+        ``errors``: those of the sources; None where they are exact.
+        """
+
+    def terms(self, types: Sequence[TensorType]) -> int:
+        """The length of the longest sum that one element of a result is made of."""
+        return 1
+
+    def propagate(
+        self, types: Sequence[TensorType], tensor: int, layout: Layout
+    ) -> Assignment | Refusal:
+        """The layouts of all tensors, given that of one: row-major unless a kind knows better."""
+        if not layout.is_row_major:
+            return Refusal(f"expected row-major tensors of {self.mlir_name}, but got {layout}")
+        return {t: row_major(len(types[t].shape)) for t in (*self.inputs, *self.outputs)}
+
+    def relayout(self, layouts: Assignment, physical: Physical) -> Refusal | None:
+        """Add the op over tensors in these layouts to ``physical``, or say why it has no form."""
+        refusal = self.refusal(layouts, physical.types)
+        if refusal is not None:
+            return refusal
+
+        def place(tensor: int) -> int:
+            return physical.tensor(tensor, layouts[tensor])
+
+        physical.builder.add(self.moved(layouts).renamed(place, place))
+        return None
+
+    def refusal(self, layouts: Assignment, types: Sequence[TensorType]) -> Refusal | None:
+        """Why the op has no form in these layouts."""
+        return next(
+            (
+                Refusal(f"expected row-major tensors of {self.mlir_name}, but got {layouts[t]}")
+                for t in (*self.inputs, *self.outputs)
+                if not layouts[t].is_row_major
+            ),
+            None,
+        )
+
+    def moved(self, layouts: Mapping[int, Layout]) -> Self:
+        """The op with its attributes as they are over tensors in these layouts."""
+        return self

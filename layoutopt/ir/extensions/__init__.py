@@ -1,0 +1,23 @@
+"""The extensions: the table of their kinds."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+
+from layoutopt.ir.extension import Extension
+from layoutopt.ir.extensions.softmax import Softmax
+
+EXTENSIONS: tuple[type[Extension], ...] = (Softmax,)
+"""Those that layoutopt has."""
+
+
+def extensions() -> dict[str, type[Extension]]:
+    """All kinds by the name of their op, those of installed packages included.
+
+    A package names its class under ``[project.entry-points."layoutopt.ops"]``.
+    """
+    known = {kind.mlir_name: kind for kind in EXTENSIONS}
+    for entry in entry_points(group="layoutopt.ops"):
+        kind = entry.load()
+        known[kind.mlir_name] = kind
+    return known

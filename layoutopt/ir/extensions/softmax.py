@@ -1,0 +1,132 @@
+"""``linalg.softmax``: exponentials along one dim, divided by their sum.
+
+softmax(x:L) -> y:L        where the dim has no tile, and the padding of y holds anything
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from layoutopt.ir.extension import Extension
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.neutral import Padding
+from layoutopt.ir.refusal import Assignment, Refusal
+from layoutopt.ir.types import Array, TensorType, roundoff
+
+_ROUNDINGS = 128
+"""Of the exponential, which IREE approximates, of the difference and the quotient."""
+
+
+@dataclass(frozen=True, slots=True)
+class Softmax(Extension):
+    """One tensor in, one out, of the same type."""
+
+    dim: int = 0
+
+    mlir_name = "linalg.softmax"
+
+    @classmethod
+    def operands(cls, operation: Any) -> Sequence[Any]:
+        """The input; what the result starts from is never read."""
+        return list(operation.operands)[:1]
+
+    @classmethod
+    def read(
+        cls,
+        operation: Any,
+        sources: tuple[int, ...],
+        results: tuple[int, ...],
+        types: Sequence[TensorType],
+    ) -> Softmax | Refusal:
+        """The op; its dim is an attribute."""
+        element = types[sources[0]].element
+        if types[sources[0]] != types[results[0]]:
+            return Refusal(f"expected one type, but got {types[sources[0]]} and another")
+        if roundoff(element) is None:
+            return Refusal(f"expected floats, but got {element}")
+        return cls(sources, results, int(str(operation.attributes["dimension"]).split()[0]))
+
+    @classmethod
+    def examples(cls) -> tuple[tuple[Softmax, tuple[TensorType, ...]], ...]:
+        """Along the last dim, an inner and the only one."""
+        return tuple(
+            (cls((0,), (1,), dim), (TensorType(shape, "f32"),) * 2)
+            for shape, dim in (((6, 10), 1), ((4, 6, 8), 1), ((5,), 0))
+        )
+
+    def emit(self, types: Sequence[TensorType]) -> list[str]:
+        """The named op."""
+        (source,), (result,) = self.sources, self.results
+        kind = types[result]
+        return [
+            f"  %t{result}_empty = tensor.empty() : {kind}",
+            f"  %t{result} = linalg.softmax dimension({self.dim}) ins(%t{source} : {kind}) "
+            f"outs(%t{result}_empty : {kind}) -> {kind}",
+        ]
+
+    def evaluate(self, values: Sequence[Array], types: Sequence[TensorType]) -> tuple[Array, ...]:
+        """Less the maximum along the dim, as implementations have it."""
+        with np.errstate(all="ignore"):
+            x = values[0].astype(np.float64)
+            raised = np.exp(x - x.max(axis=self.dim, keepdims=True, initial=-np.inf))
+            found = raised / raised.sum(axis=self.dim, keepdims=True)
+        return (found.astype(values[0].dtype),)
+
+    def error(
+        self,
+        values: Sequence[Array],
+        errors: Sequence[Array | None],
+        results: Sequence[Array],
+        types: Sequence[TensorType],
+    ) -> tuple[Array | None, ...]:
+        """To first order, an error d of all x changes y by 2 d y; denormals may be flushed."""
+        with np.errstate(all="ignore"):
+            x, y = values[0].astype(np.float64), results[0].astype(np.float64)
+            unit = roundoff(types[self.results[0]].element) or 0.0
+            size = np.abs(x - x.max(axis=self.dim, keepdims=True, initial=-np.inf))
+            size = np.where(np.isfinite(size), size, 0.0).max(
+                axis=self.dim, keepdims=True, initial=0.0
+            )
+            along = 0.0
+            if errors[0] is not None:
+                along = np.asarray(errors[0]).max(axis=self.dim, keepdims=True, initial=0.0)
+            relative = np.expm1(2 * (along + unit * size))
+            relative = relative + (_ROUNDINGS + self.terms(types)) * unit
+            error = np.where(np.isnan(y), 0.0, y * relative + np.finfo(np.float32).tiny)
+        return (np.where(np.isnan(error), np.inf, error),)
+
+    def terms(self, types: Sequence[TensorType]) -> int:
+        """The length of the dim."""
+        return types[self.sources[0]].shape[self.dim]
+
+    def propagate(
+        self, types: Sequence[TensorType], tensor: int, layout: Layout
+    ) -> Assignment | Refusal:
+        """Both tensors lie alike; what pads the result is no longer what padded the input."""
+        (source,), (result,) = self.sources, self.results
+        found = {source: layout, result: layout}
+        if layout.pads(types[tensor].shape):
+            found[result] = layout.padded_with(Padding.ANY)
+        return self.refusal(found, types) or found
+
+    def refusal(self, layouts: Assignment, types: Sequence[TensorType]) -> Refusal | None:
+        """The dim is whole, the places are the same, the padding of the result is free."""
+        (source,), (result,) = self.sources, self.results
+        own = layouts[result]
+        if self.dim in own.inner_dims_pos:
+            return Refusal(f"expected no tile along dim {self.dim} of a softmax, but got {own}")
+        if layouts[source].padded_with(own.padding) != own:
+            return Refusal(
+                f"expected one layout around a softmax, but got {layouts[source]}, {own}"
+            )
+        if own.pads(types[result].shape) and own.padding is not Padding.ANY:
+            return Refusal(f"expected padding of any value behind a softmax, but got {own}")
+        return None
+
+    def moved(self, layouts: Mapping[int, Layout]) -> Softmax:
+        """The dim where it lies in memory."""
+        return replace(self, dim=layouts[self.results[0]].outer_dims_perm.index(self.dim))
