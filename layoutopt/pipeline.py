@@ -303,8 +303,9 @@ class _Job:
         """What an earlier run of this model learned that IREE refuses inside it."""
         target, options = self.target, self.options
         folder = cache_folder(options.cache) / "models" if options.remember else None
-        common = (target.fingerprint, target.device, iree_version(), target.flags)
-        return Avoided(folder, [repr((fingerprint(graph), *common)) for graph in graphs])
+        compiled = (target.place, target.device, iree_version(), target.flags)
+        searched = (target.fingerprint, options.objective, options.exact)
+        return Avoided(folder, [repr((fingerprint(graph), *compiled, *searched)) for graph in graphs])
 
     def _check_copies(self, graphs: tuple[Graph, ...], lowered: tuple[Lowered, ...]) -> None:
         """A plan that was given may hold more copies of weights than the budget allows."""

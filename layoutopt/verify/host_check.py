@@ -47,7 +47,7 @@ def check_on_host(modules: Modules, target: Target, options: Options) -> Verific
     folder = modules.folder / "host"
     folder.mkdir(exist_ok=True)
     setting = Setting(
-        host.device, 1, host.fingerprint, limit_s, _RUN_S, modules.archives, timed=False
+        host.device, 1, host.place, limit_s, _RUN_S, modules.archives, timed=False
     )
     try:
         evaluation = evaluate_variants(
