@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from layoutopt.candidates.candidate import physical_form
 from layoutopt.candidates.choice import is_free
 from layoutopt.candidates.conversion import conversion_label
-from layoutopt.ir.layout import conversion_kind
+from layoutopt.ir.layout import ConversionKind, conversion_kind
 from layoutopt.planning.planner import GraphPlan
 from layoutopt.pricing.analytic.form import dispatches
 from layoutopt.rules.rule import Refusal
@@ -123,7 +123,9 @@ def _expected(plan: GraphPlan) -> list[_Expected]:
             continue
         tensor, source, target = conversion
         shape = target.physical_shape(graph.types[tensor].shape)
-        kind = conversion_kind(graph.types[tensor].shape, source, target).value
+        kind = conversion_kind(graph.types[tensor].shape, source, target)
+        if plan.lower_packs or conversion in plan.choice.lowered:
+            kind = ConversionKind.TRANSPOSE
         label = conversion_label(*conversion)
-        rows.append(_Expected(label, plan.conversion_costs[conversion], (shape,), kind))
+        rows.append(_Expected(label, plan.conversion_costs[conversion], (shape,), kind.value))
     return rows
