@@ -9,7 +9,7 @@ of the rest, until nothing but what would be measured could change the plan.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from layoutopt.candidates.candidate import Candidate
@@ -100,18 +100,24 @@ class _Question:
         self._plan, self._options = plan, options
         graph = plan.egraph.graph
         work, _ = candidate_work(graph, plan.clusters, tuple(plan.costs), target, 0)
-        changes = conversion_work(graph, tuple(plan.conversion_costs), target, 0, plan.lower_packs)
-        self._text: dict[Step, str] = {candidate: _text(piece) for candidate, piece in work}
-        self._text |= {conversion: _text(piece) for conversion, piece in changes}
-        self._price = {text: known[text] for text in self._text.values()}
+        paid = tuple(plan.conversion_costs)
+        changes = conversion_work(graph, paid, target, 0, options.lower_packs or None)
+        pieces: dict[Step, list[Work]] = {}
+        for step, piece in (*work, *changes):
+            if known[_text(piece)].cost_ns is not None:
+                pieces.setdefault(step, []).append(piece)
+        self._price = {text: known[text] for p in pieces.values() for text in map(_text, p)}
+        self._ways = {step: tuple(map(_text, found)) for step, found in pieces.items()}
+        """Each step in the forms that it may take: a conversion as packs, or as a transpose."""
+        self._transposes = {_text(piece) for _, piece in changes if piece.lowered}
 
     def ask(self) -> list[OpenQuestion]:
         """The measurements that would settle this plan."""
-        mine = self._used(self._plan.choice)
+        mine = self._used(self._plan.choice, lambda text: self._price[text].cost_ns or 0)
         uses = Counter(mine)
         settled: dict[str, None] = {}
         while True:
-            other = self._used(self._rival(mine, settled))
+            other = self._rival(mine, settled)
             uses |= other
             differ = [t for t in {**mine, **other} if mine[t] != other[t] and t not in settled]
             new = [t for t in differ if self._is_open(t)]
@@ -119,29 +125,31 @@ class _Question:
                 break
             settled.update(dict.fromkeys(new))
         first: dict[str, Step] = {}
-        for step, text in self._text.items():
-            first.setdefault(text, step)
+        for step, ways in self._ways.items():
+            for text in ways:
+                first.setdefault(text, step)
         return [
             OpenQuestion(
-                *self._named(first[text]), uses[text], text in mine, round(price.nominal_ns),
+                *self._named(first[text], text), uses[text], text in mine, round(price.nominal_ns),
                 price.uncertainty,
             )
             for text in settled
             for price in [self._price[text]]
         ]  # fmt: skip
 
-    def _rival(self, mine: Counter[str], settled: Mapping[str, None]) -> Choice:
+    def _rival(self, mine: Counter[str], settled: Mapping[str, None]) -> Counter[str]:
         """The best plan where every estimate that is not settled errs against this one."""
 
-        def cost_ns(step: Step, otherwise: int) -> int:
-            text = self._text.get(step)
-            if text is None:  # free
-                return otherwise
+        def way_ns(text: str) -> int:
             price = self._price[text]
             if text in settled or not price.estimated:
                 return round(price.nominal_ns)
             error = price.uncertainty if text in mine else -min(1.0, price.uncertainty)
             return round(price.nominal_ns * (1 + error))
+
+        def cost_ns(step: Step, otherwise: int) -> int:
+            ways = self._ways.get(step)
+            return min(map(way_ns, ways)) if ways else otherwise  # none: it is free
 
         graph = self._plan.egraph.graph
         free = free_tensors(graph) if self._options.free_io_layout else ()
@@ -160,23 +168,24 @@ class _Question:
                 "selection", "a plan for other prices", solution.status.value,
                 "give the solver more time with --time-limit",
             )  # fmt: skip
-        return selection.choice(solution.candidates, solution.conversions)
+        return self._used(selection.choice(solution.candidates, solution.conversions), way_ns)
 
     def _is_open(self, text: str) -> bool:
         price = self._price[text]
         return price.estimated and price.uncertainty > _SURE
 
-    def _used(self, choice: Choice) -> Counter[str]:
-        """How often a plan runs each piece of work that is not free."""
+    def _used(self, choice: Choice, way_ns: Callable[[str], int]) -> Counter[str]:
+        """How often a plan runs each piece of work that is not free, in its cheapest form."""
         steps: tuple[Step, ...] = (*choice.candidates, *choice.conversions)
-        return Counter(self._text[step] for step in steps if step in self._text)
+        return Counter(min(self._ways[s], key=way_ns) for s in steps if s in self._ways)
 
-    def _named(self, step: Step) -> tuple[str, str]:
+    def _named(self, step: Step, text: str) -> tuple[str, str]:
         """What is measured, and in which form."""
         graph = self._plan.egraph.graph
         if not isinstance(step, Candidate):
             tensor, source, goal = step
-            return f"tensor {tensor}: {graph.types[tensor]}", f"{source} to {goal}"
+            form = f"{source} to {goal}" + ", as a transpose" * (text in self._transposes)
+            return f"tensor {tensor}: {graph.types[tensor]}", form
         cluster = self._plan.clusters[step.cluster]
         form = form_name(self._plan.egraph, cluster, step) + " + as a matmul" * step.collapsed
         layouts = [str(step.layout_of(t)) for t in (*cluster.inputs[:1], *cluster.outputs[:1])]
