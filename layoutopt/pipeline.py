@@ -38,6 +38,7 @@ from layoutopt.report.outcome import Outcome
 from layoutopt.report.report import CapturedReport, Report
 from layoutopt.runtime.steps import Clock, SilentSteps, Steps
 from layoutopt.runtime.version import iree_version
+from layoutopt.solver import TimeLimit
 from layoutopt.verify.attribution import blamed
 from layoutopt.verify.dispatch_count import Dispatches
 from layoutopt.verify.evaluated import OPTIMIZED
@@ -94,7 +95,8 @@ def optimize(
     target = at_device(load_target(profile), options.device, None, options.threads)
     clock = Clock(steps or SilentSteps())
     with tempfile.TemporaryDirectory(prefix="layoutopt-") as name:
-        job = _Job(Path(model), target, options, clock, Path(name), plan)
+        limit = TimeLimit(options.time_limit_s)
+        job = _Job(Path(model), target, options, clock, Path(name), plan, limit)
         return job.run()
 
 
@@ -106,6 +108,8 @@ class _Job:
     clock: Clock
     folder: Path
     plan: Path | None
+    limit: TimeLimit
+    """For solving, whatever the number of functions and of plans that are tried."""
 
     def run(self) -> Plan:
         with self.clock.stage("read"):
@@ -305,7 +309,9 @@ class _Job:
         folder = cache_folder(options.cache) / "models" if options.remember else None
         compiled = (target.place, target.device, iree_version(), target.flags)
         searched = (target.fingerprint, options.objective, options.exact)
-        return Avoided(folder, [repr((fingerprint(graph), *compiled, *searched)) for graph in graphs])
+        return Avoided(
+            folder, [repr((fingerprint(graph), *compiled, *searched)) for graph in graphs]
+        )
 
     def _check_copies(self, graphs: tuple[Graph, ...], lowered: tuple[Lowered, ...]) -> None:
         """A plan that was given may hold more copies of weights than the budget allows."""
@@ -336,7 +342,13 @@ class _Job:
             open_pricer(store, self.target, self.options) as pricer,
         ):
             return plan_graphs(
-                graphs, self.target, pricer, self.options, self.clock, avoided.digests
+                graphs,
+                self.target,
+                pricer,
+                self.options,
+                self.clock,
+                avoided.digests,
+                self.limit,
             )
 
     def _flags(self, source: Source, plans: Sequence[GraphPlan]) -> tuple[str, ...]:

@@ -169,8 +169,10 @@ def _target(table: Table, shipped: bool) -> Target:
         rates=_rates(table.table("rates"), running.flag("detect", False)),
         fingerprint=fingerprint,
         place=(
-            _this_machine() if measurable and _is_local(device)
-            else f"{name}:estimate" if shipped
+            _this_machine()
+            if measurable and _is_local(device)
+            else f"{name}:estimate"
+            if shipped
             else fingerprint
         ),
         fuses_pads=compiling.flag("fuses_pads", False),

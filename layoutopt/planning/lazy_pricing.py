@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from layoutopt.candidates.candidate import Candidate
-from layoutopt.candidates.choice import Conversion
+from layoutopt.candidates.choice import Choice, Conversion
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.ir.graph import Graph
 from layoutopt.options import Options
@@ -26,7 +26,7 @@ from layoutopt.pricing.analytic.work import DispatchWork
 from layoutopt.pricing.prices import Price, Pricer, Work
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.progress import Progress
-from layoutopt.solver import Solution, solve
+from layoutopt.solver import Solution, TimeLimit
 from layoutopt.solver.solution import StopReason, answer
 
 ROUNDS = 40
@@ -60,6 +60,11 @@ class Question:
     """The model as it came, whose price is wanted in any case, and estimates in nanoseconds: it can
     be chosen though it fails alone."""
     weight_budget_bytes: int | None = None
+
+    @property
+    def as_it_came(self) -> Choice:
+        """The plan that changes nothing."""
+        return Choice(tuple(self.first), ())
 
 
 @dataclass
@@ -96,11 +101,13 @@ def price_by_need(
     progress: Progress,
     target: Target,
     options: Options,
+    limit: TimeLimit,
     known: Sequence[tuple[Work, Price]] = (),
 ) -> Priced:
     """Prices until the cheapest plan is known, or for `ROUNDS` rounds; some are ``known`` already.
 
-    The rest is asked for by need.
+    The rest is asked for by need. When the time for solving is over, the cheapest plan is taken of
+    those that earlier rounds asked for, the model as it came among them.
     """
     bounds = _Bounds(question, target)
     priced = Priced(conversion_costs=dict.fromkeys(question.unmoved, 0))
@@ -109,23 +116,28 @@ def price_by_need(
     prices |= {_text(work): price for work, price in known}
     _settle(question, priced, keys, prices)
     bound_ns = 0
+    tried = [question.as_it_came]
     for _ in range(ROUNDS):
-        selection = _selection(question, *bounds.filled(priced), options)
-        solution = solve(selection.problem, options.search, options.time_limit_s)
+        selection = _selection(question, *bounds.filled(priced))
+        solution = selection.solved(limit, options.search, tried)
         wanted = _wanted(question, priced, selection, solution)
         if not wanted:
             priced.answer = selection, solution
             return priced
         bound_ns = solution.bound_ns
+        if limit.is_over:
+            break
+        tried.append(selection.choice(solution.candidates, solution.conversions))
         prices |= _asked(question, pricer, progress, wanted)
         _settle(question, priced, keys, prices)
-    selection = _selection(question, priced.costs, priced.conversion_costs, options)
-    solution = solve(selection.problem, options.search, options.time_limit_s)
+    priced.rounds_ended = not limit.is_over
+    reason = StopReason.TIME_LIMIT if limit.is_over else StopReason.EXHAUSTED
+    selection = _selection(question, priced.costs, priced.conversion_costs)
+    solution = selection.solved(limit, options.search, tried)
     if solution.objective_ns is not None:
         solution = answer(solution.candidates, solution.conversions, solution.objective_ns,
-                          bound_ns, solution.seconds, StopReason.EXHAUSTED)  # fmt: skip
+                          bound_ns, solution.seconds, reason)  # fmt: skip
     priced.answer = selection, solution
-    priced.rounds_ended = True
     return priced
 
 
@@ -273,7 +285,6 @@ def _selection(
     question: Question,
     costs: dict[Candidate, int],
     conversion_costs: dict[Conversion, int],
-    options: Options,
 ) -> Selection:
     return build_selection(
         question.graph,

@@ -41,7 +41,7 @@ from layoutopt.pricing.prices import Analytic, Price, Pricer, Work, candidate_wo
 from layoutopt.pricing.references import References
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.steps import Clock
-from layoutopt.solver import Solution, solve
+from layoutopt.solver import Solution, TimeLimit
 
 
 @dataclass(frozen=True)
@@ -96,17 +96,21 @@ def plan_graphs(
     options: Options,
     clock: Clock,
     avoided: Sequence[Collection[str]] = (),
+    limit: TimeLimit | None = None,
 ) -> tuple[GraphPlan, ...]:
     """Plans of a module's functions; each leaves the next ones what it did not spend.
 
     ``avoided``: for each function, digests of candidates that do not compile inside the model.
+    ``limit``: for solving, all functions together; that of the options where it is left out.
     """
+    limit = limit or TimeLimit(options.time_limit_s)
     plans: list[GraphPlan] = []
     left = options.weight_budget
     if left is not None:
         left = WeightBudget(left.size_bytes(sum(map(weight_bytes, graphs))))
     for graph, out in zip(graphs, avoided or [()] * len(graphs), strict=True):
-        plan = plan_graph(graph, target, pricer, replace(options, weight_budget=left), clock, out)
+        rest = replace(options, weight_budget=left)
+        plan = plan_graph(graph, target, pricer, rest, clock, out, limit)
         plans.append(plan)
         if left is not None:
             spent = sum(kind.size_bytes for kind in plan.lowered().copied_weights)
@@ -121,11 +125,14 @@ def plan_graph(
     options: Options,
     clock: Clock,
     avoided: Collection[str] = (),
+    limit: TimeLimit | None = None,
 ) -> GraphPlan:
     """The cheapest consistent plan of one function. Raises SolverError where there is none.
 
-    ``avoided``: digests of candidates that do not compile inside the model.
+    ``avoided``: digests of candidates that do not compile inside the model. ``limit``: what is left
+    for solving; all of the options' time where it is left out.
     """
+    limit = limit or TimeLimit(options.time_limit_s)
     with clock.stage("enumerate"):
         space = explore(graph, target, options.objective, options.admitted)
     fewest = options.objective == "conversions"
@@ -158,7 +165,7 @@ def plan_graph(
                 identity, question.candidates, clusters, references, pricer, progress
             )
         if pricer.source == "measured" and _settled_by_prices(options):
-            priced = price_by_need(question, pricer, progress, target, options, known)
+            priced = price_by_need(question, pricer, progress, target, options, limit, known)
         else:
             priced = price_all(question, pricer, progress)
         for key, reason in priced.refused.items():
@@ -170,8 +177,8 @@ def plan_graph(
         notes = [_refused(egraph, clusters, c, note) for c, note in priced.notes.items()]
     conversion_costs = priced.conversion_costs
     with clock.stage("select"):
-        selection, solution = priced.answer or _selected(question, priced, options)
-        check_answer(selection.problem, solution, options, [*refusals, *notes])
+        selection, solution = priced.answer or _selected(question, priced, options, limit)
+        check_answer(selection.problem, solution, options, limit, [*refusals, *notes])
     choice = selection.choice(solution.candidates, solution.conversions)
     costs, solution = without_surcharges(priced, choice.candidates, solution)
     choice = replace(choice, lowered=frozenset(priced.transposed.intersection(choice.conversions)))
@@ -237,7 +244,9 @@ def _question(
     )
 
 
-def _selected(question: Question, priced: Priced, options: Options) -> tuple[Selection, Solution]:
+def _selected(
+    question: Question, priced: Priced, options: Options, limit: TimeLimit
+) -> tuple[Selection, Solution]:
     """The cheapest plan where everything has its price."""
     costs, changes = priced.costs, priced.conversion_costs
     if options.objective == "conversions":
@@ -255,7 +264,7 @@ def _selected(question: Question, priced: Priced, options: Options) -> tuple[Sel
         question.free,
         question.weight_budget_bytes,
     )
-    return selection, solve(selection.problem, options.search, options.time_limit_s)
+    return selection, selection.solved(limit, options.search, [question.as_it_came])
 
 
 def _refused(

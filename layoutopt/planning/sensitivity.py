@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.choice import Choice, Conversion
 from layoutopt.candidates.form_name import form_name
-from layoutopt.errors import SolverError
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.types import Array
 from layoutopt.ir.weights import weight_bytes
@@ -28,7 +27,7 @@ from layoutopt.pricing.prices import Price, Pricer, Work, candidate_work, conver
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.progress import Progress
 from layoutopt.runtime.steps import Clock, Steps
-from layoutopt.solver import Status, solve
+from layoutopt.solver import TimeLimit
 
 _SURE = 0.05
 """A relative error at which a price counts as known: that to which measurements repeat."""
@@ -103,7 +102,8 @@ class _Question:
         paid = tuple(plan.conversion_costs)
         changes = conversion_work(graph, paid, target, 0, options.lower_packs or None)
         pieces: dict[Step, list[Work]] = {}
-        for step, piece in (*work, *changes):
+        everything: list[tuple[Step, Work]] = [*work, *changes]
+        for step, piece in everything:
             if known[_text(piece)].cost_ns is not None:
                 pieces.setdefault(step, []).append(piece)
         self._price = {text: known[text] for p in pieces.values() for text in map(_text, p)}
@@ -162,12 +162,8 @@ class _Question:
             free,
             None if budget is None else budget.size_bytes(weight_bytes(graph)),
         )
-        solution = solve(selection.problem, self._options.search, self._options.time_limit_s)
-        if solution.status in (Status.INFEASIBLE, Status.UNKNOWN):
-            raise SolverError(
-                "selection", "a plan for other prices", solution.status.value,
-                "give the solver more time with --time-limit",
-            )  # fmt: skip
+        limit = TimeLimit(self._options.time_limit_s)
+        solution = selection.solved(limit, self._options.search, [self._plan.choice])
         return self._used(selection.choice(solution.candidates, solution.conversions), way_ns)
 
     def _is_open(self, text: str) -> bool:

@@ -438,10 +438,10 @@ def test_text_that_is_nested_too_deep(capsys: pytest.CaptureFixture[str], tmp_pa
     "transpose",
     [
         "linalg.transpose ins(%a : tensor<f32>) outs(%b : tensor<f32>) permutation = []",
-        '''"linalg.transpose"(%a, %b) <{permutation = array<i64>}> ({
+        """"linalg.transpose"(%a, %b) <{permutation = array<i64>}> ({
           ^bb0(%x: f32, %y: f32):
             linalg.yield %x : f32
-        }) : (tensor<f32>, tensor<f32>) -> tensor<f32>''',
+        }) : (tensor<f32>, tensor<f32>) -> tensor<f32>""",
     ],
 )
 def test_what_the_parser_crashes_on(

@@ -42,9 +42,7 @@ def rows(tmp_path: Path) -> list[tuple[str, object]]:
 def test_a_peer_that_fails_has_no_time(tmp_path: Path) -> None:
     """And says why; the other rows are there."""
     command = ["a.onnx", "b.onnx", "c.onnx", "--peers", "onnxruntime"]
-    run = CliRunner().invoke(
-        bench.bench_command, [*command, "--json", str(tmp_path / "rows.json")]
-    )
+    run = CliRunner().invoke(bench.bench_command, [*command, "--json", str(tmp_path / "rows.json")])
     assert run.exit_code == 0
     assert str(FAILS) in run.output
     assert rows(tmp_path) == [
