@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 
+from layoutopt.compiler.installed import quirks
 from layoutopt.errors import InputError, MissingProfileError
 from layoutopt.files.given import check_file, read_text
-from layoutopt.profiles.host import detected_gflops
+from layoutopt.profiles.host import detected_gflops, processor_of
 from layoutopt.profiles.machine import Machine, machine_from, tile_sizes
 from layoutopt.profiles.op_pattern import OpPattern, op_patterns
 from layoutopt.profiles.toml_table import Table
@@ -25,7 +26,7 @@ _ELEMENTS = ("f32",)
 _KEYS = (
     "name", "description", "tiles", "compile", "run", "rates", "machine", "memory", "packing"
 )  # fmt: skip
-_COMPILE_KEYS = ("flags", "data_tiling_flag", "fuses_pads", "flag_sets")
+_COMPILE_KEYS = ("flags", "data_tiling", "fuses_pads", "flag_sets")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,8 @@ class Target:
     """What stands in keys for the machine that measurements are of: this machine's processor, or
     the name of a target that is not here; of a file of the user's own, its fingerprint."""
     fuses_pads: bool = False
-    """Whether a pad may share one dispatch with what reads it through windows."""
+    """Whether a pad may share one dispatch with what reads it through windows: where that was seen
+    to pay with this compiler on such a processor, or where the file says so."""
     machine: Machine = field(default_factory=Machine)
     tiles: dict[str, tuple[Tile, ...]] = field(default_factory=dict)
     """The tiles that packed contractions may take, by element type of their inputs."""
@@ -157,12 +159,14 @@ def _target(table: Table, shipped: bool) -> Target:
     measurable = running.flag("measurable")
     name = table.text("name")
     device = running.text("device")
+    flags = compiling.texts("flags")
+    fuses_pads = processor_of(flags) in quirks().fusion.joins_pads
     fingerprint = f"{name}:{_digest(table.values)}"
     return Target(
         name=name,
         description=table.text("description"),
-        flags=compiling.texts("flags"),
-        data_tiling_flag=compiling.text("data_tiling_flag", ""),
+        flags=flags,
+        data_tiling_flag=quirks().flags.data_tiling if compiling.flag("data_tiling", False) else "",
         flag_sets=tuple(FlagSet(k, sets.texts(k)) for k in sets.values),
         device=device,
         measurable=measurable,
@@ -175,7 +179,7 @@ def _target(table: Table, shipped: bool) -> Target:
             if shipped
             else fingerprint
         ),
-        fuses_pads=compiling.flag("fuses_pads", False),
+        fuses_pads=compiling.flag("fuses_pads", fuses_pads),
         machine=machine_from(table),
         tiles=_menu(packing.table("tiles", optional=True)),
         blocks=_menu(packing.table("blocks", optional=True)),

@@ -1,6 +1,7 @@
 """The selection problem: choose candidates and conversions at the least cost. Knows only integers.
 
-`solve(problem)` answers, a `TimeLimit` bounds all solves of a run together, `check(problem, solution)` re-checks any answer without a solver.
+`solve(problem)` answers, a `TimeLimit` bounds all solves of a run together, `check(problem,
+solution)` re-checks any answer without a solver.
 """
 
 from layoutopt.solver.check import check, unmet

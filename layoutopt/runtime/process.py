@@ -87,8 +87,8 @@ def run_tool(
     """Run `command` in its own process group and wait; on timeout the whole group is killed.
 
     Time for which it waits for a core does not count: other work on the machine would decide.
-    ``memory_bytes``: what it may map at most; None for no bound. Raises InputError where a file that
-    it writes reaches the limit on file sizes: that says nothing of what the tool was given.
+    ``memory_bytes``: what it may map at most; None for no bound. Raises InputError where a file
+    that it writes reaches the limit on file sizes: that says nothing of what the tool was given.
     """
     started = time.monotonic()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:

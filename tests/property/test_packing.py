@@ -31,7 +31,6 @@ from tests.property.forms import delivered, random_values
 from tests.property.layouts import layouts, shapes, small_integers
 from tests.property.rules.ops import argmaxes, convolutions, matmuls
 
-
 WRITTEN: dict[ConversionKind, set[type]] = {
     ConversionKind.NOTHING: set(),
     ConversionKind.RESHAPE: set(),

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from layoutopt.compiler.processor import Processor
 from layoutopt.errors import InputError, MissingProfileError
-from layoutopt.profiles.host import detected_gflops
+from layoutopt.profiles.host import detected_gflops, processor_of
 from layoutopt.profiles.target import (
     known_targets,
     load_target,
@@ -62,7 +63,7 @@ def test_a_target_of_ones_own(tmp_path: Path) -> None:
         ('device = "hip://0"', 'device = "hip://1"'),
         ("bandwidth_gb_s = 8000", "bandwidth_gb_s = 7000"),
         ("tiles = [[64, 128, 128]", "tiles = [[64, 64, 128]"),
-        ("data_tiling_flag = ", "# data_tiling_flag = "),
+        ("data_tiling = true", "data_tiling = false"),
     ],
 )
 def test_two_files_of_one_name_are_two_targets(tmp_path: Path, old: str, new: str) -> None:
@@ -166,3 +167,54 @@ def test_a_host_is_detected(tmp_path: Path, text: str, f32: float) -> None:
 
 def test_a_host_that_says_nothing(tmp_path: Path) -> None:
     assert detected_gflops(tmp_path / "none") == {}
+
+
+HOST_FLAGS = ("--iree-hal-local-target-device-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host")
+
+
+@pytest.mark.parametrize(
+    ("name", "processor"),
+    [
+        ("x86-64-avx2", Processor.AVX2),
+        ("x86-64-avx512", Processor.AVX512),
+        ("arm64", None),
+        ("mi355x", None),
+        ("h200", None),
+    ],
+)
+def test_pads_join_dispatches_where_that_was_seen_to_pay(
+    name: str, processor: Processor | None
+) -> None:
+    """On the processors of which it is known, whatever the target is called."""
+    target = load_target(name)
+    assert processor_of(target.flags) is processor
+    assert target.fuses_pads == (processor is not None)
+
+
+@pytest.mark.parametrize(
+    ("features", "processor"),
+    [
+        ("fpu sse2 avx2 fma", Processor.AVX2),
+        ("fpu sse2 avx2 fma avx512f", Processor.AVX512),
+        ("fpu sse2", None),
+        ("fp asimd", None),
+    ],
+)
+def test_the_host_is_what_its_system_says(
+    tmp_path: Path, features: str, processor: Processor | None
+) -> None:
+    (tmp_path / "cpuinfo").write_text(f"processor : 0\nflags : {features}\n")
+    assert processor_of(HOST_FLAGS, tmp_path / "cpuinfo") is processor
+    assert processor_of(HOST_FLAGS, tmp_path / "none") is None
+    named = (HOST_FLAGS[0], "--iree-llvmcpu-target-cpu-features=+avx2,+fma")
+    assert processor_of(named) is Processor.AVX2
+
+
+@pytest.mark.parametrize("word", ["true", "false"])
+def test_a_target_may_say_itself_whether_pads_join(tmp_path: Path, word: str) -> None:
+    for name in ("arm64", "x86-64-avx512"):
+        path = tmp_path / f"{name}.toml"
+        path.write_text(
+            target_text(name).replace("[compile]\n", f"[compile]\nfuses_pads = {word}\n")
+        )
+        assert load_target(str(path)).fuses_pads == (word == "true")

@@ -1,4 +1,4 @@
-"""Other runtimes get inputs of the types that the model takes. Stand-ins: they are not installed."""
+"""Other runtimes get inputs of the types that the model takes; stand-ins, none is installed."""
 
 from __future__ import annotations
 
