@@ -22,7 +22,7 @@ class Options:
     threads: int = 1
     """Threads that the model runs with; prices are measured with as many."""
     time_limit_s: float = 60.0
-    """Seconds for the solver."""
+    """Seconds for solving, all functions and rounds of a run together; then the best plan known."""
     free_io_layout: bool = False
     """Inputs and outputs may take any layout; the report says which."""
     weight_budget: WeightBudget | None = None

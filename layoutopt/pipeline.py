@@ -39,6 +39,7 @@ from layoutopt.report.outcome import Outcome
 from layoutopt.report.report import CapturedReport, Report
 from layoutopt.runtime.steps import Clock, SilentSteps, Steps
 from layoutopt.runtime.version import iree_version
+from layoutopt.solver import TimeLimit
 from layoutopt.verify.attribution import attributed
 from layoutopt.verify.dispatch_count import Dispatches
 from layoutopt.verify.evaluated import OPTIMIZED
@@ -108,7 +109,8 @@ def optimize(
     target = at_device(load_target(profile), options.device, None, options.threads)
     clock = Clock(steps or SilentSteps())
     with tempfile.TemporaryDirectory(prefix="layoutopt-") as name:
-        job = _Job(Path(model), target, options, clock, Path(name), plan)
+        limit = TimeLimit(options.time_limit_s)
+        job = _Job(Path(model), target, options, clock, Path(name), plan, limit)
         return job.run()
 
 
@@ -120,6 +122,8 @@ class _Job:
     clock: Clock
     folder: Path
     plan: Path | None
+    limit: TimeLimit
+    """For solving, whatever the number of functions and of plans that are tried."""
 
     def run(self) -> Plan:
         with self.clock.stage("read"):
@@ -312,8 +316,11 @@ class _Job:
         """What an earlier run of this model learned that IREE refuses inside it."""
         target, options = self.target, self.options
         folder = cache_folder(options.cache) / "models" if options.remember else None
-        common = (target.fingerprint, target.device, iree_version(), target.flags)
-        return KnownRefusals(folder, [repr((fingerprint(graph), *common)) for graph in graphs])
+        compiled = (target.place, target.device, iree_version(), target.flags)
+        searched = (target.fingerprint, options.objective, options.exact)
+        return KnownRefusals(
+            folder, [repr((fingerprint(graph), *compiled, *searched)) for graph in graphs]
+        )
 
     def _check_copies(self, graphs: tuple[Graph, ...], lowered: tuple[Lowered, ...]) -> None:
         """A plan that was given may hold more copies of weights than the budget allows."""
@@ -344,7 +351,13 @@ class _Job:
             open_pricer(store, self.target, self.options) as pricer,
         ):
             return plan_graphs(
-                graphs, self.target, pricer, self.options, self.clock, refused.digests
+                graphs,
+                self.target,
+                pricer,
+                self.options,
+                self.clock,
+                refused.digests,
+                self.limit,
             )
 
     def _flags(self, source: Source, plans: Sequence[GraphPlan]) -> tuple[str, ...]:

@@ -1,13 +1,21 @@
-"""Peak rates of one core of this machine, from what its operating system says of it."""
+"""This machine's processor, from what its operating system says of it."""
 
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from layoutopt.compiler.processor import Processor
 
 CPU_DESCRIPTION = Path("/proc/cpuinfo")
 DEFAULT_GHZ = 2.5
 """Where the system does not tell: a server core's usual clock."""
+_BACKENDS = "--iree-hal-local-target-device-backends"
+_CPU = "--iree-llvmcpu-target-cpu"
+_CPU_FEATURES = "--iree-llvmcpu-target-cpu-features"
+_LEVELS = {"x86-64-v3": {"avx2", "fma"}, "x86-64-v4": {"avx2", "fma", "avx512f"}}
+"""What the levels of x86-64 have; other names of processors are not looked up."""
 
 
 def detected_gflops(description: Path = CPU_DESCRIPTION) -> dict[str, float]:
@@ -16,15 +24,10 @@ def detected_gflops(description: Path = CPU_DESCRIPTION) -> dict[str, float]:
     rate = clock x vector lanes x 2 multiply-add units x 2 operations; the width of the vectors is
     that of the widest instruction set. f16 and bf16 are computed in f32 unless AVX-512 has them.
     """
-    if not description.is_file():
-        return {}
-    fields: dict[str, str] = {}
-    for line in description.read_text(errors="replace").splitlines():
-        key, _, value = line.partition(":")
-        fields.setdefault(key.strip(), value.strip())
-    features = set((fields.get("flags") or fields.get("Features") or "").split())
+    fields = _described(description)
+    features = _features(fields)
     bits = _vector_bits(features)
-    if not bits:
+    if not fields or not bits:
         return {}
     ghz = float(fields["cpu MHz"]) / 1e3 if "cpu MHz" in fields else DEFAULT_GHZ
     f32 = ghz * (bits // 32) * 2 * 2
@@ -33,6 +36,37 @@ def detected_gflops(description: Path = CPU_DESCRIPTION) -> dict[str, float]:
     integer = f32 * (4 if "avx512_vnni" in features or "asimddp" in features else 1)
     rates = {"f64": f32 / 2, "f32": f32, "f16": half, "bf16": brain, "i8": integer}
     return {name: round(rate, 1) for name, rate in rates.items()}
+
+
+def processor_of(
+    flags: Sequence[str], description: Path = CPU_DESCRIPTION
+) -> Processor | None:  # fmt: skip
+    """The processor that compile flags ask for; None for a GPU, or one that they leave open."""
+    given = dict(flag.partition("=")[::2] for flag in flags)
+    if given.get(_BACKENDS) != "llvm-cpu":
+        return None
+    cpu = given.get(_CPU, "")
+    named = given.get(_CPU_FEATURES, "").replace("+", "").split(",")
+    features = set(named) | _LEVELS.get(cpu, set())
+    if cpu == "host":
+        features |= _features(_described(description))
+    if "avx512f" in features:
+        return Processor.AVX512
+    return Processor.AVX2 if {"avx2", "fma"} <= features else None
+
+
+def _described(description: Path) -> dict[str, str]:
+    """The first value of each field; empty where the system does not say."""
+    fields: dict[str, str] = {}
+    if description.is_file():
+        for line in description.read_text(errors="replace").splitlines():
+            key, _, value = line.partition(":")
+            fields.setdefault(key.strip(), value.strip())
+    return fields
+
+
+def _features(fields: Mapping[str, str]) -> set[str]:
+    return set((fields.get("flags") or fields.get("Features") or "").split())
 
 
 def _vector_bits(features: set[str]) -> int:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import platform
 import tomllib
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 
+from layoutopt.compiler.installed import quirks
 from layoutopt.errors import InputError, MissingProfileError
 from layoutopt.files.given import check_file, read_text
-from layoutopt.profiles.host import detected_gflops
+from layoutopt.profiles.host import detected_gflops, processor_of
 from layoutopt.profiles.machine import Machine, machine_from, tile_sizes
 from layoutopt.profiles.op_pattern import OpPattern, op_patterns
 from layoutopt.profiles.toml_table import Table
@@ -23,7 +26,7 @@ _ELEMENTS = ("f32",)
 _KEYS = (
     "name", "description", "tiles", "compile", "run", "rates", "machine", "memory", "packing"
 )  # fmt: skip
-_COMPILE_KEYS = ("flags", "data_tiling_flag", "fuses_pads", "flag_sets")
+_COMPILE_KEYS = ("flags", "data_tiling", "fuses_pads", "flag_sets")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +81,13 @@ class Target:
     """Whether prices are measured on this machine; else they are estimates."""
     rates: Rates
     fingerprint: str
+    """Its name and a digest of all that its file says: two files of one name are told apart."""
+    place: str
+    """What stands in keys for the machine that measurements are of: this machine's processor, or
+    the name of a target that is not here; of a file of the user's own, its fingerprint."""
     fuses_pads: bool = False
-    """Whether a pad may share one dispatch with what reads it through windows."""
+    """Whether a pad may share one dispatch with what reads it through windows: where that was seen
+    to pay with this compiler on such a processor, or where the file says so."""
     machine: Machine = field(default_factory=Machine)
     tiles: dict[str, tuple[Tile, ...]] = field(default_factory=dict)
     """The tiles that packed contractions may take, by element type of their inputs."""
@@ -102,10 +110,19 @@ def load_target(name: str) -> Target:
 
     Raises MissingProfileError for an unknown name and InputError for a file that is no target.
     """
-    path = Path(name)
-    if path.suffix == ".toml":
-        return _parse(target_text(name), name)
-    return _parse(target_text(name), f"{name}.toml")
+    if Path(name).suffix == ".toml":
+        return _parse(target_text(name), name, shipped=False)
+    return _parse(target_text(name), f"{name}.toml", shipped=True)
+
+
+def measured_on(target: Target, device: str) -> Target:
+    """The target as it is measured on a device, whatever the target itself names.
+
+    What a local device measures is this machine's processor: the prices are not those of a target
+    that is somewhere else. Which GPU another driver reaches, only the target says.
+    """
+    place = _this_machine() if _is_local(device) else target.place
+    return replace(target, device=device, measurable=True, place=place)
 
 
 def target_text(name: str) -> str:
@@ -124,34 +141,45 @@ def target_text(name: str) -> str:
     return (resources.files("layoutopt.profiles") / f"{name}.toml").read_text(encoding="utf-8")
 
 
-def _parse(text: str, name: str) -> Target:
+def _parse(text: str, name: str, *, shipped: bool) -> Target:
     where = f"profile '{name}'"
     try:
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
         told = "lists nested too deep" if isinstance(error, RecursionError) else str(error)
         raise InputError(where, "valid TOML", told, "correct the file") from error
-    return _target(Table(where, "", table).only(_KEYS))
+    return _target(Table(where, "", table).only(_KEYS), shipped)
 
 
-def _target(table: Table) -> Target:
+def _target(table: Table, shipped: bool) -> Target:
     compiling = table.table("compile").only(_COMPILE_KEYS)
     running = table.table("run").only(("device", "measurable", "detect"))
     packing = table.table("packing", optional=True).only(("tiles", "blocks", "custom", "op"))
     sets = compiling.table("flag_sets")
     measurable = running.flag("measurable")
     name = table.text("name")
+    device = running.text("device")
+    flags = compiling.texts("flags")
+    fuses_pads = processor_of(flags) in quirks().fusion.joins_pads
+    fingerprint = f"{name}:{_digest(table.values)}"
     return Target(
         name=name,
         description=table.text("description"),
-        flags=compiling.texts("flags"),
-        data_tiling_flag=compiling.text("data_tiling_flag", ""),
+        flags=flags,
+        data_tiling_flag=quirks().flags.data_tiling if compiling.flag("data_tiling", False) else "",
         flag_sets=tuple(FlagSet(k, sets.texts(k)) for k in sets.values),
-        device=running.text("device"),
+        device=device,
         measurable=measurable,
         rates=_rates(table.table("rates"), running.flag("detect", False)),
-        fingerprint=f"{name}:{machine_fingerprint() if measurable else 'estimate'}",
-        fuses_pads=compiling.flag("fuses_pads", False),
+        fingerprint=fingerprint,
+        place=(
+            _this_machine()
+            if measurable and _is_local(device)
+            else f"{name}:estimate"
+            if shipped
+            else fingerprint
+        ),
+        fuses_pads=compiling.flag("fuses_pads", fuses_pads),
         machine=machine_from(table),
         tiles=_menu(packing.table("tiles", optional=True)),
         blocks=_menu(packing.table("blocks", optional=True)),
@@ -191,6 +219,22 @@ def _tile(table: Table, key: str, row: object) -> Tile:
     if emit not in ("mmt4d", "generic"):
         raise table.refused(f"{key}.emit", "'mmt4d' or 'generic'", emit)
     return Tile(m, n, k, emit == "mmt4d")
+
+
+def _is_local(device: str) -> bool:
+    """Whether a device is this machine's processor."""
+    return device.startswith("local")
+
+
+def _this_machine() -> str:
+    return f"host:{machine_fingerprint()}"
+
+
+def _digest(values: Mapping[str, object]) -> str:
+    """Of what a target's file says, its description aside; the order of entries does not count."""
+    said = {key: value for key, value in values.items() if key != "description"}
+    text = json.dumps(said, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def machine_fingerprint() -> str:

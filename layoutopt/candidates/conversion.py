@@ -32,7 +32,7 @@ from layoutopt.ir.graph import (
     Uninitialized,
     Unpack,
 )
-from layoutopt.ir.layout import Layout, fills, row_major, same_memory, same_tiles
+from layoutopt.ir.layout import ConversionKind, Layout, conversion_kind, row_major
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.relayout import Physical
 from layoutopt.ir.scalar import copy_body
@@ -56,25 +56,28 @@ def conversion_form(graph: Graph, conversion: Conversion) -> PhysicalForm:
     """What is emitted for a conversion of a tensor of ``graph``."""
     kind = graph.types[conversion.tensor]
     source, target = conversion.source, conversion.target
-    refilled = _refilled(kind, source, target)
-    if isinstance(refilled, PhysicalForm):
-        return refilled
+    change = conversion_kind(kind.shape, source, target)
+    if change is ConversionKind.REFILL:
+        refilled = _refilled(kind, source, target)
+        if isinstance(refilled, PhysicalForm):
+            return refilled
     builder = GraphBuilder()
     start = builder.tensor(source.physical_shape(kind.shape), kind.element)
     end = builder.tensor(target.physical_shape(kind.shape), kind.element)
-    if same_memory(kind.shape, source, target):
-        builder.add(Reshape(start, end))
-    elif source.is_tiled == target.is_tiled and _splits(kind.shape, source, target):
-        whole = TensorType(source.whole_shape(kind.shape), kind.element)
-        _shuffle(builder, whole, source, target, start, end)
-    elif not source.is_tiled:
-        builder.add(Pack(start, end, _seen_from(target, source), _filler(kind, target)))
-    elif not target.is_tiled:
-        builder.add(Unpack(start, end, _seen_from(source, target)))
-    else:
-        between = builder.tensor(kind.shape, kind.element)
-        builder.add(Unpack(start, between, source))
-        builder.add(Pack(between, end, target, _filler(kind, target)))
+    match change:
+        case ConversionKind.NOTHING | ConversionKind.RESHAPE:
+            builder.add(Reshape(start, end))
+        case ConversionKind.TRANSPOSE:
+            whole = TensorType(source.whole_shape(kind.shape), kind.element)
+            _shuffle(builder, whole, source, target, start, end)
+        case ConversionKind.PACK:
+            builder.add(Pack(start, end, _seen_from(target, source), _filler(kind, target)))
+        case ConversionKind.UNPACK:
+            builder.add(Unpack(start, end, _seen_from(source, target)))
+        case ConversionKind.UNPACK_PACK | ConversionKind.REFILL:
+            between = builder.tensor(kind.shape, kind.element)
+            builder.add(Unpack(start, between, source))
+            builder.add(Pack(between, end, target, _filler(kind, target)))
     return PhysicalForm(simplified(builder.build((start,), (end,))), (start,), (), (end,))
 
 
@@ -124,8 +127,6 @@ def _filler(kind: TensorType, layout: Layout) -> str | None:
 
 def _refilled(kind: TensorType, source: Layout, target: Layout) -> PhysicalForm | Refusal:
     """A copy of the logical tensor over both layouts: it masks what the target promises."""
-    if not same_tiles(kind.shape, source, target) or fills(source, target):
-        return Refusal("expected the same tiles with another padding")
     rank = len(kind.shape)
     copy = Structured(
         (0,),
@@ -153,19 +154,6 @@ def _seen_from(tiled: Layout, plain: Layout) -> Layout:
         tuple(map(place, tiled.inner_dims_pos)),
         tiled.inner_tiles,
         tiled.padding,
-    )
-
-
-def _splits(shape: tuple[int, ...], source: Layout, target: Layout) -> bool:
-    """Whether a transpose does: of two tiles of a dim the larger is a multiple of the other.
-
-    Both are padded alike, and the padding may stay what it is.
-    """
-    if source.pads(shape) and not fills(source, target):
-        return False
-    tiles = [sorted((source.tile_of(d), target.tile_of(d))) for d in range(len(shape))]
-    return source.whole_shape(shape) == target.whole_shape(shape) and all(
-        large % small == 0 for small, large in tiles
     )
 
 

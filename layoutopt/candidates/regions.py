@@ -2,7 +2,7 @@
 
     pad -> memory -> convolution      ->      one dispatch that pads tile by tile
 
-IREE 3.13 makes a pad a dispatch of its own, often a slow copy. Written inside one
+IREE makes a pad a dispatch of its own, often a slow copy. Written inside one
 ``flow.dispatch.region`` with a depthwise convolution, a pooling or a copy of windows behind it, it
 never reaches memory. That is several times faster for some shapes and slower for others, and some
 do not compile; so it is one more cluster, with a price of its own. Convolutions that sum over

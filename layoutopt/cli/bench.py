@@ -20,7 +20,6 @@ from layoutopt.pipeline import optimize
 from layoutopt.report.console import console
 from layoutopt.report.headline import headline
 from layoutopt.report.progress import TerminalSteps
-from layoutopt.report.report import Report
 from layoutopt.runtime.peers import check_peers, time_peer
 from layoutopt.verify.evaluated import OPTIMIZED
 
@@ -69,13 +68,38 @@ def bench_command(
         check_not_read(json_path, *models)
     files = tuple(map(ParameterFile.parse, parameters))
     options = Options(threads=threads, parameters=files, cache=cache, remember=False)
-    rows = []
-    lines = []
-    for model in models:
-        with TerminalSteps(Console(stderr=True)) as steps:
-            plan = optimize(model, "host", options, steps)
-        rows.append(_row(plan.report, model, names, threads))
-        lines.append(headline(plan.report))
+    rows: list[Row] = []
+    lines: list[str] = []
+    try:
+        for model in models:
+            with TerminalSteps(Console(stderr=True)) as steps:
+                plan = optimize(model, "host", options, steps)
+            times, failures = _peer_times(model, names, threads)
+            own = {f.name: f.measured_ms for f in plan.report.flag_sets}
+            rows.append(Row(str(model), own | times))
+            lines += [headline(plan.report), *failures]
+    finally:  # what is finished is not lost with a model that fails
+        if rows:
+            _tell(rows, lines, threads, json_path)
+
+
+def _peer_times(
+    model: Path, peers: tuple[str, ...], threads: int
+) -> tuple[dict[str, float | None], list[str]]:
+    """Milliseconds of each peer, None for one that fails; and why those do."""
+    found: dict[str, float | None] = {}
+    failures: list[str] = []
+    for peer in peers if model.suffix == ".onnx" else ():
+        try:
+            found[peer] = statistics.median(time_peer(peer, model, threads) for _ in range(3))
+        except InputError as error:
+            found[peer] = None
+            failures.append(str(error))
+    return found, failures
+
+
+def _tell(rows: list[Row], lines: list[str], threads: int, json_path: Path | None) -> None:
+    """The finished rows, as JSON and as a table with a line for each thing to say of them."""
     if json_path is not None:
         text = json.dumps([asdict(row) for row in rows], indent=1)
         write_text(json_path, text + "\n")
@@ -83,13 +107,6 @@ def bench_command(
     _show(rows, threads, screen)
     for line in lines:
         screen.print(line, markup=False, highlight=False, soft_wrap=True)
-
-
-def _row(report: Report, model: Path, peers: tuple[str, ...], threads: int) -> Row:
-    found: dict[str, float | None] = {f.name: f.measured_ms for f in report.flag_sets}
-    for peer in peers if model.suffix == ".onnx" else ():
-        found[peer] = statistics.median(time_peer(peer, model, threads) for _ in range(3))
-    return Row(str(model), found)
 
 
 def _show(rows: list[Row], threads: int, screen: Console) -> None:

@@ -46,7 +46,7 @@ from layoutopt.solver import Search
     default=60.0,
     show_default=True,
     type=Number(0.1),
-    help="Seconds for the solver.",
+    help="Seconds for the solver in all; then the best plan that is known is used.",
 )
 @click.option(
     "--free-io-layout",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from layoutopt.compiler.installed import quirks
 from layoutopt.errors import InputError
 from layoutopt.files.given import check_file
 from layoutopt.frontend.converted import ConvertedModels, Entry, digest_of
@@ -20,8 +21,6 @@ from layoutopt.runtime.reread import reread
 from layoutopt.runtime.version import iree_version
 
 _SUFFIXES = (".mlir", ".mlirbc", ".onnx")
-_INPUT_TYPES = {"vhlo": ("--iree-input-type=stablehlo",)}
-"""Where iree-compile 3.13 does not find out by itself: StableHLO as it is kept in files."""
 _FORMAT = 4
 """To be raised where entries of the cache are made in another way than before."""
 
@@ -37,7 +36,7 @@ class Source:
     @property
     def phase_flags(self) -> tuple[str, ...]:
         """Flags that tell iree-compile where to start."""
-        return ("--compile-from=input",) if self.from_input_phase else ()
+        return (quirks().flags.from_input,) if self.from_input_phase else ()
 
 
 def open_source(
@@ -73,7 +72,7 @@ def open_source(
         reread(model, linalg, MATCHING, timeout_s)
         dialect = input_dialect(linalg) or ""
     if dialect:
-        flags = (*target_flags, *_INPUT_TYPES.get(dialect, ()))
+        flags = (*target_flags, *quirks().flags.input_types.get(dialect, ()))
         _convert(model, path, linalg, flags, timeout_s)
     module = parse_module(linalg, model)
     made = digest_of(linalg), linalg.stat().st_size

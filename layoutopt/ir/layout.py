@@ -183,13 +183,26 @@ def conversion_kind(shape: Sequence[int], source: Layout, target: Layout) -> Con
         return ConversionKind.NOTHING
     if same_memory(shape, source, target):
         return ConversionKind.RESHAPE
-    if not source.is_tiled and not target.is_tiled:
+    if same_tiles(shape, source, target) and not fills(source, target):
+        return ConversionKind.REFILL
+    if source.is_tiled == target.is_tiled and _splits(shape, source, target):
         return ConversionKind.TRANSPOSE
     if not source.is_tiled:
         return ConversionKind.PACK
-    if same_tiles(shape, source, target) and not fills(source, target):
-        return ConversionKind.REFILL
     return ConversionKind.UNPACK_PACK if target.is_tiled else ConversionKind.UNPACK
+
+
+def _splits(shape: Sequence[int], source: Layout, target: Layout) -> bool:
+    """Whether a transpose does: of two tiles of a dim the larger is a multiple of the other.
+
+    Both are padded alike, and the padding may stay what it is.
+    """
+    if source.pads(shape) and not fills(source, target):
+        return False
+    tiles = [sorted((source.tile_of(d), target.tile_of(d))) for d in range(len(shape))]
+    return source.whole_shape(shape) == target.whole_shape(shape) and all(
+        large % small == 0 for small, large in tiles
+    )
 
 
 Run = tuple[int, int]

@@ -61,7 +61,7 @@ class Structured:
     maps: tuple[IndexMap, ...]
     body: Body
     data_tiled: bool = False
-    """Ask IREE to data-tile this op (``iree.opt.data_tiling``)."""
+    """Ask IREE to data-tile this op."""
     generalized: bool = False
     """Write ``linalg.generic`` even where a named op means the same."""
 
@@ -160,7 +160,7 @@ class Reshape(Unary):
 class Fence(Unary):
     """The identity, as a line that IREE's fusion does not cross.
 
-    Stands behind a conversion: IREE would fold it into its consumer, in a form that nobody priced.
+    Stands behind what would share a dispatch with its consumer, in a form that nobody priced.
     """
 
 

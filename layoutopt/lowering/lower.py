@@ -11,6 +11,7 @@ from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.conversion import Conversion, conversion_form, lower_packs
 from layoutopt.candidates.form import Form
 from layoutopt.candidates.regions import emitted
+from layoutopt.compiler.installed import quirks
 from layoutopt.errors import LoweringError
 from layoutopt.ir.backward_slice import ancestry
 from layoutopt.ir.graph import (
@@ -186,11 +187,9 @@ class _Lowering:
             self.summed.update(makes)
 
     def _keep_apart(self, pair: Pair) -> None:
-        """Have IREE tile a tensor behind the dispatch that makes it, as it is priced.
-
-        IREE fuses the tiling into that dispatch where nobody else reads the tensor, and there a
-        contraction takes ten times as long (196x576 by 576x96 on AVX2, IREE 3.13).
-        """
+        """Have IREE tile a tensor behind the dispatch that makes it, as it is priced."""
+        if not quirks().fusion.fence_data_tiling:
+            return
         tensor, goal = pair
         shape = self.graph.types[tensor].shape
         near = {p for p in self.summed if p[0] == tensor and same_memory(shape, p[1], goal)}
@@ -219,7 +218,8 @@ class _Lowering:
             open_end = self.builder.tensor(kind.shape, kind.element)
             self.where[made] = open_end
             self._inline_as(form, [read], {form.outputs[0]: open_end})
-            self.where[made] = self._fenced(open_end)
+            if quirks().fusion.fence_conversions:
+                self.where[made] = self._fenced(open_end)
 
     def _inline(self, form: PhysicalForm, inputs: list[Pair], outputs: list[Pair]) -> None:
         number: dict[int, int] = {}

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ml_dtypes
 
+from layoutopt.compiler.installed import quirks
 from layoutopt.ir.types import is_complex, is_float, numpy_dtype
-
-_DEMOTED = {"f64": "f32", "complex<f64>": "complex<f32>"}
-"""IREE computes in narrower types by default (``--iree-input-demote-f64-to-f32``)."""
 
 
 def computed_in(element: str) -> str:
     """The type that IREE computes in where a model says ``element``."""
-    return _DEMOTED.get(element, element)
+    return quirks().types.demoted.get(element, element)
 
 
 def real_part(element: str) -> str:

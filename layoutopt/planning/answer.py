@@ -7,16 +7,20 @@ from dataclasses import replace
 from layoutopt.candidates.explore import RefusedForm
 from layoutopt.errors import InputError, SolverError
 from layoutopt.options import Options
-from layoutopt.solver import Problem, Solution, Status, check, solve
+from layoutopt.solver import Problem, Solution, Status, StopReason, TimeLimit, check
 
 
 def check_answer(
-    problem: Problem, solution: Solution, options: Options, refusals: list[RefusedForm]
+    problem: Problem,
+    solution: Solution,
+    options: Options,
+    limit: TimeLimit,
+    refusals: list[RefusedForm],
 ) -> None:
     """Raises SolverError for what is no answer, InputError where the budget is why."""
     if solution.status in (Status.INFEASIBLE, Status.UNKNOWN):
         if problem.weight_budget_bytes is not None:
-            _check_budget(problem, options)
+            _check_budget(problem, options, limit)
         raise SolverError(
             "selection", "a consistent plan", solution.status.value, _advice(solution, refusals)
         )
@@ -28,14 +32,16 @@ def check_answer(
 
 
 def _advice(solution: Solution, refusals: list[RefusedForm]) -> str:
-    if solution.status is Status.UNKNOWN:
+    if solution.stop_reason == StopReason.TIME_LIMIT:
         return "give the solver more time with --time-limit"
+    if solution.stop_reason == StopReason.EXHAUSTED:
+        return "leave --search out: this one gave up, the integer program does not"
     if refusals:
         return f"see the refusals; the last one: {refusals[-1].op}: {refusals[-1].reason}"
     return "report this as a bug of layoutopt"
 
 
-def _check_budget(problem: Problem, options: Options) -> None:
+def _check_budget(problem: Problem, options: Options, limit: TimeLimit) -> None:
     """Raises InputError where the budget is why there is no plan, with the least that would do."""
     budget = problem.weight_budget_bytes
     by_size = replace(
@@ -44,7 +50,7 @@ def _check_budget(problem: Problem, options: Options) -> None:
         conversions=tuple(replace(c, cost_ns=c.size_bytes) for c in problem.conversions),
         weight_budget_bytes=None,
     )
-    least = solve(by_size, "ilp", options.time_limit_s)
+    least = limit.solve(by_size)
     if budget is not None and least.status is Status.OPTIMAL and least.bound_ns > budget:
         raise InputError(
             "--weight-budget",

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from layoutopt.candidates.candidate import Candidate
+from layoutopt.candidates.choice import Choice
 from layoutopt.candidates.conversion import Conversion
 from layoutopt.options import Options
 from layoutopt.planning.plan_space import PlanSpace
@@ -25,7 +26,7 @@ from layoutopt.pricing.analytic.work import DispatchWork
 from layoutopt.pricing.prices import Price, Pricer, Work
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.progress import Progress
-from layoutopt.solver import Solution
+from layoutopt.solver import Solution, TimeLimit
 from layoutopt.solver.solution import StopReason, answer
 
 ROUNDS = 40
@@ -57,6 +58,8 @@ class Priced:
     """What there is to say of prices: unchecked results, estimates in place of measurements."""
     last_resorts: set[Candidate] = field(default_factory=set)
     """Candidates that IREE does not compile alone; their costs bear a surcharge."""
+    piece_prices: dict[Text, Price] = field(default_factory=dict)
+    """Of every piece of work; of a conversion, each of its forms."""
     answer: tuple[Selection, Solution] | None = None
     rounds_ended: bool = False
     """Whether `ROUNDS` ran out before the cheapest plan was known."""
@@ -76,34 +79,45 @@ def price_lazily(
     progress: Progress,
     target: Target,
     options: Options,
+    limit: TimeLimit,
+    limit: TimeLimit,
     known: Sequence[tuple[Work, Price]] = (),
 ) -> Priced:
     """Prices until the cheapest plan is known, or for `ROUNDS` rounds; some are ``known`` already.
 
-    The rest is priced where an answer uses it.
+    The rest is priced where an answer uses it. When the time for solving is over, the cheapest plan
+    is taken of those that earlier rounds found, the model as it came among them.
     """
     bounds = _Bounds(space, target)
     priced = Priced(conversion_costs=dict.fromkeys(space.unmoved, 0))
     keys: tuple[Candidate | Conversion, ...] = (*space.candidates, *space.conversions)
     prices = _stored(space, pricer, keys)
-    prices |= {_text(work): price for work, price in known}
+    prices |= {text_of(work): price for work, price in known}
     _record(space, priced, keys, prices)
     bound_ns = 0
+    tried: list[Choice] = []
     for _ in range(ROUNDS):
-        selection, solution = space.solved(*bounds.filled(priced), options)
+        costs = bounds.filled(priced)
+        selection, solution = space.solved(*costs, options.search, limit, tried)
         wanted = _wanted(space, priced, selection, solution)
         if not wanted:
             priced.answer = selection, solution
             return priced
         bound_ns = solution.bound_ns
+        if limit.is_over:
+            break
+        tried.append(selection.choice(solution.candidates, solution.conversions))
         prices |= _asked(space, pricer, progress, wanted)
         _record(space, priced, keys, prices)
-    selection, solution = space.solved(priced.costs, priced.conversion_costs, options)
+    priced.rounds_ended = not limit.is_over
+    reason = StopReason.TIME_LIMIT if limit.is_over else StopReason.EXHAUSTED
+    selection, solution = space.solved(
+        priced.costs, priced.conversion_costs, options.search, limit, tried
+    )
     if solution.objective_ns is not None:
         solution = answer(solution.candidates, solution.conversions, solution.objective_ns,
-                          bound_ns, solution.seconds, StopReason.EXHAUSTED)  # fmt: skip
+                          bound_ns, solution.seconds, reason)  # fmt: skip
     priced.answer = selection, solution
-    priced.rounds_ended = True
     return priced
 
 
@@ -150,7 +164,7 @@ def _asked(
     keys: Sequence[Candidate | Conversion],
 ) -> dict[Text, Price]:
     pieces = [piece for key in keys for piece in space.work(key)]
-    return dict(zip(map(_text, pieces), pricer.price(pieces, progress), strict=True))
+    return dict(zip(map(text_of, pieces), pricer.price(pieces, progress), strict=True))
 
 
 def _stored(
@@ -158,7 +172,7 @@ def _stored(
 ) -> dict[Text, Price]:
     """The prices that are there already: no round has to find out first that it wants them."""
     pieces = [piece for key in keys for piece in space.work(key)]
-    found = zip(map(_text, pieces), pricer.stored(pieces), strict=True)
+    found = zip(map(text_of, pieces), pricer.stored(pieces), strict=True)
     return {text: price for text, price in found if price is not None}
 
 
@@ -172,11 +186,12 @@ def _record(
 
     Also of those that nobody asked for: what is equal to something with a price has the same.
     """
+    priced.piece_prices.update(prices)
     for key in keys:
         if key in priced.costs or key in priced.conversion_costs or key in priced.refused:
             continue
         pieces = space.work(key)
-        found = [prices[text] for text in map(_text, pieces) if text in prices]
+        found = [prices[text] for text in map(text_of, pieces) if text in prices]
         if len(found) < len(pieces):
             continue
         costs = [price.cost_ns for price in found if price.cost_ns is not None]
@@ -234,8 +249,8 @@ def without_surcharges(
     return costs, replace(solution, objective_ns=objective_ns, bound_ns=bound_ns, gap=gap)
 
 
-def _text(work: Work) -> Text:
-    """Equal for pieces that are measured as one."""
+def text_of(work: Work) -> Text:
+    """What tells pieces apart: equal for those that are measured as one."""
     return work.benchmark.flags, work.benchmark.text
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from layoutopt.candidates.candidate import Candidate
-from layoutopt.candidates.choice import is_free, needed_conversions
+from layoutopt.candidates.choice import Choice, is_free, needed_conversions
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.conversion import Conversion
 from layoutopt.candidates.egraph import EGraph
@@ -24,7 +24,7 @@ from layoutopt.pricing.analytic.estimate import estimate_ns
 from layoutopt.pricing.prices import Work, candidate_work, conversion_work
 from layoutopt.pricing.references import References
 from layoutopt.profiles.target import Target
-from layoutopt.solver import Solution, solve
+from layoutopt.solver import Search, Solution, TimeLimit
 
 _REFUSED_INSIDE = "it compiles alone, but not inside the model"
 
@@ -70,6 +70,11 @@ class PlanSpace:
         """What candidates are ways to run."""
         return self.space.clusters
 
+    @property
+    def as_it_came(self) -> Choice:
+        """The plan that changes nothing."""
+        return Choice(tuple(self.identity_ns), ())
+
     def work(self, key: Candidate | Conversion) -> tuple[Work, ...]:
         """The pieces of work whose cheapest is the price of ``key``."""
         return (self.candidates[key],) if isinstance(key, Candidate) else self.conversions[key]
@@ -84,9 +89,14 @@ class PlanSpace:
         self,
         costs_ns: Mapping[Candidate, int],
         conversion_costs_ns: Mapping[Conversion, int],
-        options: Options,
+        search: Search,
+        limit: TimeLimit,
+        known: Iterable[Choice] = (),
     ) -> tuple[Selection, Solution]:
-        """The cheapest plan at these costs; what has none of the two is left out."""
+        """The cheapest plan at these costs; what has none of the two is left out.
+
+        ``known``: plans that serve where the time is over, beside the model as it came.
+        """
         selection = build_selection(
             self.graph,
             self.clusters,
@@ -95,7 +105,7 @@ class PlanSpace:
             self.free,
             self.weight_budget_bytes,
         )
-        return selection, solve(selection.problem, options.search, options.time_limit_s)
+        return selection, selection.solved(limit, search, [self.as_it_came, *known])
 
     def objective(
         self,

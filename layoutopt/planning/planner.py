@@ -27,6 +27,7 @@ from layoutopt.planning.free_io import (
 )
 from layoutopt.planning.lazy_pricing import (
     Priced,
+    Text,
     price_all,
     price_lazily,
     without_surcharges,
@@ -38,7 +39,7 @@ from layoutopt.pricing.prices import Analytic, Price, Pricer
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.progress import Progress
 from layoutopt.runtime.steps import Clock
-from layoutopt.solver import Solution
+from layoutopt.solver import Solution, TimeLimit
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,8 @@ class GraphPlan:
     measurement that failed, and why."""
     space: PlanSpace | None = None
     """What it was chosen from; None where it was given."""
-    transposed: frozenset[Conversion] = frozenset()
-    """Conversions that cost less as reshapes and a transpose than as packs."""
+    piece_prices: Mapping[Text, Price] = field(default_factory=dict)
+    """Of every piece of work that was priced, a conversion in each of its forms."""
 
     @property
     def cost_ns(self) -> int:
@@ -101,17 +102,21 @@ def plan_graphs(
     options: Options,
     clock: Clock,
     refused: Sequence[Collection[str]] = (),
+    limit: TimeLimit | None = None,
 ) -> tuple[GraphPlan, ...]:
     """Plans of a module's functions; each leaves the next ones what it did not spend.
 
     ``refused``: for each function, digests of candidates that do not compile inside the model.
+    ``limit``: for solving, all functions together; that of the options where it is left out.
     """
+    limit = limit or TimeLimit(options.time_limit_s)
     plans: list[GraphPlan] = []
     left = options.weight_budget
     if left is not None:
         left = WeightBudget(left.size_bytes(sum(map(weight_bytes, graphs))))
     for graph, out in zip(graphs, refused or [()] * len(graphs), strict=True):
-        plan = plan_graph(graph, target, pricer, replace(options, weight_budget=left), clock, out)
+        rest = replace(options, weight_budget=left)
+        plan = plan_graph(graph, target, pricer, rest, clock, out, limit)
         plans.append(plan)
         if left is not None:
             spent = sum(kind.size_bytes for kind in plan.lowered().copied_weights)
@@ -126,36 +131,44 @@ def plan_graph(
     options: Options,
     clock: Clock,
     refused: Collection[str] = (),
+    limit: TimeLimit | None = None,
 ) -> GraphPlan:
     """The cheapest consistent plan of one function. Raises SolverError where there is none.
 
-    ``refused``: digests of candidates that do not compile inside the model.
+    ``refused``: digests of candidates that do not compile inside the model. ``limit``: what is left
+    for solving; all of the options' time where it is left out.
     """
+    limit = limit or TimeLimit(options.time_limit_s)
     if options.objective == "conversions":
         pricer = Analytic(target)
     with clock.stage("enumerate"):
         space = plan_space(graph, target, options, pricer.source != "measured", refused)
     with clock.stage("price") as progress:
-        priced = _priced(space, target, pricer, options, progress)
+        priced = _priced(space, target, pricer, options, limit, progress)
         refusals = [*space.refusals, *space.formless]
         refusals += [space.refused(key, reason) for key, reason in priced.refused.items()]
         notes = [space.refused(c, note) for c, note in priced.notes.items()]
     with clock.stage("select"):
         costs = space.objective(priced.costs, priced.conversion_costs, options)
-        selection, solution = priced.answer or space.solved(*costs, options)
-        check_answer(selection.problem, solution, options, [*refusals, *notes])
+        selection, solution = priced.answer or space.solved(*costs, options.search, limit)
+        check_answer(selection.problem, solution, options, limit, [*refusals, *notes])
     return _plan(space, priced, selection, solution, options, pricer.source, refusals, notes)
 
 
 def _priced(
-    space: PlanSpace, target: Target, pricer: Pricer, options: Options, progress: Progress
+    space: PlanSpace,
+    target: Target,
+    pricer: Pricer,
+    options: Options,
+    limit: TimeLimit,
+    progress: Progress,
 ) -> Priced:
     if pricer.source != "measured":
         return price_all(space, pricer, progress)
     known = price_as_it_came(space, pricer, progress)
     if options.search != "ilp" or options.free_io_layout:
         return price_all(space, pricer, progress)
-    return price_lazily(space, pricer, progress, target, options, known)
+    return price_lazily(space, pricer, progress, target, options, limit, known)
 
 
 def _plan(
@@ -193,5 +206,5 @@ def _plan(
         priced.prices,
         tuple(dict.fromkeys(notes)),
         space,
-        frozenset(priced.transposed),
+        priced.piece_prices,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from layoutopt.candidates.candidate import Candidate
@@ -11,6 +11,7 @@ from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.conversion import Conversion
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout, row_major
+from layoutopt.solver import Search, Solution, TimeLimit
 from layoutopt.solver import problem as integer
 
 
@@ -28,6 +29,25 @@ class Selection:
             tuple(self.candidates[i] for i in candidates),
             tuple(self.conversions[i] for i in conversions),
         )
+
+    def indices(self, choice: Choice) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """The solver's indices of a choice; None where some of it cannot be chosen."""
+        candidates = {candidate: i for i, candidate in enumerate(self.candidates)}
+        conversions = {conversion: i for i, conversion in enumerate(self.conversions)}
+        if not (
+            candidates.keys() >= {*choice.candidates}
+            and conversions.keys() >= {*choice.conversions}
+        ):
+            return None
+        return (
+            tuple(sorted(candidates[c] for c in choice.candidates)),
+            tuple(sorted(conversions[c] for c in choice.conversions)),
+        )
+
+    def solved(self, limit: TimeLimit, search: Search, known: Iterable[Choice]) -> Solution:
+        """The answer in the time that is left; where it is over, one of the ``known`` choices."""
+        answers = (self.indices(choice) for choice in known)
+        return limit.solve(self.problem, search, [a for a in answers if a is not None])
 
 
 def build_selection(

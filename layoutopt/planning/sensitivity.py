@@ -9,21 +9,21 @@ of the rest, until nothing but what would be measured could change the plan.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.choice import Choice
 from layoutopt.candidates.conversion import Conversion
 from layoutopt.candidates.form_name import form_name
-from layoutopt.errors import SolverError
 from layoutopt.ir.graph import Graph
 from layoutopt.options import Options
+from layoutopt.planning.lazy_pricing import Text, text_of
 from layoutopt.planning.planner import GraphPlan, plan_graph
-from layoutopt.pricing.prices import Price, Pricer, Work
+from layoutopt.pricing.prices import Pricer
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.steps import Clock, Steps
-from layoutopt.solver import Status
+from layoutopt.solver import TimeLimit
 
 _SURE = 0.05
 """A relative error at which a price counts as known: that to which measurements repeat."""
@@ -71,83 +71,84 @@ class _Question:
     def __init__(self, plan: GraphPlan, options: Options) -> None:
         assert plan.space is not None, "it was planned just now"
         self._plan, self._space, self._options = plan, plan.space, options
-        self._text: dict[Step, str] = {}
-        self._price: dict[str, Price] = {}
-        for step, price in plan.prices.items():
-            pieces = plan.space.work(step)
-            text = _text(next(p for p in pieces if p.lowered == (step in plan.transposed)))
-            self._text[step], self._price[text] = text, price
+        self._price = plan.piece_prices
+        steps: tuple[Step, ...] = (*plan.costs, *plan.space.conversions)
+        pieces = {step: plan.space.work(step) for step in steps}
+        texts = {step: tuple(map(text_of, found)) for step, found in pieces.items()}
+        known = {s: tuple(t for t in ts if self._is_known(t)) for s, ts in texts.items()}
+        self._ways = {step: found for step, found in known.items() if found}
+        """Each step in the forms that it may take: a conversion as packs, or as a transpose."""
+        self._transposes = {text_of(p) for found in pieces.values() for p in found if p.lowered}
+
+    def _is_known(self, text: Text) -> bool:
+        return text in self._price and self._price[text].cost_ns is not None
 
     def ask(self) -> list[OpenQuestion]:
         """The measurements that would settle this plan."""
-        mine = self._used(self._plan.choice)
+        mine = self._used(self._plan.choice, lambda text: self._price[text].cost_ns or 0)
         uses = Counter(mine)
-        settled: dict[str, None] = {}
+        settled: dict[Text, None] = {}
         while True:
-            other = self._used(self._alternative(mine, settled))
+            other = self._alternative(mine, settled)
             uses |= other
             differ = [t for t in {**mine, **other} if mine[t] != other[t] and t not in settled]
             new = [t for t in differ if self._is_open(t)]
             if not new:
                 break
             settled.update(dict.fromkeys(new))
-        first: dict[str, Step] = {}
-        for step, text in self._text.items():
-            first.setdefault(text, step)
+        first: dict[Text, Step] = {}
+        for step, ways in self._ways.items():
+            for text in ways:
+                first.setdefault(text, step)
         return [
             OpenQuestion(
-                *self._named(first[text]), uses[text], text in mine, round(price.nominal_ns),
+                *self._named(first[text], text), uses[text], text in mine, round(price.nominal_ns),
                 price.uncertainty,
             )
             for text in settled
             for price in [self._price[text]]
         ]  # fmt: skip
 
-    def _alternative(self, mine: Counter[str], settled: Mapping[str, None]) -> Choice:
+    def _alternative(self, mine: Counter[Text], settled: Mapping[Text, None]) -> Counter[Text]:
         """The best plan where every estimate that is not settled errs against this one."""
 
-        def cost_ns(step: Step, otherwise: int) -> int:
-            text = self._text.get(step)
-            if text is None:  # free
-                return otherwise
+        def way_ns(text: Text) -> int:
             price = self._price[text]
             if text in settled or not price.estimated:
                 return round(price.nominal_ns)
             error = price.uncertainty if text in mine else -min(1.0, price.uncertainty)
             return round(price.nominal_ns * (1 + error))
 
+        def cost_ns(step: Step, otherwise: int) -> int:
+            ways = self._ways.get(step)
+            return min(map(way_ns, ways)) if ways else otherwise  # none: it is free
+
         selection, solution = self._space.solved(
             {c: cost_ns(c, ns) for c, ns in self._plan.costs.items()},
             {c: cost_ns(c, ns) for c, ns in self._plan.conversion_costs.items()},
-            self._options,
+            self._options.search,
+            TimeLimit(self._options.time_limit_s),
+            [self._plan.choice],
         )
-        if solution.status in (Status.INFEASIBLE, Status.UNKNOWN):
-            raise SolverError(
-                "selection", "a plan for other prices", solution.status.value,
-                "give the solver more time with --time-limit",
-            )  # fmt: skip
-        return selection.choice(solution.candidates, solution.conversions)
+        return self._used(selection.choice(solution.candidates, solution.conversions), way_ns)
 
-    def _is_open(self, text: str) -> bool:
+    def _is_open(self, text: Text) -> bool:
         price = self._price[text]
         return price.estimated and price.uncertainty > _SURE
 
-    def _used(self, choice: Choice) -> Counter[str]:
-        """How often a plan runs each piece of work that is not free."""
+    def _used(self, choice: Choice, way_ns: Callable[[Text], int]) -> Counter[Text]:
+        """How often a plan runs each piece of work that is not free, in its cheapest form."""
         steps: tuple[Step, ...] = (*choice.candidates, *choice.conversions)
-        return Counter(self._text[step] for step in steps if step in self._text)
+        return Counter(min(self._ways[s], key=way_ns) for s in steps if s in self._ways)
 
-    def _named(self, step: Step) -> tuple[str, str]:
+    def _named(self, step: Step, text: Text) -> tuple[str, str]:
         """What is measured, and in which form."""
         graph = self._plan.egraph.graph
         if not isinstance(step, Candidate):
-            what = f"tensor {step.tensor}: {graph.types[step.tensor]}"
-            return what, f"{step.source} to {step.target}"
+            form = f"{step.source} to {step.target}"
+            form += ", as a transpose" * (text in self._transposes)
+            return f"tensor {step.tensor}: {graph.types[step.tensor]}", form
         cluster = self._plan.clusters[step.cluster]
         form = form_name(self._plan.egraph, cluster, step)
         layouts = [str(step.layout_of(t)) for t in (*cluster.inputs[:1], *cluster.outputs[:1])]
         return graph.name_of(cluster.root), f"{form}, {' to '.join(layouts)}"
-
-
-def _text(work: Work) -> str:
-    return "\n".join((*work.benchmark.flags, work.benchmark.text))

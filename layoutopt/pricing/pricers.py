@@ -13,7 +13,7 @@ from layoutopt.pricing.farm.measurer import FarmMeasurer, connect
 from layoutopt.pricing.measure.measure import Measurer
 from layoutopt.pricing.prices import Analytic, Measured, Pricer
 from layoutopt.profiles.store import Store
-from layoutopt.profiles.target import Target
+from layoutopt.profiles.target import Target, measured_on
 from layoutopt.runtime.sampling import Protocol
 
 
@@ -21,10 +21,8 @@ def at_device(
     target: Target, device: str | None, scheduler: str | None, threads: int
 ) -> Target:  # fmt: skip
     """The target as it will be measured: on a device, a farm, or with several threads."""
-    if device is not None:
-        target = replace(target, device=device, measurable=True)
-    elif scheduler is not None:
-        target = replace(target, measurable=True)
+    if device is not None or scheduler is not None:
+        target = measured_on(target, device or target.device)
     if threads > 1 and target.device == "local-sync":
         target = replace(target, device="local-task")
     return target
@@ -41,15 +39,15 @@ def open_pricer(
     if not target.measurable:
         kernels = None
         if options.compiled_facts and target.machine.matrix:
-            kernels = Kernels(store.path.with_name("kernels.jsonl"), target.fingerprint)
+            kernels = Kernels(store.path.with_name("kernels.jsonl"), target.place)
         yield Analytic(target, kernels, store, options.threads, options.evict_bytes)
     elif scheduler is not None:
-        where = setting(target.fingerprint, target.device, options.threads, options.evict_bytes)
+        where = setting(target.place, target.device, options.threads, options.evict_bytes)
         with FarmMeasurer(store, connect(scheduler), where) as farm:
             yield Measured(farm)
     else:
         protocol = Protocol(evict_bytes=options.evict_bytes)
         with Measurer(
-            store, target.fingerprint, target.device, options.threads, protocol=protocol
+            store, target.place, target.device, options.threads, protocol=protocol
         ) as measurer:
             yield Measured(measurer)

@@ -100,7 +100,7 @@ class Analytic:
         self.target = target
         self.kernels = kernels
         self.store = store
-        self.fingerprint = fingerprint_of(target.fingerprint, target.device, threads, evict_bytes)
+        self.fingerprint = fingerprint_of(target.place, target.device, threads, evict_bytes)
 
     def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
         """Robust prices: uncertain estimates are dearer. Only a measurement or compiler refuses."""

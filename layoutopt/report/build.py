@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from layoutopt.candidates.candidate import Candidate
+from layoutopt.compiler.installed import assumption, installed_version
 from layoutopt.ir.graph import Constant, Opaque
 from layoutopt.ir.weights import weight_bytes
 from layoutopt.planning.planner import GraphPlan
@@ -97,6 +98,7 @@ def build_report(outcome: Outcome) -> Report:
         not_timed=_not_run(outcome) if outcome.evaluation is None else "",
         dispatches_by=outcome.dispatches.how,
         predicted_speedup_range=speedup_range(outcome),
+        compiler_assumed=assumption(installed_version()),
         kept_for=outcome.kept_for,
     )
 

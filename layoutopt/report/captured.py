@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from layoutopt.compiler.installed import quirks
 from layoutopt.ir.graph import Constant, FromTensor, Graph, Structured
 from layoutopt.options import Options
 from layoutopt.report.report import CapturedReport
@@ -22,7 +23,6 @@ _CONSTANT = re.compile(
     r"^\s*(%[\w$.]+) = "
     r"(?:util\.global\.load immutable|flow\.tensor\.constant|arith\.constant dense)"
 )
-_DISPATCH = re.compile(r"= flow\.dispatch @")
 _INDEX = re.compile(r"^\s*(%[\w$.]+) = arith\.constant (\d+) : index")
 _COPY = re.compile(r"stream\.cmd\.copy .*?, (%[\w$.]+) : !stream\.resource<constant>")
 _LONGEST = 20_000
@@ -102,7 +102,7 @@ def count_readwrite(lines: Iterable[str]) -> int:
         constant = _CONSTANT.match(text)
         if constant:
             constants.add(constant[1])
-        elif _DISPATCH.search(text):
+        elif quirks().names.call.search(text):
             tied = re.findall(r"%[\w$.]+", text.rsplit("->", 1)[1])
             found += sum(name in constants for name in tied)
     return found

@@ -39,6 +39,8 @@ def _discrepancies(report: Report) -> Iterator[Fact]:
 def _scope(report: Report) -> Iterator[Fact]:
     """What the figures of the table hold for."""
     before, after = report.before, report.after
+    if report.compiler_assumed:
+        yield Fact(f"{report.compiler_assumed}.", warns=True)
     if before.unfold or after.unfold:
         yield Fact(
             f"Of the transposes, {before.unfold} before and {after.unfold} after copy windows."

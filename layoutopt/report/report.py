@@ -210,6 +210,8 @@ class Report:
     """How the dispatches of both sides were counted, or why they were not."""
     predicted_speedup_range: tuple[float, float] | None = None
     """Of the predicted time before over the one after; None where no price is an estimate."""
+    compiler_assumed: str = ""
+    """Which version of IREE was taken for the installed one; empty where that one is known."""
     kept_for: str = ""
     """Why the original was written though a plan was made that cannot be used; else empty."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from layoutopt.candidates.candidate import physical_form
 from layoutopt.candidates.choice import is_free
-from layoutopt.ir.layout import conversion_kind
+from layoutopt.ir.layout import ConversionKind, conversion_kind
 from layoutopt.ir.refusal import Refusal
 from layoutopt.planning.planner import GraphPlan
 from layoutopt.pricing.analytic.form import dispatches
@@ -122,7 +122,9 @@ def _expected(plan: GraphPlan) -> list[_Expected]:
             continue
         tensor, source, target = conversion.tensor, conversion.source, conversion.target
         shape = target.physical_shape(graph.types[tensor].shape)
-        kind = conversion_kind(graph.types[tensor].shape, source, target).value
+        kind = conversion_kind(graph.types[tensor].shape, source, target)
+        if plan.lower_packs or conversion in plan.choice.lowered:
+            kind = ConversionKind.TRANSPOSE
         label = str(conversion)
-        rows.append(_Expected(label, plan.conversion_costs[conversion], (shape,), kind))
+        rows.append(_Expected(label, plan.conversion_costs[conversion], (shape,), kind.value))
     return rows

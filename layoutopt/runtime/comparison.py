@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from layoutopt.runtime.element import Array
-
-_DEMOTED = {np.dtype(np.float64): np.float32, np.dtype(np.complex128): np.complex64}
-"""What IREE gives by default in place of a wide type (``--iree-input-demote-f64-to-f32``)."""
+from layoutopt.compiler.installed import quirks
+from layoutopt.runtime.element import DTYPES, Array, element_name
 
 
 def difference(
@@ -33,7 +31,7 @@ def difference(
 def _difference(got: Array, expected: Array, allowed: Array) -> str:
     if got.shape != expected.shape:
         return f"expected shape {expected.shape}, but got {got.shape}"
-    if got.dtype not in (expected.dtype, _DEMOTED.get(expected.dtype)):
+    if got.dtype not in (expected.dtype, _demoted(expected.dtype)):
         return f"expected {expected.dtype}, but got {got.dtype}"
     left, right = _wide(got), _wide(expected)
     limit = np.broadcast_to(allowed, right.shape)
@@ -58,6 +56,12 @@ def _difference(got: Array, expected: Array, allowed: Array) -> str:
         f"{np.count_nonzero(over)} of {got.size} values are wrong; at {where}: "
         f"expected {expected[where]} within {float(limit[where]):.3g}, but got {got[where]}"
     )
+
+
+def _demoted(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
+    """What IREE gives by default in place of a wide type."""
+    element = element_name(dtype)
+    return DTYPES[quirks().types.demoted.get(element, element)]
 
 
 def _wide(array: Array) -> Array:

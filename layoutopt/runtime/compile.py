@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from layoutopt.compiler.installed import quirks
 from layoutopt.runtime.outcome import Outcome
 from layoutopt.runtime.process import Ended, find_tool, run_tool
 from layoutopt.runtime.reason import failure_reason, located_errors, refused_dispatches
@@ -19,15 +20,6 @@ __all__ = [
     "find_tool",
     "run_tool",
 ]
-
-QUICK = (
-    "--verify=false",
-    "--mlir-disable-threading",
-    "--iree-llvmcpu-debug-symbols=false",
-)
-"""Flags that take a third off the time of a compilation beside others, and leave its code as it is:
-no checks of the compiler's own IR between passes, no threads where each core has a compiler, no
-tables for debuggers."""
 
 _OUTCOMES = {
     Ended.OK: Outcome.OK,
@@ -62,7 +54,7 @@ def compile_candidates(
     source: Path, output: Path, flags: tuple[str, ...], timeout_s: float
 ) -> CompileOutcome:
     """Like `compile_file`, for code that is only measured, with others compiling beside it."""
-    return _compile(source, output, (*flags, *QUICK), timeout_s)
+    return _compile(source, output, (*flags, *quirks().flags.quick), timeout_s)
 
 
 def compile_to(
@@ -73,7 +65,7 @@ def compile_to(
     timeout_s: float,
 ) -> CompileOutcome:
     """Compile up to a phase and write the MLIR text of that moment to `output`."""
-    return _compile(source, output, (*flags, f"--compile-to={phase}"), timeout_s)
+    return _compile(source, output, (*flags, f"{quirks().flags.to_phase}{phase}"), timeout_s)
 
 
 def _compile(source: Path, output: Path, flags: Sequence[str], timeout_s: float) -> CompileOutcome:

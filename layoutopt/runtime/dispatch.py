@@ -1,9 +1,4 @@
-"""Times of the dispatches inside a whole module, from IREE's own device profiler.
-
-What the drivers of IREE 3.13 tell: the local devices time each dispatch on the host, where it runs;
-Vulkan has timestamps of the device, which need VK_EXT_calibrated_timestamps; CUDA and HIP answer
-"HAL-native profiling is not implemented".
-"""
+"""Times of the dispatches inside a whole module, from IREE's own device profiler."""
 
 from __future__ import annotations
 
@@ -15,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from layoutopt.compiler.installed import quirks
 from layoutopt.errors import LoweringError
 from layoutopt.runtime.binding import read_declarations
 from layoutopt.runtime.element import Value, element_name
@@ -24,21 +20,10 @@ from layoutopt.runtime.sampling import fastest_ns
 from layoutopt.runtime.transport import as_declared, sent
 from layoutopt.runtime.workspace import workspace
 
-_EVENTS = {
-    "local-sync": "host-execution",
-    "local-task": "host-execution",
-    "vulkan": "dispatch-events",
-}
-"""By driver, the events that time each dispatch."""
-
-
-_TOOL_NAMES = {"complex<f32>": "cf64", "complex<f64>": "cf128"}
-"""What IREE's tools call element types whose names they do not take."""
-
 
 def dispatch_events(device: str) -> str | None:
     """What a device's driver calls the times of dispatches; None where it has none."""
-    return _EVENTS.get(device.partition("://")[0])
+    return quirks().flags.dispatch_events.get(device.partition("://")[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +59,7 @@ def dispatch_times(
     if events is None:
         raise LoweringError(
             device,
-            f"a driver that times dispatches ({', '.join(_EVENTS)})",
+            f"a driver that times dispatches ({', '.join(quirks().flags.dispatch_events)})",
             "one that does not",
             "run it without a profile",
         )
@@ -127,7 +112,7 @@ def _input(array: Value, path: Path) -> str:
     path.write_bytes(sent(array)[0].tobytes())
     dims = "".join(f"{size}x" for size in array.shape)
     element = element_name(array.dtype)
-    return f"--input={dims}{_TOOL_NAMES.get(element, element)}=@{path}"
+    return f"--input={dims}{quirks().types.tool_names.get(element, element)}=@{path}"
 
 
 def _checked(command: Sequence[str], timeout_s: float) -> str:

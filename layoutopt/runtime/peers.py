@@ -10,12 +10,13 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from layoutopt.errors import InputError
+from layoutopt.ir.types import Array
 from layoutopt.runtime.process import Ended, run_tool
 from layoutopt.runtime.reason import failure_reason
 
@@ -62,7 +63,7 @@ def _onnxruntime(model: str, threads: int) -> Callable[[], object]:
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     rng = np.random.default_rng(0)
-    feeds = {i.name: rng.standard_normal(i.shape).astype(np.float32) for i in session.get_inputs()}
+    feeds = {i.name: _values(i.shape, _onnx_dtype(i.type), rng) for i in session.get_inputs()}
     return lambda: session.run(None, feeds)
 
 
@@ -80,8 +81,26 @@ def _openvino(model: str, threads: int) -> Callable[[], object]:
     )
     request = compiled.create_infer_request()
     rng = np.random.default_rng(0)
-    feeds = [rng.standard_normal(list(i.shape)).astype(np.float32) for i in compiled.inputs]
+    feeds = [_values(list(i.shape), i.element_type.to_dtype(), rng) for i in compiled.inputs]
     return lambda: request.infer(feeds)
+
+
+def _onnx_dtype(kind: str) -> np.dtype[np.generic]:
+    """The NumPy dtype of what ONNX Runtime calls ``tensor(int64)``."""
+    name = kind.removeprefix("tensor(").removesuffix(")")
+    return np.dtype({"float": "float32", "double": "float64"}.get(name, name))
+
+
+def _values(
+    shape: Sequence[int], dtype: np.dtype[np.generic], rng: np.random.Generator
+) -> Array:  # fmt: skip
+    """Random values of the type that a model takes.
+
+    Integers may be positions in some table, such as token ids: zeros and ones exist in any.
+    """
+    if dtype.kind in "iub":
+        return rng.integers(0, 2, shape).astype(dtype)
+    return rng.standard_normal(shape).astype(dtype)
 
 
 def _main() -> None:

@@ -87,7 +87,8 @@ def run_tool(
     """Run `command` in its own process group and wait; on timeout the whole group is killed.
 
     Time for which it waits for a core does not count: other work on the machine would decide.
-    ``memory_bytes``: what it may map at most; None for no bound.
+    ``memory_bytes``: what it may map at most; None for no bound. Raises InputError where a file
+    that it writes reaches the limit on file sizes: that says nothing of what the tool was given.
     """
     started = time.monotonic()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -115,6 +116,13 @@ def run_tool(
             with _running_lock:
                 _running.discard(process)
         ended, name = (Ended.TIMEOUT, "") if timed_out else how_ended(process.returncode)
+        if name == "SIGXFSZ":
+            raise InputError(
+                Path(command[0]).name,
+                "room for the files that it writes",
+                "the limit on the size of a file",
+                "raise it with `ulimit -f unlimited`",
+            )
         seconds = time.monotonic() - started
         return ToolRun(ended, name, _text(out, None), _text(err, ERROR_TEXT_BYTES), seconds)
 

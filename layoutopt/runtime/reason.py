@@ -6,13 +6,13 @@ import re
 import shutil
 import tempfile
 
+from layoutopt.compiler.installed import quirks
 from layoutopt.runtime.process import Ended, ToolRun
 
 REASON_LENGTH = 300
 _ROOM_BYTES = 1 << 16
 """Less than this free, and a tool cannot even write its error message."""
 _LOCATED = re.compile(r"^(?:.*?:)?(\d+):\d+: error: (.*)")
-_DISPATCH = re.compile(r'sym_name = "([^"]*_dispatch_\d+[^"]*)"')
 _SOURCE = re.compile(r"\S+\.(?:c|cc|cpp|h):\d+: ")
 
 
@@ -34,7 +34,7 @@ def failure_reason(tool: str, run: ToolRun, timeout_s: float) -> str:
 
 def refused_dispatches(text: str) -> tuple[str, ...]:
     """The names of the dispatches that an error message shows, each once."""
-    return tuple(dict.fromkeys(_DISPATCH.findall(text)))
+    return tuple(dict.fromkeys(quirks().names.refused.findall(text)))
 
 
 def first_error(text: str) -> str:

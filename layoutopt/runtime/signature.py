@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from layoutopt.compiler.installed import quirks
 from layoutopt.errors import InputError
 from layoutopt.runtime.binding import read_declarations
 from layoutopt.runtime.element import TensorType, parse_tensor_type
 from layoutopt.runtime.reason import runtime_reason
 
 _TYPE = re.compile(r"%\w+: ([\w!.]+(?:<(?:[^<>]|<[^<>]*>)*>)?)")
-SCALARS = ("i1", "i8", "i16", "i32", "i64", "index", "f32")
-"""What a caller hands over as a number. The VM of IREE has no f16 or bf16, and makes f32 of f64."""
 _OPAQUE_TENSOR = "!hal.buffer_view"
 
 
@@ -50,7 +49,7 @@ class FunctionSignature:
 
 def argument_type(text: str) -> TensorType | str | None:
     """A tensor, or the type of a scalar; None for what no value can be made of."""
-    if text in SCALARS:
+    if text in quirks().types.scalars:
         return text
     try:
         return parse_tensor_type(text)

@@ -6,13 +6,11 @@ run a pad or slice as a copy of its own. The report says both.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from layoutopt.compiler.installed import quirks
 from layoutopt.runtime.dispatch import DispatchTime
-
-_NAME = re.compile(r"_dispatch_\d+_(pack|unpack|transpose|slow_memcpy)(_|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +27,7 @@ def move_dispatches(dispatches: Iterable[DispatchTime]) -> tuple[MoveDispatch, .
     """Those of the dispatches that only move data, in order of first execution."""
     found = []
     for dispatch in dispatches:
-        match = _NAME.search(dispatch.name)
+        match = quirks().names.moving.search(dispatch.name)
         if match:
             kind = match[1].removeprefix("slow_")
             found.append(MoveDispatch(dispatch.name, kind, dispatch.count, round(dispatch.mean_ns)))

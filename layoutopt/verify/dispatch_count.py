@@ -7,15 +7,13 @@ a loop counts once: the text does not tell how often it runs.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from layoutopt.compiler.installed import quirks
 from layoutopt.runtime.compile import compile_to
 
-_DISPATCH = re.compile(r"= flow\.dispatch @")
-_OUTER = re.compile(r"\s*util\.(func|initializer)\b")
 _LONGEST = 4_000
 """Characters of a line that are looked at: constants are printed in one line."""
 
@@ -43,10 +41,11 @@ def count_dispatches(lines: Iterable[str]) -> int:
     """Dispatches of functions, in text of the flow phase."""
     found = 0
     at_load = False
+    names = quirks().names
     for line in lines:
         text = line[:_LONGEST]
-        outer = _OUTER.match(text)
+        outer = names.outer.match(text)
         if outer:
             at_load = outer[1] == "initializer"
-        found += not at_load and _DISPATCH.search(text) is not None
+        found += not at_load and names.call.search(text) is not None
     return found

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 
 from layoutopt.candidates.candidate import PhysicalForm
+from layoutopt.compiler.installed import quirks
 from layoutopt.ir.graph import Structured
-
-_SIZES = re.compile(r"_(\d+(?:x\d+)*)(?:x[a-z]+\d+)?(?=_|$)")
 
 
 def same_loops(loops: tuple[int, ...], kind: str, dispatch: str) -> bool:
@@ -30,8 +28,8 @@ def named_loops(form: PhysicalForm) -> tuple[int, ...]:
 
 def loops_of(dispatch: str) -> tuple[int, ...]:
     """Loop sizes in the name of a dispatch, as ``main_dispatch_3_matmul_256x1024x64_f32``."""
-    name = dispatch.partition("_dispatch_")[2].partition("_")[2]
-    found = _SIZES.findall(f"_{name}")
+    name = dispatch.partition(quirks().names.mark)[2].partition("_")[2]
+    found = quirks().names.sizes.findall(f"_{name}")
     return tuple(int(size) for size in found[-1].split("x")) if found else ()
 
 

@@ -46,9 +46,7 @@ def check_on_host(modules: Modules, target: Target, options: Options) -> Verific
     limit_s = min(_COMPILE_S, options.compile_timeout_s)
     folder = modules.folder / "host"
     folder.mkdir(exist_ok=True)
-    setting = Setting(
-        host.device, 1, host.fingerprint, limit_s, _RUN_S, modules.archives, timed=False
-    )
+    setting = Setting(host.device, 1, host.place, limit_s, _RUN_S, modules.archives, timed=False)
     try:
         evaluation = evaluate_variants(
             variants,

@@ -150,7 +150,7 @@ def _evaluate(modules: Modules, target: Target, options: Options, refused: str =
     setting = Setting(
         target.device,
         options.threads,
-        target.fingerprint,
+        target.place,
         options.compile_timeout_s,
         archives=modules.archives,
     )

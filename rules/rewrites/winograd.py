@@ -13,6 +13,7 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from layoutopt.compiler.installed import quirks
 from layoutopt.ir.affine import IndexMap, affine, dim, identity_map, plain_map
 from layoutopt.ir.graph import (
     Graph,
@@ -31,10 +32,6 @@ from layoutopt.rules.rewrites.separable import Index, elements_read, selection_b
 from layoutopt.rules.rewrites.short_convolution import Tiling, refusal_of, tiling
 from layoutopt.rules.rewrites.toom_cook import Matrix
 from layoutopt.rules.rule import Exactness, Example, Expression
-
-_BINDINGS = 30
-"""Tensors that one op reads and writes at most; IREE binds 32 buffers to a dispatch at most."""
-
 
 Source = Callable[[Index], tuple[int, IndexMap]]
 
@@ -126,7 +123,8 @@ class _Rewriting:
                 for axis, form in enumerate(forms)
             )
 
-        return self._transformed([f.filters for f in self.forms], source, shape, most=1)
+        most = None if quirks().limits.transposes_results_of_several else 1
+        return self._transformed([f.filters for f in self.forms], source, shape, most)
 
     def _product(self, image: int, weight: int) -> int:
         """The contraction over the channels for one element of all tiles."""
@@ -174,13 +172,14 @@ class _Rewriting:
         matrices: Sequence[Matrix],
         source: Source,
         shape: tuple[int, ...],
-        most: int = _BINDINGS,
+        most: int | None = None,
     ) -> dict[Index, int]:
         """Every element of the transformed tiles, in as few ops as the device has bindings for.
 
-        ``most``: results of one op. IREE's transpose propagation crashes on a transpose behind an
-        op with several, which is what filters get when they are laid out for the contraction.
+        ``most``: results of one op, as many as there are bindings where it is left out. Filters get
+        a transpose when they are laid out for the contraction, which may not follow several.
         """
+        bindings = quirks().limits.bindings
         made: dict[Index, int] = {}
         group: dict[Index, int] = {}
 
@@ -194,7 +193,7 @@ class _Rewriting:
             for index in line:
                 wanted = [*group, index]
                 read = {source(a)[0] for a in elements_read(matrices, wanted)}
-                if len(read) + len(wanted) > _BINDINGS or len(wanted) > most:
+                if len(read) + len(wanted) > bindings or len(wanted) > (most or bindings):
                     close()
                 made[index] = group[index] = self.builder.tensor(shape, self.element)
             close()

@@ -437,6 +437,33 @@ def test_text_that_is_nested_too_deep(capsys: pytest.CaptureFixture[str], tmp_pa
     )
 
 
+@pytest.mark.parametrize(
+    "transpose",
+    [
+        "linalg.transpose ins(%a : tensor<f32>) outs(%b : tensor<f32>) permutation = []",
+        """"linalg.transpose"(%a, %b) <{permutation = array<i64>}> ({
+          ^bb0(%x: f32, %y: f32):
+            linalg.yield %x : f32
+        }) : (tensor<f32>, tensor<f32>) -> tensor<f32>""",
+    ],
+)
+def test_what_the_parser_crashes_on(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, transpose: str
+) -> None:
+    """A transpose of a tensor without dims, in IREE 3.13: a process of its own reads it."""
+    path = tmp_path / "scalar.mlir"
+    path.write_text(
+        "func.func @f(%a: tensor<f32>, %b: tensor<f32>) -> tensor<f32> {\n"
+        f"  %r = {transpose}\n  return %r : tensor<f32>\n}}\n"
+    )
+    code, text = failure(capsys, "optimize", str(path))
+    assert (code, text) == (
+        2,
+        f"{path}: expected MLIR that parses, but got iree-opt crashed (SIGSEGV); correct the "
+        "module, or convert it with a matching IREE version",
+    )
+
+
 def test_a_fault_of_our_own_is_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

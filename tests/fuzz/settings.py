@@ -42,5 +42,5 @@ def graph(seed: int, number: int) -> Written:
 
 def oracle_target(number: int) -> Target:
     """A target of the same properties on every machine; some graphs are packed in small tiles."""
-    target = replace(load_target("x86-64-avx512"), fuses_pads=True)
+    target = load_target("x86-64-avx512")
     return target if number % TILED_EVERY else replace(target, tiles=SMALL_TILES)

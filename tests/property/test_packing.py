@@ -17,8 +17,8 @@ from layoutopt.candidates.egraph import saturate
 from layoutopt.candidates.packing.options import Menu, packings
 from layoutopt.candidates.packing.tiling import Packing, PackingRule, alone, tiled_layout
 from layoutopt.candidates.space import layout_sets
-from layoutopt.ir.graph import Graph, Pack, Structured, Unpack
-from layoutopt.ir.layout import Layout
+from layoutopt.ir.graph import Graph, Pack, Reshape, Structured, Unpack
+from layoutopt.ir.layout import ConversionKind, Layout, conversion_kind
 from layoutopt.ir.neutral import Padding
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.types import TensorType
@@ -31,12 +31,24 @@ from tests.property.forms import delivered, random_values
 from tests.property.layouts import layouts, shapes, small_integers
 from tests.property.rules.ops import argmaxes, convolutions, matmuls
 
+WRITTEN: dict[ConversionKind, set[type]] = {
+    ConversionKind.NOTHING: set(),
+    ConversionKind.RESHAPE: set(),
+    ConversionKind.TRANSPOSE: {Structured},
+    ConversionKind.PACK: {Pack},
+    ConversionKind.UNPACK: {Unpack},
+    ConversionKind.UNPACK_PACK: {Pack, Unpack},
+    ConversionKind.REFILL: {Structured},
+}
+
 
 def moved(graph: Graph, source: Layout, target: Layout, lowered: bool) -> None:
     kind = graph.types[0]
     form = conversion_form(graph, Conversion(0, source, target))
     built = lower_packs(form.graph) if lowered else form.graph
     assert not lowered or not any(isinstance(op, Pack | Unpack) for op in built.ops)
+    written = {type(op) for op in form.graph.ops} - {Reshape}
+    assert written == WRITTEN[conversion_kind(kind.shape, source, target)]
     array = small_integers(kind, 1)
     found = evaluate(built, {form.inputs[0]: source.apply(array)})[form.outputs[0]]
     assert found.shape == target.physical_shape(kind.shape)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
+from layoutopt.compiler.installed import quirks
 from layoutopt.ir.affine import map_text, plain_dims
 from layoutopt.ir.graph import (
     Concat,
@@ -38,8 +39,6 @@ from layoutopt.mlir.gather import read_lines, runs_backwards
 from layoutopt.mlir.gather_rows import gather_lines
 from layoutopt.mlir.write.reshape import reshape_lines
 from layoutopt.mlir.write.scatter import scatter_lines
-
-HINT = "iree.opt.data_tiling"
 
 
 def body_text(graph: Graph) -> str:
@@ -158,7 +157,7 @@ class _Emitter:
             map_text(m, len(op.domain)) for i, m in enumerate(op.maps) if i not in backwards
         )
         iterators = ", ".join(f'"{kind.value}"' for kind in op.iterators)
-        hint = f"attrs = {{{HINT}}} " if op.data_tiled else ""
+        hint = f"attrs = {{{quirks().hint}}} " if op.data_tiled else ""
         arrow = types if len(op.results) == 1 else f"({types})"
         results = ", ".join(f"%t{r}" for r in op.results)
         self.lines.append(
@@ -174,7 +173,7 @@ class _Emitter:
 
     def _named(self, op: Structured, named: NamedOp, outs: str) -> None:
         result = op.results[0]
-        attributes = [HINT] if op.data_tiled else []
+        attributes = [quirks().hint] if op.data_tiled else []
         maps = ""
         if named.windows is not None:
             rank = len(named.windows)
@@ -230,8 +229,7 @@ class _Emitter:
     def _fence(self, op: Fence) -> None:
         kind = self._type(op.result)
         self.lines.append(
-            f"  %t{op.result} = iree_tensor_ext.compute_barrier.start %t{op.source} : "
-            f"{kind} -> {kind}"
+            f"  %t{op.result} = {quirks().fusion.fence} %t{op.source} : {kind} -> {kind}"
         )
 
     def _dispatch_region(self, op: DispatchRegion) -> None:
@@ -267,9 +265,9 @@ class _Emitter:
 def _transpose(op: Structured) -> tuple[int, ...] | None:
     """The permutation, where the op is exactly a transpose.
 
-    Not of a tensor without dims: MLIR's parser crashes on ``permutation = []`` (IREE 3.13).
+    Not of a tensor without dims where MLIR's parser crashes on that.
     """
-    if not op.is_copy or len(op.results) != 1 or not op.domain:
+    if not op.is_copy or len(op.results) != 1 or _unreadable(op):
         return None
     source, result = plain_dims(op.source_maps[0]), plain_dims(op.result_maps[0])
     if (
@@ -280,6 +278,10 @@ def _transpose(op: Structured) -> tuple[int, ...] | None:
     ):
         return None
     return tuple(source.index(d) for d in result)
+
+
+def _unreadable(op: Structured) -> bool:
+    return not op.domain and not quirks().limits.parses_scalar_transpose
 
 
 def _region(body: Body, reads: dict[int, list[str]]) -> list[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from layoutopt.compiler.installed import quirks
 from layoutopt.files.given import read_input
 from layoutopt.pricing.analytic.kernel import Kernel, read_kernels
 from layoutopt.pricing.measure.batch import Batch, write_module
@@ -24,7 +25,6 @@ from layoutopt.runtime.version import iree_version
 from layoutopt.runtime.workspace import workspace
 
 LOG = logging.getLogger(__name__)
-DUMP = "--iree-hal-dump-executable-files-to="
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Kernels:
         folder.mkdir()
         source = folder / "candidate.mlir"
         source.write_text(write_module(Batch((benchmark,), (0,)), calibrated=False).text)
-        flags = (*benchmark.flags, f"{DUMP}{folder}")
+        flags = (*benchmark.flags, f"{quirks().flags.dump}{folder}")
         outcome = compile_candidates(source, folder / "candidate.vmfb", flags, self._timeout_s)
         if not outcome.ok:
             return Facts(None, f"{outcome.outcome.value}: {outcome.reason}")

@@ -98,7 +98,7 @@ def test_real_candidates_with_a_worker_lost(cluster: object, model: Path, tmp_pa
         Store(tmp_path / "prices.sqlite") as store,
     ):
         pids = sorted(client.run(os.getpid).values())
-        where = setting(target.fingerprint, target.device, 1)
+        where = setting(target.place, target.device, 1)
         farm = FarmMeasurer(store, client, where, chunk=2)
         results = farm.measure(candidates, KillOnFirst(pids[0]))
         assert all(result.ok for result in results)

@@ -19,7 +19,7 @@ def test_what_the_compiler_makes_of_a_matmul_for_a_gpu_that_is_not_here(
     good = replace(matmul(512, 512, 512), flags=target.flags)
     bad = replace(good, body="%r = test.unknown %x")
     path = tmp_path / "kernels.jsonl"
-    first, second = Kernels(path, target.fingerprint).read([good, bad], Silent())
+    first, second = Kernels(path, target.place).read([good, bad], Silent())
     assert first.kernel is not None
     assert first.kernel.matrix_instructions > 0
     assert first.kernel.vgprs > 0
@@ -28,5 +28,5 @@ def test_what_the_compiler_makes_of_a_matmul_for_a_gpu_that_is_not_here(
     assert second.kernel is None
     assert second.reason.startswith("compile-error: ")
     path.write_text(path.read_text() + '{"key": "half a li')  # a run that was killed
-    again = Kernels(path, target.fingerprint).read([good, bad], Silent())
+    again = Kernels(path, target.place).read([good, bad], Silent())
     assert again == [first, second]

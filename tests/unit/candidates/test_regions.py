@@ -7,7 +7,7 @@ from layoutopt.ir.graph import Graph, kind_name
 from layoutopt.profiles.target import load_target
 from tests.parsing import lifted
 
-HOST = load_target("host")
+HOST = replace(load_target("host"), fuses_pads=True)
 X, P, Y, W = (f"tensor<{s}xf32>" for s in ("1x6x6x4", "1x8x8x4", "1x6x6x4", "3x3x4"))
 ADD = f"linalg.map {{ arith.addf }} ins(%y, %y : {Y}, {Y}) outs(%e : {Y})"  # behind the convolution
 

@@ -46,7 +46,8 @@ NCHW4C, NCHW8C = Layout((0, 1, 2, 3), (1,), (4,)), Layout((0, 1, 2, 3), (1,), (8
         (NCHW, NHWC, ConversionKind.TRANSPOSE),
         (NCHW, NCHW4C, ConversionKind.PACK),
         (NCHW4C, NHWC, ConversionKind.UNPACK),
-        (NCHW4C, Layout((0, 1, 2, 3), (1,), (2,)), ConversionKind.UNPACK_PACK),
+        (NCHW4C, Layout((0, 1, 2, 3), (1,), (2,)), ConversionKind.TRANSPOSE),
+        (NCHW4C, Layout((0, 1, 2, 3), (1,), (3,)), ConversionKind.UNPACK_PACK),
         (NCHW, Layout((0, 1, 2, 3), (2,), (4,)), ConversionKind.PACK),
     ],
 )

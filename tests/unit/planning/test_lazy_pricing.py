@@ -11,7 +11,7 @@ import pytest
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.types import Array
 from layoutopt.options import Options
-from layoutopt.planning import lazy_pricing, plan_space
+from layoutopt.planning import lazy_pricing
 from layoutopt.planning.planner import GraphPlan, plan_graph
 from layoutopt.pricing.analytic.form import all_work
 from layoutopt.pricing.analytic.lower_bound import roofs_of
@@ -20,7 +20,7 @@ from layoutopt.pricing.prices import Price, Work
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.progress import Progress
 from layoutopt.runtime.steps import Clock, SilentSteps
-from layoutopt.solver import Problem, Search, Solution, Status, solve
+from layoutopt.solver import Problem, Search, Solution, Status, solve, time_limit
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
 from tests.torch_graphs import input_gradient
@@ -91,7 +91,7 @@ def test_the_answer_is_that_of_all_prices(
         assert plan.solution.objective_ns == whole.solution.objective_ns
     assert set(plan.choice.candidates) <= set(plan.costs)
     assert plan.identity_ns == whole.identity_ns
-    assert len(needed.asked) == len(set(map(id, needed.asked)))
+    assert len(needed.asked) == len(set(needed.asked))
     assert len(needed.asked) < len(every.asked)
     assert plan.searched is not None
     assert plan.searched.bounded > 0
@@ -124,7 +124,7 @@ def test_what_is_stored_takes_no_rounds(
         return solve(problem, search, limit_s)
 
     warm.remembered = cold.said
-    monkeypatch.setattr(plan_space, "solve", counted)
+    monkeypatch.setattr(time_limit, "solve", counted)
     again = planned(models["gradient"], warm)
 
     assert again.choice == plan.choice

@@ -8,7 +8,7 @@ import pytest
 
 from layoutopt.options import Options
 from layoutopt.pricing.measure.measure import Measurer
-from layoutopt.pricing.pricers import open_pricer
+from layoutopt.pricing.pricers import at_device, open_pricer
 from layoutopt.pricing.prices import Analytic, Measured
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import load_target
@@ -25,3 +25,20 @@ def test_prices_of_cold_caches_are_kept_apart(tmp_path: Path, profile: str) -> N
                 places.append(source.fingerprint)
     assert len(set(places)) == 3
     assert places[1] == f"{places[0]} evict={64 << 20}"
+
+
+def test_what_is_measured_here_is_no_price_of_a_target_elsewhere(tmp_path: Path) -> None:
+    absent = load_target("x86-64-avx2")
+    here = at_device(absent, "local-sync", None, 1)
+    with Store(tmp_path / "prices.sqlite") as store:
+        with open_pricer(store, here, Options()) as pricer:
+            assert isinstance(pricer, Measured)
+            assert isinstance(pricer.measurer, Measurer)
+            measured = pricer.measurer.fingerprint
+        with open_pricer(store, absent, Options()) as pricer:
+            assert isinstance(pricer, Analytic)
+            assert pricer.fingerprint != measured
+        with open_pricer(store, load_target("host"), Options()) as pricer:
+            assert isinstance(pricer, Measured)
+            assert isinstance(pricer.measurer, Measurer)
+            assert pricer.measurer.fingerprint == measured

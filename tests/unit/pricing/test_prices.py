@@ -61,7 +61,7 @@ def test_what_was_measured_elsewhere_goes_before_an_estimate(
     target: Target, work: Work, tmp_path: Path, outcome: str,
     samples: tuple[int, ...], cost: int | None,
 ) -> None:  # fmt: skip
-    place = fingerprint_of(target.fingerprint, target.device, 1)
+    place = fingerprint_of(target.place, target.device, 1)
     key = work.benchmark.key(place, iree_version())
     provenance = Provenance("layoutopt profile", "2026-01-01T00:00:00Z", "farm")
     reason = "" if cost else "why"

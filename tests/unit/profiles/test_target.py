@@ -5,9 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from layoutopt.compiler.processor import Processor
 from layoutopt.errors import InputError, MissingProfileError
-from layoutopt.profiles.host import detected_gflops
-from layoutopt.profiles.target import known_targets, load_target, target_text
+from layoutopt.profiles.host import detected_gflops, processor_of
+from layoutopt.profiles.target import (
+    known_targets,
+    load_target,
+    machine_fingerprint,
+    measured_on,
+    target_text,
+)
 
 NAMES = {"host", "x86-64-avx2", "x86-64-avx512", "arm64", "mi355x", "mi325x", "mi300x", "h200",
          "h100"}  # fmt: skip
@@ -47,6 +54,54 @@ def test_a_target_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(target_text("mi355x").replace('name = "mi355x"', 'name = "mine"'))
     assert load_target(str(path)).name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("--iree-rocm-target=mi355x", "--iree-rocm-target=gfx950"),
+        ('device = "hip://0"', 'device = "hip://1"'),
+        ("bandwidth_gb_s = 8000", "bandwidth_gb_s = 7000"),
+        ("tiles = [[64, 128, 128]", "tiles = [[64, 64, 128]"),
+        ("data_tiling = true", "data_tiling = false"),
+    ],
+)
+def test_two_files_of_one_name_are_two_targets(tmp_path: Path, old: str, new: str) -> None:
+    """They share neither prices nor what was learned of a model."""
+    text = target_text("mi355x")
+    assert old in text
+    (tmp_path / "first.toml").write_text(text)
+    (tmp_path / "second.toml").write_text(text.replace(old, new))
+    first, second = (load_target(str(tmp_path / f"{n}.toml")) for n in ("first", "second"))
+    assert first.name == second.name == "mi355x"
+    assert first.fingerprint != second.fingerprint
+    assert len({target.place for target in (first, second, load_target("mi355x"))}) == 3
+
+
+def test_words_and_order_do_not_make_another_target(tmp_path: Path) -> None:
+    text = target_text("mi355x")
+    lines = [line for line in text.splitlines() if not line.startswith("description")]
+    path = tmp_path / "mine.toml"
+    path.write_text('description = "other words"\n' + "\n".join(lines))
+    assert load_target(str(path)).fingerprint == load_target("mi355x").fingerprint
+
+
+def test_prices_of_the_targets_that_come_along_stay_where_they_are() -> None:
+    assert load_target("mi355x").place == "mi355x:estimate"
+    assert load_target("host").place == f"host:{machine_fingerprint()}"
+
+
+def test_what_a_local_device_measures_is_this_processor(tmp_path: Path) -> None:
+    """Not the target that is somewhere else, nor is it another one for a file of one's own."""
+    here = load_target("host").place
+    path = tmp_path / "mine.toml"
+    path.write_text(target_text("host").replace('name = "host"', 'name = "mine"'))
+    assert load_target(str(path)).place == here
+    for name in ("mi355x", "x86-64-avx2"):
+        target = load_target(name)
+        assert target.place == f"{name}:estimate"
+        assert measured_on(target, "local-sync").place == here
+    assert measured_on(load_target("mi355x"), "hip://1").place == "mi355x:estimate"
 
 
 @pytest.mark.parametrize(
@@ -112,3 +167,54 @@ def test_a_host_is_detected(tmp_path: Path, text: str, f32: float) -> None:
 
 def test_a_host_that_says_nothing(tmp_path: Path) -> None:
     assert detected_gflops(tmp_path / "none") == {}
+
+
+HOST_FLAGS = ("--iree-hal-local-target-device-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host")
+
+
+@pytest.mark.parametrize(
+    ("name", "processor"),
+    [
+        ("x86-64-avx2", Processor.AVX2),
+        ("x86-64-avx512", Processor.AVX512),
+        ("arm64", None),
+        ("mi355x", None),
+        ("h200", None),
+    ],
+)
+def test_pads_join_dispatches_where_that_was_seen_to_pay(
+    name: str, processor: Processor | None
+) -> None:
+    """On the processors of which it is known, whatever the target is called."""
+    target = load_target(name)
+    assert processor_of(target.flags) is processor
+    assert target.fuses_pads == (processor is not None)
+
+
+@pytest.mark.parametrize(
+    ("features", "processor"),
+    [
+        ("fpu sse2 avx2 fma", Processor.AVX2),
+        ("fpu sse2 avx2 fma avx512f", Processor.AVX512),
+        ("fpu sse2", None),
+        ("fp asimd", None),
+    ],
+)
+def test_the_host_is_what_its_system_says(
+    tmp_path: Path, features: str, processor: Processor | None
+) -> None:
+    (tmp_path / "cpuinfo").write_text(f"processor : 0\nflags : {features}\n")
+    assert processor_of(HOST_FLAGS, tmp_path / "cpuinfo") is processor
+    assert processor_of(HOST_FLAGS, tmp_path / "none") is None
+    named = (HOST_FLAGS[0], "--iree-llvmcpu-target-cpu-features=+avx2,+fma")
+    assert processor_of(named) is Processor.AVX2
+
+
+@pytest.mark.parametrize("word", ["true", "false"])
+def test_a_target_may_say_itself_whether_pads_join(tmp_path: Path, word: str) -> None:
+    for name in ("arm64", "x86-64-avx512"):
+        path = tmp_path / f"{name}.toml"
+        path.write_text(
+            target_text(name).replace("[compile]\n", f"[compile]\nfuses_pads = {word}\n")
+        )
+        assert load_target(str(path)).fuses_pads == (word == "true")

@@ -37,6 +37,17 @@ def test_a_tool_that_crashes() -> None:
     assert (run.ended, run.signal_name) == (Ended.CRASH, "SIGSEGV")
 
 
+def test_a_file_at_the_limit_of_its_size_is_no_crash(tmp_path: Path) -> None:
+    """Nor a refusal of what the tool was given, to be remembered as one."""
+    script = f"ulimit -f 1; exec dd if=/dev/zero of={tmp_path}/file bs=4096 count=2"
+    with pytest.raises(InputError) as caught:
+        run_tool(["sh", "-c", script], 20)
+    assert str(caught.value) == (
+        "sh: expected room for the files that it writes, but got the limit on the size of a file; "
+        "raise it with `ulimit -f unlimited`"
+    )
+
+
 @pytest.mark.parametrize(
     ("status", "ended"),
     [

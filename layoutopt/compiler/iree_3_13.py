@@ -1,0 +1,96 @@
+"""IREE 3.13, as measured and seen with iree-base-compiler and iree-base-runtime 3.13.0."""
+
+from __future__ import annotations
+
+import re
+
+from layoutopt.compiler.processor import Processor
+from layoutopt.compiler.quirks import Flags, Fusion, Limits, Names, Quirks, Types
+
+IREE_3_13 = Quirks(
+    version=(3, 13),
+    hint="iree.opt.data_tiling",
+    fusion=Fusion(
+        fence="iree_tensor_ext.compute_barrier.start",
+        # Elementwise consumers take a pack or transpose in; that dispatch is another one than the
+        # two that were priced.
+        fence_conversions=True,
+        # Where nobody else reads the tensor; a contraction takes ten times as long there (196x576
+        # by 576x96 on AVX2).
+        fence_data_tiling=True,
+        # A pad is a dispatch of its own by default, often a slow copy. Inside the dispatch of a
+        # depthwise convolution, a pooling or a copy of windows it is several times faster for some
+        # shapes and slower for others; some do not compile. Never tried elsewhere.
+        joins_pads=frozenset({Processor.AVX2, Processor.AVX512}),
+    ),
+    names=Names(
+        # main_dispatch_3_matmul_256x1024x64_f32, main$async_dispatch_0_slow_memcpy
+        mark="_dispatch_",
+        sizes=re.compile(r"_(\d+(?:x\d+)*)(?:x[a-z]+\d+)?(?=_|$)"),
+        moving=re.compile(r"_dispatch_\d+_(pack|unpack|transpose|slow_memcpy)(?:_|$)"),
+        refused=re.compile(r'sym_name = "([^"]*_dispatch_\d+[^"]*)"'),
+        call=re.compile(r"= flow\.dispatch @"),
+        outer=re.compile(r"\s*util\.(func|initializer)\b"),
+    ),
+    types=Types(
+        # --iree-input-demote-f64-to-f32 is on by default; of parameters and complex numbers too.
+        demoted={"f64": "f32", "complex<f64>": "complex<f32>"},
+        # The VM has no f16 or bf16, and makes f32 of f64.
+        scalars=("i1", "i8", "i16", "i32", "i64", "index", "f32"),
+        codes={
+            "i1": 0x13000008,
+            "i4": 0x10000004,
+            "i8": 0x10000008,
+            "i16": 0x10000010,
+            "i32": 0x10000020,
+            "i64": 0x10000040,
+            "ui8": 0x12000008,
+            "ui16": 0x12000010,
+            "ui32": 0x12000020,
+            "ui64": 0x12000040,
+            "f16": 0x21000010,
+            "f32": 0x21000020,
+            "f64": 0x21000040,
+            "bf16": 0x22000010,
+            "complex<f32>": 0x23000040,
+            "complex<f64>": 0x23000080,
+            "f8E5M2": 0x24000008,
+            "f8E4M3FN": 0x25000008,
+            "f8E5M2FNUZ": 0x26000008,
+            "f8E4M3FNUZ": 0x27000008,
+            "f8E8M0FNU": 0x28000008,
+        },
+        tool_names={"complex<f32>": "cf64", "complex<f64>": "cf128"},
+    ),
+    flags=Flags(
+        # A third off the time: no checks of the compiler's own IR between passes, no threads where
+        # each core has a compiler, no tables for debuggers.
+        quick=(
+            "--verify=false",
+            "--mlir-disable-threading",
+            "--iree-llvmcpu-debug-symbols=false",
+        ),
+        to_phase="--compile-to=",
+        from_input="--compile-from=input",
+        dump="--iree-hal-dump-executable-files-to=",
+        # StableHLO as it is kept in files.
+        input_types={"vhlo": ("--iree-input-type=stablehlo",)},
+        data_tiling="--iree-opt-data-tiling",
+        # The local devices time each dispatch on the host, where it runs; Vulkan has timestamps of
+        # the device, which need VK_EXT_calibrated_timestamps; CUDA and HIP answer "HAL-native
+        # profiling is not implemented".
+        dispatch_events={
+            "local-sync": "host-execution",
+            "local-task": "host-execution",
+            "vulkan": "dispatch-events",
+        },
+    ),
+    limits=Limits(
+        # 32 buffers are bound to a dispatch at most.
+        bindings=30,
+        # Transpose propagation crashes on a transpose behind an op with several results.
+        transposes_results_of_several=False,
+        # The parser crashes on `permutation = []`.
+        parses_scalar_transpose=False,
+    ),
+)

@@ -1,0 +1,104 @@
+"""The questions that every version of IREE has an answer to.
+
+A field says what depends on it; the file of a version says what was seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from layoutopt.compiler.processor import Processor
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """What shares a dispatch, and what keeps it apart."""
+
+    fence: str
+    """The op that fusion does not cross."""
+    fence_conversions: bool
+    """Whether a conversion would be folded into its consumer, in a form that nobody priced."""
+    fence_data_tiling: bool
+    """Whether the tiling of a hinted contraction's operand would join the dispatch before it."""
+    joins_pads: frozenset[Processor]
+    """Where a pad is worth trying inside the dispatch that reads it through windows. Nowhere else:
+    no such dispatch is written for other processors, and no GPU, unless a target says
+    ``fuses_pads = true``."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """How dispatches are called, in modules, profiles, error messages and compiled text."""
+
+    mark: str
+    """What stands between the name of a function and the number of its dispatch."""
+    sizes: re.Pattern[str]
+    """Group 1: the loop sizes in what follows the number, each behind a ``_``; the last ones."""
+    moving: re.Pattern[str]
+    """Group 1: the word for a dispatch that only moves data."""
+    refused: re.Pattern[str]
+    """Group 1: the name of a dispatch in the IR that an error message shows."""
+    call: re.Pattern[str]
+    """The call of a dispatch in the flow phase."""
+    outer: re.Pattern[str]
+    """What a line of the flow phase opens: a ``func``, or an ``initializer`` that runs at load."""
+
+
+@dataclass(frozen=True)
+class Types:
+    """Element types at the edges of a compiled module."""
+
+    demoted: Mapping[str, str]
+    """What a type is computed in, where that is another one."""
+    scalars: tuple[str, ...]
+    """What a caller can hand over as a number."""
+    codes: Mapping[str, int]
+    """``iree_hal_element_type_t`` of the types that buffers hold: numerical type, then bits."""
+    tool_names: Mapping[str, str]
+    """What the command-line tools call types whose MLIR names they do not take."""
+
+
+@dataclass(frozen=True)
+class Flags:
+    """Options that are given to the tools beside those of a target."""
+
+    quick: tuple[str, ...]
+    """Faster compilation beside others, the same code."""
+    to_phase: str
+    from_input: str
+    dump: str
+    """Leaves the files of each executable in a folder whose name follows."""
+    input_types: Mapping[str, tuple[str, ...]]
+    """By dialect, where the compiler does not find out by itself what it is given."""
+    data_tiling: str
+    """Makes the hints of single contractions count."""
+    dispatch_events: Mapping[str, str]
+    """By driver, what the profiler calls the times of dispatches; other drivers have none."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What crashes or does not compile, so that it is never written."""
+
+    bindings: int
+    """Tensors that one dispatch reads and writes at most."""
+    transposes_results_of_several: bool
+    """Whether a result of an op with several may go into a transpose."""
+    parses_scalar_transpose: bool
+    """Whether a ``linalg.transpose`` of a tensor without dims can be read."""
+
+
+@dataclass(frozen=True)
+class Quirks:
+    """All that is known of one version."""
+
+    version: tuple[int, int]
+    hint: str
+    """The unit attribute that asks for data tiling of one contraction."""
+    fusion: Fusion
+    names: Names
+    types: Types
+    flags: Flags
+    limits: Limits

@@ -1,0 +1,31 @@
+"""The searches by name."""
+
+import time
+from collections.abc import Callable
+from typing import Literal
+
+from layoutopt.solver.greedy import solve_greedy
+from layoutopt.solver.ilp import solve_ilp
+from layoutopt.solver.problem import Problem
+from layoutopt.solver.solution import Solution
+from layoutopt.solver.taso import solve_taso
+
+Search = Literal["ilp", "greedy", "taso"]
+
+
+def _warm_ilp(problem: Problem, time_limit_s: float) -> Solution:
+    start = time.perf_counter()
+    warm = solve_greedy(problem)
+    return solve_ilp(problem, time_limit_s - (time.perf_counter() - start), warm)
+
+
+SEARCHES: dict[Search, Callable[[Problem, float], Solution]] = {
+    "ilp": _warm_ilp,
+    "greedy": solve_greedy,
+    "taso": solve_taso,
+}
+
+
+def solve(problem: Problem, search: Search = "ilp", time_limit_s: float = 60.0) -> Solution:
+    """Solve with the named search; a time limit in seconds is never an error."""
+    return SEARCHES[search](problem, time_limit_s)

@@ -1,0 +1,56 @@
+"""One time limit for all solves of a run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from layoutopt.solver.check import check
+from layoutopt.solver.derivability import Supply
+from layoutopt.solver.problem import Problem
+from layoutopt.solver.searches import Search, solve
+from layoutopt.solver.solution import Solution, Status, StopReason, answer
+
+Answer = tuple[tuple[int, ...], tuple[int, ...]]
+"""Indices of candidates and conversions."""
+
+
+class TimeLimit:
+    """Seconds that all solves of a run may take together."""
+
+    def __init__(self, seconds: float) -> None:
+        self._left_s = seconds
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left."""
+        return self._left_s <= 0
+
+    def solve(
+        self, problem: Problem, search: Search = "ilp", known: Iterable[Answer] = ()
+    ) -> Solution:  # fmt: skip
+        """Solve in the seconds that are left.
+
+        ``known``: answers of this problem, which serve where the search ends without one or where
+        its time is up; what is no answer of it is left out.
+        """
+        start = time.perf_counter()
+        solution = solve(problem, search, max(0.0, self._left_s))
+        self._left_s -= time.perf_counter() - start
+        cut_short = solution.stop_reason == StopReason.TIME_LIMIT
+        if solution.status is not Status.UNKNOWN and not cut_short:
+            return solution
+        found = [_answer(problem, solution, known_one) for known_one in known]
+        answers = [s for s in (solution, *found) if s is not None and s.objective_ns is not None]
+        return min(answers, key=lambda s: s.objective_ns or 0, default=solution)
+
+
+def _answer(problem: Problem, solution: Solution, known: Answer) -> Solution | None:
+    """A known answer under the bound of a search; None where it is none."""
+    tables = Supply(problem)
+    pruned = tables.pruned(*known)
+    if pruned is None:
+        return None
+    reason = StopReason(solution.stop_reason)
+    found = answer(*pruned, tables.cost_ns(*pruned), solution.bound_ns, solution.seconds, reason)
+    return None if check(problem, found) else found

@@ -1,0 +1,128 @@
+"""When the time for solving is over, the best plan that is known is used."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from layoutopt.candidates.explore import RefusedForm
+from layoutopt.candidates.identity import identity_candidates
+from layoutopt.errors import SolverError
+from layoutopt.ir.graph import Graph
+from layoutopt.options import Options
+from layoutopt.planning.answer import check_answer
+from layoutopt.planning.planner import plan_graph, plan_graphs
+from layoutopt.pricing.prices import Analytic
+from layoutopt.profiles.target import load_target
+from layoutopt.runtime.steps import Clock, SilentSteps
+from layoutopt.solver import (
+    Problem,
+    Search,
+    Solution,
+    Status,
+    StopReason,
+    TimeLimit,
+    solve,
+    time_limit,
+)
+from layoutopt.solver.solution import no_answer
+from tests.models import CONVOLUTIONS
+from tests.parsing import lifted
+from tests.unit.planning.test_lazy_pricing import HOST, MadeUp
+
+ABSENT = load_target("x86-64-avx512")
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    return lifted(CONVOLUTIONS)
+
+
+@pytest.fixture
+def unanswered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without time, no search finds anything."""
+
+    def late(problem: Problem, search: Search, limit_s: float) -> Solution:
+        if limit_s > 0:
+            return solve(problem, search, limit_s)
+        return no_answer(Status.UNKNOWN, 0.0, StopReason.TIME_LIMIT)
+
+    monkeypatch.setattr(time_limit, "solve", late)
+
+
+@pytest.mark.parametrize("search", ["ilp", "greedy", "taso"])
+def test_no_time_at_all_leaves_the_model_as_it_came(
+    graph: Graph, unanswered: None, search: Search
+) -> None:
+    options = Options(time_limit_s=0.0, search=search)
+    plan = plan_graph(graph, ABSENT, Analytic(ABSENT), options, Clock(SilentSteps()))
+    own = identity_candidates(plan.egraph, plan.clusters)
+    assert set(plan.choice.candidates) <= set(own)
+    assert plan.choice.conversions == ()
+    assert plan.cost_ns == plan.identity_ns
+    assert plan.solution.stop_reason == StopReason.TIME_LIMIT
+
+
+def test_prices_by_need_end_with_the_best_plan_that_has_them(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the plans of the rounds before, and of the model as it came."""
+    calls, now = 0, 0.0
+
+    def twice(problem: Problem, search: Search, limit_s: float) -> Solution:
+        nonlocal calls, now
+        calls += 1
+        if calls > 2:
+            now += limit_s
+            return no_answer(Status.UNKNOWN, 0.0, StopReason.TIME_LIMIT)
+        return solve(problem, search, limit_s)
+
+    monkeypatch.setattr(time_limit, "solve", twice)
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+    pricer = MadeUp("measured", 1.0, 3.0)
+    plan = plan_graph(graph, HOST, pricer, Options(), Clock(SilentSteps()))
+    assert calls in (3, 4)
+    assert plan.solution.stop_reason == StopReason.TIME_LIMIT
+    assert plan.identity_ns is not None
+    assert plan.cost_ns <= plan.identity_ns
+    assert set(plan.choice.candidates) <= set(plan.costs)
+    assert plan.searched is not None
+    assert not plan.searched.rounds_ended
+
+
+def test_functions_share_the_limit(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[float] = []
+
+    def recorded(problem: Problem, search: Search, limit_s: float) -> Solution:
+        limits.append(limit_s)
+        return solve(problem, search, limit_s)
+
+    monkeypatch.setattr(time_limit, "solve", recorded)
+    plan_graphs([graph] * 3, ABSENT, Analytic(ABSENT), Options(), Clock(SilentSteps()))
+    assert len(limits) == 3
+    assert limits[0] == 60.0
+    assert limits == sorted(limits, reverse=True)
+    assert len(set(limits)) == 3
+
+
+@pytest.mark.parametrize(
+    ("reason", "advice"),
+    [
+        (StopReason.TIME_LIMIT, "give the solver more time with --time-limit"),
+        (
+            StopReason.EXHAUSTED,
+            "leave --search out: this one gave up, the integer program does not",
+        ),
+        (StopReason.NUMERICS, "report this as a bug of layoutopt"),
+    ],
+)
+def test_advice_fits_the_reason(reason: StopReason, advice: str) -> None:
+    problem = Problem(1, frozenset(), (), (), ())
+    solution = no_answer(Status.UNKNOWN, 0.0, reason)
+    nothing: list[RefusedForm] = []
+    with pytest.raises(SolverError) as caught:
+        check_answer(problem, solution, Options(), TimeLimit(1.0), nothing)
+    assert str(caught.value) == (
+        f"selection: expected a consistent plan, but got unknown; {advice}"
+    )
