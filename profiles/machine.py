@@ -39,8 +39,6 @@ class Machine:
 
     compute_units: int = 1
     """Units that run workgroups side by side; cores of a CPU in use."""
-    wave_size: int = 1
-    """Threads that issue together; 1 on a CPU."""
     matrix: bool = False
     """Whether contractions have matrix instructions, and narrow ones do without them."""
     smallest_matrix_dim: int = 1

@@ -35,13 +35,11 @@ class RefusedRewrite:
 class EGraph:
     """The graph with all alternatives behind its own ops.
 
-    ``origin[i]`` is the original op that op i is a way to compute (part of), ``rule[i]`` the rules
-    that made it; ops below ``original_ops`` are the model's own.
+    ``rule[i]`` are the rules that made op i; ops below ``original_ops`` are the model's own.
     """
 
     graph: Graph
     original_ops: int
-    origin: tuple[int, ...]
     rule: tuple[tuple[str, ...], ...]
     superseded: frozenset[int]
     """Ops that a normal form replaces in all but their original layout."""
@@ -115,7 +113,6 @@ def saturate(  # noqa: PLR0912 -- one fixed point
     return EGraph(
         grown,
         original,
-        tuple(origin),
         tuple(made_by),
         frozenset(superseded),
         tuple(together),

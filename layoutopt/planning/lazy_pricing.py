@@ -80,7 +80,6 @@ def price_lazily(
     target: Target,
     options: Options,
     limit: TimeLimit,
-    limit: TimeLimit,
     known: Sequence[tuple[Work, Price]] = (),
 ) -> Priced:
     """Prices until the cheapest plan is known, or for `ROUNDS` rounds; some are ``known`` already.

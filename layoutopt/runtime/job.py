@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any  # what json.loads gives
+
+import msgspec
 
 from layoutopt.runtime.outcome import Outcome
 from layoutopt.runtime.sampling import Protocol
@@ -87,53 +87,19 @@ class Event:
 
 def encode_job(job: Job) -> str:
     """Write a job as one line."""
-    return json.dumps(asdict(job))
+    return msgspec.json.encode(job).decode()
 
 
 def decode_job(line: str) -> Job:
     """Read a job that `encode_job` wrote."""
-    read = json.loads(line)
-    tasks = tuple(
-        Task(
-            **{
-                **task,
-                "arguments": _files(task["arguments"]),
-                "results": _files(task["results"]),
-                "allowed": _files(task["allowed"]),
-            }
-        )
-        for task in read["tasks"]
-    )
-    return Job(
-        tasks=tasks,
-        protocol=Protocol(**read["protocol"]),
-        weights=tuple((name, ArrayFile(**file)) for name, file in read["weights"]),
-        archives=tuple((scope, path) for scope, path in read["archives"]),
-        best_ns=tuple((group, best) for group, best in read["best_ns"]),
-        calibrated=read["calibrated"],
-        timed=read["timed"],
-        together=read["together"],
-    )
+    return msgspec.json.decode(line, type=Job)
 
 
 def encode_event(event: Event) -> str:
     """Write an event as one line."""
-    fields = {**asdict(event), "kind": event.kind.value, "outcome": event.outcome.value}
-    return json.dumps(fields)
+    return msgspec.json.encode(event).decode()
 
 
 def decode_event(line: str) -> Event:
     """Read an event that `encode_event` wrote."""
-    read = json.loads(line)
-    return Event(
-        kind=Kind(read["kind"]),
-        place=read["place"],
-        outcome=Outcome(read["outcome"]),
-        samples_ns=tuple(read["samples_ns"]),
-        reason=read["reason"],
-        outputs=_files(read["outputs"]),
-    )
-
-
-def _files(read: list[dict[str, Any]]) -> tuple[ArrayFile, ...]:
-    return tuple(ArrayFile(**file) for file in read)
+    return msgspec.json.decode(line, type=Event)

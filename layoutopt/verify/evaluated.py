@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from layoutopt.files.sealed import sealed, unsealed
@@ -56,7 +56,6 @@ class Evaluation:
     variants: tuple[VariantResult, ...]
     verification: Verification
     date_utc: str
-    remembered: bool = False
 
     def result(self, name: str) -> VariantResult:
         """The result of one variant."""
@@ -107,5 +106,4 @@ def remember(memory: Path, key: str, evaluation: Evaluation) -> None:
 
 def recall(path: Path) -> Evaluation | None:
     """An evaluation that was kept, None where there is none, or none that is whole."""
-    found = unsealed(path, Evaluation)
-    return None if found is None else replace(found, remembered=True)
+    return unsealed(path, Evaluation)

@@ -81,7 +81,7 @@ def _kernel(
     matrix: int, vgprs: int, lds_bytes: int, workgroup: int, tile: tuple[int, int, int] | None
 ) -> Kernel:
     made = None if tile is None else Tile(*tile)
-    return Kernel("", matrix, vgprs, 0, 0, lds_bytes, workgroup, 64, made)
+    return Kernel("", matrix, vgprs, 0, lds_bytes, workgroup, 64, made)
 
 
 def _row(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from layoutopt.candidates.explore import explore
+from layoutopt.compiler.installed import quirks
 from layoutopt.errors import InputError
 from layoutopt.mlir.module import parse_module
 from layoutopt.options import Options
@@ -71,7 +73,8 @@ def test_a_driver_without_times_of_dispatches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whole modules are compared and timed all the same."""
-    monkeypatch.setattr(dispatch, "_EVENTS", {})
+    without = replace(quirks(), flags=replace(quirks().flags, dispatch_events={}))
+    monkeypatch.setattr(dispatch, "quirks", lambda: without)
     model = tmp_path / "dense.mlir"
     model.write_text(MATMUL)
     flags = load_target("host").flags

@@ -24,7 +24,6 @@ class Kernel:
     matrix_instructions: int
     vgprs: int
     vgpr_spills: int
-    sgpr_spills: int
     lds_bytes: int
     workgroup_size: int
     wave_size: int
@@ -56,7 +55,6 @@ def parse_kernel(assembly: str, configured: str = "") -> Kernel:
         matrix_instructions=len(re.findall(r"^\s+v_(?:s?mfmac?|wmma)_", assembly, re.MULTILINE)),
         vgprs=_field(assembly, "vgpr_count"),
         vgpr_spills=_field(assembly, "vgpr_spill_count"),
-        sgpr_spills=_field(assembly, "sgpr_spill_count"),
         lds_bytes=_field(assembly, "group_segment_fixed_size"),
         workgroup_size=_field(assembly, "max_flat_workgroup_size"),
         wave_size=_field(assembly, "wavefront_size"),

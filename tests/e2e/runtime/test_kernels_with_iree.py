@@ -24,7 +24,7 @@ def test_what_the_compiler_makes_of_a_matmul_for_a_gpu_that_is_not_here(
     assert first.kernel.matrix_instructions > 0
     assert first.kernel.vgprs > 0
     assert first.kernel.tile is not None
-    assert first.kernel.wave_size == target.machine.wave_size
+    assert first.kernel.wave_size == 64
     assert second.kernel is None
     assert second.reason.startswith("compile-error: ")
     path.write_text(path.read_text() + '{"key": "half a li')  # a run that was killed

@@ -107,7 +107,7 @@ def test_what_a_local_device_measures_is_this_processor(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "text"),
     [
-        ("wave_size = 64 ", "wafe_size = 64 ", "machine.wafe_size: expected one of "),
+        ("read_share = 0.8", "reed_share = 0.8", "machine.reed_share: expected one of "),
         ("matmul = 0.35", "", "rates.efficiency.matmul: expected a number from 1e-09 to 1, but "
          "got none"),
         ("matmul = 0.35", "matmul = 1.5", "rates.efficiency.matmul: expected a number from 1e-09 "

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 from layoutopt.runtime.job import (
     ArrayFile,
     Event,
@@ -15,10 +17,14 @@ from layoutopt.runtime.outcome import Outcome
 from layoutopt.runtime.sampling import Protocol
 
 
-def test_a_job_survives_the_pipe() -> None:
-    file = ArrayFile("/tmp/x.npy", "bf16")
+def test_a_job_survives_the_pipe(tmp_path: Path) -> None:
+    file = ArrayFile(str(tmp_path / "x.npy"), "bf16")
     job = Job(
-        tasks=(Task(3, "m.vmfb", "c3", (file, file), (file,), (file,), "a note", True, 7, "/tmp"),),
+        tasks=(
+            Task(
+                3, "m.vmfb", "c3", (file, file), (file,), (file,), "a note", True, 7, str(tmp_path)
+            ),
+        ),
         protocol=Protocol(budget_ns=5),
         weights=(("c3_w_0", file),),
         archives=(("model", "w.irpa"),),

@@ -73,7 +73,7 @@ def kept(folder: Path) -> tuple[Path, Evaluation]:
 
 def test_what_was_remembered_comes_back_whole(tmp_path: Path) -> None:
     path, evaluation = kept(tmp_path)
-    assert recall(path) == replace(evaluation, remembered=True)
+    assert recall(path) == evaluation
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", "\x00", '{"variants": 3}'])

@@ -46,7 +46,7 @@ MACHINE = Machine(vgprs=512, lds_bytes=163840, simds=4, most_waves=8)
 
 def test_facts_of_a_kernel() -> None:
     assert parse_kernel(ASSEMBLY, CONFIGURED) == Kernel(
-        "f_dispatch_0_matmul", 2, 170, 7, 1, 50688, 256, 64, Tile(64, 128, 128)
+        "f_dispatch_0_matmul", 2, 170, 7, 50688, 256, 64, Tile(64, 128, 128)
     )
 
 
