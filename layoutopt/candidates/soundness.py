@@ -1,4 +1,4 @@
-"""Whether a rewrite computes what the op that it replaces does: both run on the same inputs.
+"""Whether a rule computes what the op that it replaces does: both run on the same inputs.
 
 Rules are proved on paper and tested on small shapes; here each one that fired is held against the
 op that it fired on, before anything is priced. What a rule knows of the tensors around (a fill of
@@ -35,7 +35,7 @@ _DIFFERS = "computes something else than the model's own op"
 
 @dataclass
 class Soundness:
-    """Checks rewrites, and counts those that it could not check, by reason."""
+    """Checks rules where they fire, and counts those that it could not check, by reason."""
 
     skipped: Counter[str] = field(default_factory=Counter)
 
@@ -43,6 +43,7 @@ class Soundness:
         """Why the expression does not compute what op ``index`` does; empty where it does."""
         types = (*graph.types, *found.types)
         op = graph.ops[index]
+        results = {t for o in found.ops for t in o.outputs}.intersection(op.outputs)
         before = _around(graph, index, found)
         ops, tensors = counted_from_zero((*before, op, *found.ops))
         if sum(map(_work, ops)) > _MOST_WORK:
@@ -54,7 +55,7 @@ class Soundness:
             tuple(types[t] for t in tensors),
             ops[: len(before) + 1],
             tuple(i for t, i in place.items() if t not in made),
-            tuple(place[t] for t in op.outputs),
+            tuple(place[t] for t in op.outputs if t in results),
         )
         other = Graph(
             one.types, (*ops[: len(before)], *ops[len(before) + 1 :]), one.inputs, one.outputs

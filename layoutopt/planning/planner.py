@@ -146,7 +146,8 @@ def plan_graph(
             _refused(egraph, clusters, c, reason) for c in space.candidates if c in dropped
         ]
         identity = identity_candidates(egraph, clusters)
-        references = References(egraph.graph, egraph.original_ops)
+        own = (dict.fromkeys(egraph.came), range(egraph.original_ops))
+        references = References(egraph.graph, own)
         work, formless = candidate_work(
             egraph.graph, clusters, kept, target, 0, references, identity
         )

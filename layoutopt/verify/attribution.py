@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from layoutopt.candidates.candidate import Candidate, identity_candidate, physical_form
+from layoutopt.candidates.candidate import Candidate, physical_form
 from layoutopt.ir.graph import Graph, Structured
 from layoutopt.mlir.read.located import Operands
 from layoutopt.planning.planner import GraphPlan
@@ -20,14 +20,14 @@ from layoutopt.verify.dispatch_names import named_loops, same_loops
 def blamed(
     plan: GraphPlan, refused: Sequence[str], located: Collection[Operands] = ()
 ) -> frozenset[Candidate]:
-    """The chosen candidates, the model's own forms aside, that have loops of a refused dispatch.
+    """The chosen candidates, the model as it came aside, that have loops of a refused dispatch.
 
     Where IREE names none, those with an op that reads and writes the types of a ``located`` one.
     """
     found = set()
     for candidate in plan.choice.candidates:
         cluster = plan.clusters[candidate.cluster]
-        if candidate == identity_candidate(plan.egraph.graph, candidate.cluster, cluster):
+        if candidate in plan.identity:
             continue
         form = physical_form(plan.egraph.graph, cluster, candidate)
         if isinstance(form, Refusal) or form.is_free:
