@@ -22,6 +22,13 @@ class Refusal:
     reason: str
 
 
+def over_budget(got: int, most: int, of: str, purpose: str) -> Refusal | None:
+    """Why something sound is not even priced: a limit of its own, where forms would explode."""
+    if got <= most:
+        return None
+    return Refusal(f"expected at most {most} {of}, the budget of {purpose}, but got {got}")
+
+
 Assignment = Mapping[int, Layout]
 """A layout for each tensor that an op touches."""
 

@@ -27,6 +27,9 @@ _MOST = 6
 _MOST_FEWEST = 12
 """The same where nothing is measured."""
 
+_MOST_NORMALIZED = 20_000_000
+"""Points that normalization is held against the model on: it changes nearly every op of some."""
+
 
 @dataclass(frozen=True, slots=True)
 class RefusedForm:
@@ -56,8 +59,8 @@ def explore(
     admitted: Collection[Exactness] = EVERY_EXACTNESS,
 ) -> Space:
     """Enumerate the candidates of a function, made by rules whose exactness is ``admitted``."""
-    soundness = Soundness()
-    normal = normal_form(graph, admitted, soundness.reason)
+    soundness, normalized = Soundness(), Soundness(most_in_all=_MOST_NORMALIZED)
+    normal = normal_form(graph, admitted, normalized.reason)
     rewritten = saturate(normal.graph, soundness=soundness, admitted=admitted, made_by=normal.rules)
     egraph = beside_its_normal_form(rewritten, normal.came)
     formed = form_clusters(rewritten)
@@ -79,8 +82,9 @@ def explore(
     refusals = [RefusedForm(r.op, r.rule, r.reason) for r in normal.refusals]
     refusals += [RefusedForm(name(r.op), r.rule, r.reason) for r in egraph.refusals]
     refusals += [
-        RefusedForm("rewrites", "check", f"{count} not held against the model's own ops: {why}")
-        for why, count in soundness.skipped.items()
+        RefusedForm(rules, "check", f"{count} not held against the model's own ops: {why}")
+        for rules, held in (("normalization", normalized), ("rewrites", soundness))
+        for why, count in held.skipped.items()
     ]
     refusals += [RefusedForm(name(op), "layout", reason) for op, reason in sets.refusals]
     refusals += [RefusedForm(name(op), "form", reason) for op, reason in forms]

@@ -141,6 +141,22 @@ def test_what_is_too_large_is_counted() -> None:
     assert soundness.skipped == {"they have more than 4000000 points": 1}
 
 
+def test_what_is_too_large_in_all_is_counted() -> None:
+    soundness = Soundness(most_in_all=10)
+    graph = convolution_example(filter_size=1, stride=2, margin=1)
+    egraph = saturate(graph, (OffByOne(),), soundness=soundness)
+    assert len(egraph.graph.ops) > egraph.original_ops
+    assert soundness.skipped == {"they have more than 10 points in all": 1}
+
+
+def test_what_is_alike_is_held_once() -> None:
+    (graph,) = [e.graph for e in FoldBroadcast.examples if e.refusal is None]
+    (found,) = normal_form(graph, rules=(FoldBroadcast(),)).graph.ops[1:]
+    soundness = Soundness(most_in_all=15)
+    assert [soundness.reason(graph, 1, Expression((), (found,))) for _ in range(3)] == [""] * 3
+    assert not soundness.skipped
+
+
 REPEATED = """
 func.func @main(%x: tensor<2x1xi8>) -> tensor<4x1xi8> {
   %zero = arith.constant 0 : i8
