@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, TypeVar
@@ -14,6 +15,13 @@ from layoutopt.ir.types import TensorType
 
 OpT_contra = TypeVar("OpT_contra", bound=Op, contravariant=True)
 MatchT = TypeVar("MatchT")
+
+
+def over_budget(got: int, most: int, of: str, purpose: str) -> Refusal | None:
+    """Why something sound is not even priced: a limit of its own, where forms would explode."""
+    if got <= most:
+        return None
+    return Refusal(f"expected at most {most} {of}, the budget of {purpose}, but got {got}")
 
 
 class PropagationRule(Protocol[OpT_contra]):
@@ -120,6 +128,49 @@ class RewriteRule(Protocol[MatchT]):
         """The other way; cannot fail after the guard."""
 
 
+class NormalizationRule(Protocol[MatchT]):
+    """A form that takes the place of another before anything is priced: match, guard, rewrite.
+
+    The form that it replaces stays a candidate as it came, in its own layouts.
+    """
+
+    @property
+    def name(self) -> str:
+        """The file's name with hyphens."""
+
+    @property
+    def summary(self) -> str:
+        """Before -> after, in one line."""
+
+    @property
+    def proof(self) -> str | Unproven:
+        """Why both sides are equal."""
+
+    @property
+    def exactness(self) -> Exactness:
+        """How far the numbers of both sides may differ at most."""
+
+    @property
+    def examples(self) -> tuple[Example, ...]:
+        """Graphs that the rule fires on and graphs that it refuses."""
+
+    @property
+    def part(self) -> str:
+        """What ops are called in reports that come beside the one that is replaced."""
+
+    def match(self, graph: Graph, op: int) -> MatchT | None:
+        """The facts where the structure fits, else None."""
+
+    def guard(self, match: MatchT) -> Refusal | None:
+        """Why the rule would not be sound here."""
+
+    def exactness_of(self, match: MatchT) -> Exactness:
+        """How far the numbers of both sides may differ here."""
+
+    def rewrite(self, graph: Graph, match: MatchT) -> Expression:
+        """All results of the op that somebody reads; cannot fail after the guard."""
+
+
 def apply(rule: RewriteRule[MatchT], graph: Graph, op: int) -> Expression | Refusal | None:
     """Run one rule at one op: its expression, its refusal, or None where it does not match.
 
@@ -131,4 +182,22 @@ def apply(rule: RewriteRule[MatchT], graph: Graph, op: int) -> Expression | Refu
     match = rule.match(graph, op)
     if match is None:
         return None
+    return rule.guard(match) or rule.rewrite(graph, match)
+
+
+def replacement(
+    rule: NormalizationRule[MatchT],
+    graph: Graph,
+    op: int,
+    admitted: Collection[Exactness] = EVERY_EXACTNESS,
+) -> Expression | Refusal | None:
+    """What takes the place of one op, why nothing does, or None where the rule does not match."""
+    match = rule.match(graph, op)
+    if match is None:
+        return None
+    exactness = rule.exactness_of(match)
+    if exactness not in admitted:
+        return rule.guard(match) or Refusal(
+            f"expected an exactness that the options admit, but got '{exactness.value}'"
+        )
     return rule.guard(match) or rule.rewrite(graph, match)

@@ -86,6 +86,9 @@ def enumerate_candidates(
         root = egraph.graph.ops[cluster.root]
         if cluster.composite:
             continue
+        if cluster.replaced:
+            found[identity_candidate(egraph.graph, index, cluster)] = None
+            continue
         ways = (
             itertools.chain(
                 _contraction_ways(egraph, index, cluster, root, sets, hints),

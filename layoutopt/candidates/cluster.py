@@ -7,6 +7,7 @@ priced as a whole is one cluster of several dispatches.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from layoutopt.candidates.egraph import EGraph
@@ -34,6 +35,8 @@ class Cluster:
     """Several dispatches that are worth a price only as a whole."""
     region: bool = False
     """One dispatch that IREE would not form by itself."""
+    replaced: bool = False
+    """Part of the model as it came that normalization replaced: a candidate as it came alone."""
 
     @property
     def beside_root(self) -> tuple[int, ...]:
@@ -44,7 +47,7 @@ class Cluster:
 def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
     """Clusters of the model's own ops, then one for each alternative root with what follows it."""
     graph = egraph.graph
-    partition = _partition(graph, egraph.original_ops)
+    partition = partition_of(graph, range(egraph.original_ops))
     clusters = [cluster_of(graph, ops) for ops in partition]
     of_result = {t: ops for ops in partition for t in graph.ops[ops[0]].outputs}
     split: set[tuple[int, ...]] = set()
@@ -154,17 +157,21 @@ def _is_light(op: Op) -> bool:
     )
 
 
-def _partition(graph: Graph, original_ops: int) -> list[tuple[int, ...]]:
+def partition_of(graph: Graph, ops: Iterable[int]) -> list[tuple[int, ...]]:
+    """The clusters of ops that come one after the other, but for what constants compute."""
     members: dict[int, list[int]] = {}
     owner: dict[int, int] = {}
-    for index, op in enumerate(graph.ops[:original_ops]):
+    for index in ops:
+        op = graph.ops[index]
         if isinstance(op, Constant) or all(t in graph.constants for t in op.outputs):
             continue
         home = _home(graph, index, owner, members)
         members.setdefault(home, []).append(index)
         for tensor in op.outputs:
             owner[tensor] = home
-    return [tuple(ops) for home, ops in members.items() if not isinstance(graph.ops[home], Opaque)]
+    return [
+        tuple(found) for home, found in members.items() if not isinstance(graph.ops[home], Opaque)
+    ]
 
 
 def _home(graph: Graph, index: int, owner: dict[int, int], members: dict[int, list[int]]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -35,7 +35,8 @@ class RefusedRewrite:
 class EGraph:
     """The graph with all alternatives behind its own ops.
 
-    ``rule[i]`` are the rules that made op i; ops below ``original_ops`` are the model's own.
+    ``rule[i]`` are the rules that made op i; ops below ``original_ops`` are the model's own, in
+    normal form.
     """
 
     graph: Graph
@@ -47,6 +48,9 @@ class EGraph:
     """Ops of one rewrite that get one price as a whole, in order."""
     refusals: tuple[RefusedRewrite, ...]
     stop_reason: StopReason
+    came: tuple[int, ...] = ()
+    """The model as it came, in order: its own ops, and behind all others those that normalization
+    replaced."""
 
 
 def saturate(  # noqa: PLR0912 -- one fixed point
@@ -55,16 +59,18 @@ def saturate(  # noqa: PLR0912 -- one fixed point
     op_limit: int = 20_000,
     soundness: Soundness | None = None,
     admitted: Collection[Exactness] = EVERY_EXACTNESS,
+    made_by: Sequence[tuple[str, ...]] | None = None,
 ) -> EGraph:
     """Add every alternative that the rules find; each (op, rule) fires once at most.
 
     ``soundness``: refuses those that compute something else than the op that they replace.
-    ``admitted``: rules of another exactness are left out.
+    ``admitted``: rules of another exactness are left out. ``made_by``: for each op the rules that
+    made it before.
     Where an op's input gets another producer, the rules that found nothing there look again.
     """
     rules = [rule for rule in rules if rule.exactness in admitted]
     origin = list(range(len(graph.ops)))
-    made_by: list[tuple[str, ...]] = [()] * len(graph.ops)
+    made: list[tuple[str, ...]] = [*(made_by or [()] * len(graph.ops))]
     refusals: dict[RefusedRewrite, None] = {}
     superseded: set[int] = set()
     together: list[tuple[int, ...]] = []
@@ -107,17 +113,36 @@ def saturate(  # noqa: PLR0912 -- one fixed point
                 if not found.together:
                     pending.append(len(origin))
                 origin.append(origin[index])
-                made_by.append((*made_by[index], rule.name))
+                made.append((*made[index], rule.name))
             for tensor in found.ops[-1].outputs:
                 pending.extend(c for c in grown.consumers[tensor] if c not in pending)
     return EGraph(
         grown,
         original,
-        tuple(made_by),
+        tuple(made),
         frozenset(superseded),
         tuple(together),
         tuple(refusals),
         stop,
+        tuple(range(original)),
+    )
+
+
+def beside_its_normal_form(egraph: EGraph, came: Graph) -> EGraph:
+    """The same with the ops of the model as it came that normalization replaced.
+
+    No rule looks at them. ``came`` has the tensors of the normal form.
+    """
+    place = {op: i for i, op in enumerate(egraph.graph.ops[: egraph.original_ops])}
+    replaced = [i for i, op in enumerate(came.ops) if op not in place]
+    first = len(egraph.graph.ops)
+    ops = [came.ops[i] for i in replaced]
+    place |= {op: first + i for i, op in enumerate(ops)}
+    return replace(
+        egraph,
+        graph=egraph.graph.extended((), ops, [came.name_of(i) for i in replaced]),
+        rule=(*egraph.rule, *((),) * len(ops)),
+        came=tuple(place[op] for op in came.ops),
     )
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from layoutopt.candidates.candidate import Candidate, enumerate_candidates
 from layoutopt.candidates.cluster import Cluster, form_clusters
 from layoutopt.candidates.composite import composite_candidates
-from layoutopt.candidates.egraph import EGraph, saturate
+from layoutopt.candidates.egraph import EGraph, beside_its_normal_form, saturate
+from layoutopt.candidates.identity import replaced_clusters
 from layoutopt.candidates.packing.custom import load_rule
 from layoutopt.candidates.packing.options import Menu
 from layoutopt.candidates.packing.packed_only import packed_only
@@ -17,10 +18,7 @@ from layoutopt.candidates.regions import padded_regions
 from layoutopt.candidates.soundness import Soundness
 from layoutopt.candidates.space import layout_sets
 from layoutopt.ir.graph import Graph
-from layoutopt.normalize.broadcast_folding import fold_broadcasts
-from layoutopt.normalize.dead_results import without_unread
-from layoutopt.normalize.neutral_init import start_from_neutral
-from layoutopt.normalize.quantization.integer_form import with_integer_contractions
+from layoutopt.normalize.normal_form import normal_form
 from layoutopt.options import Objective
 from layoutopt.profiles.target import Target
 from layoutopt.rules.rewrites import REWRITES
@@ -30,6 +28,9 @@ _MOST = 6
 """Layouts of one tensor at most: each is measured."""
 _MOST_FEWEST = 12
 """The same where nothing is measured."""
+
+_MOST_NORMALIZED = 20_000_000
+"""Points that normalization is held against the model on: it changes nearly every op of some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +54,6 @@ class Space:
     """Tensors for which more layouts were found than are taken into account."""
 
 
-def prepared(graph: Graph, admitted: Collection[Exactness] = EVERY_EXACTNESS) -> Graph:
-    """The graph that the rules start from: what is always as good is done once, for all."""
-    plain = start_from_neutral(without_unread(graph), Exactness.REASSOCIATES in admitted)
-    return with_integer_contractions(fold_broadcasts(plain), Exactness.APPROXIMATES in admitted)
-
-
 def explore(
     graph: Graph,
     target: Target,
@@ -67,15 +62,20 @@ def explore(
     rules: Sequence[RewriteRule[Any]] = REWRITES,
 ) -> Space:
     """Enumerate the candidates of a function, made by rules whose exactness is ``admitted``."""
-    soundness = Soundness()
-    egraph = saturate(prepared(graph, admitted), rules, soundness=soundness, admitted=admitted)
-    clusters = form_clusters(egraph)
+    soundness, normalized = Soundness(), Soundness(most_in_all=_MOST_NORMALIZED)
+    normal = normal_form(graph, admitted, normalized.reason)
+    rewritten = saturate(
+        normal.graph, rules, soundness=soundness, admitted=admitted, made_by=normal.rules
+    )
+    egraph = beside_its_normal_form(rewritten, normal.came)
+    formed = form_clusters(rewritten)
+    clusters = (*formed, *replaced_clusters(egraph, normal.came, formed))
     if target.fuses_pads and objective == "latency":
-        clusters = (*clusters, *padded_regions(egraph.graph, clusters))
+        clusters = (*clusters, *padded_regions(rewritten.graph, formed))
     fewest = objective == "conversions"
     rule = load_rule(target.custom_packing) if target.custom_packing else None
     menu = Menu(target.blocks if fewest else target.tiles, rule, target.op_packings)
-    sets = layout_sets(egraph, menu, _MOST_FEWEST if fewest else _MOST)
+    sets = layout_sets(rewritten, menu, _MOST_FEWEST if fewest else _MOST)
     hints = bool(target.data_tiling_flag) and not fewest
     candidates, forms = enumerate_candidates(egraph, clusters, sets, hints, menu)
     if fewest:
@@ -84,10 +84,12 @@ def explore(
         composites, refused = composite_candidates(egraph, clusters, sets, hints)
         candidates, forms = (*candidates, *composites), (*forms, *refused)
     name = egraph.graph.name_of
-    refusals = [RefusedForm(name(r.op), r.rule, r.reason) for r in egraph.refusals]
+    refusals = [RefusedForm(r.op, r.rule, r.reason) for r in normal.refusals]
+    refusals += [RefusedForm(name(r.op), r.rule, r.reason) for r in egraph.refusals]
     refusals += [
-        RefusedForm("rewrites", "check", f"{count} not held against the model's own ops: {why}")
-        for why, count in soundness.skipped.items()
+        RefusedForm(checked, "check", f"{count} not held against the model's own ops: {why}")
+        for checked, held in (("normalization", normalized), ("rewrites", soundness))
+        for why, count in held.skipped.items()
     ]
     refusals += [RefusedForm(name(op), "layout", reason) for op, reason in sets.refusals]
     refusals += [RefusedForm(name(op), "form", reason) for op, reason in forms]

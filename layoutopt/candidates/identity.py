@@ -1,39 +1,51 @@
-"""The model as it came, as candidates: what every plan is held against."""
+"""The model as it came, as candidates: what every plan is held against.
+
+What normalization replaced is a candidate too, as it came: so its price is that of the model and
+not of its normal form, and the plan may keep it.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from layoutopt.candidates.candidate import Candidate, identity_candidate
 from layoutopt.candidates.choice import Choice, is_free
-from layoutopt.candidates.cluster import Cluster
+from layoutopt.candidates.cluster import Cluster, cluster_of, partition_of
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.ir.graph import Graph
 
 
+def replaced_clusters(
+    egraph: EGraph, came: Graph, clusters: tuple[Cluster, ...]
+) -> tuple[Cluster, ...]:
+    """The clusters of the model as it came that its normal form does not have.
+
+    ``egraph``: with the ops that came. ``clusters``: those of the normal form.
+    """
+    if max(egraph.came, default=0) < egraph.original_ops:
+        return ()
+    known = {c.ops: c for c in clusters if not c.composite}
+    place = {index: i for i, index in enumerate(egraph.came)}
+    found: list[Cluster] = []
+    for ops in partition_of(egraph.graph, egraph.came):
+        own = replace(cluster_of(came, tuple(place[i] for i in ops)), ops=ops, root=ops[0])
+        other = known.get(ops)
+        if other is None or not {*own.outputs} <= {*other.outputs}:
+            found.append(replace(own, replaced=True))
+    return tuple(found)
+
+
 def identity_candidates(egraph: EGraph, clusters: tuple[Cluster, ...]) -> tuple[Candidate, ...]:
-    """The candidate of each of the model's own clusters that leaves it as it came."""
-    return tuple(
-        identity_candidate(egraph.graph, index, cluster)
-        for index, cluster in enumerate(clusters)
-        if _is_own(egraph, clusters, cluster)
-    )
+    """The candidate of each cluster of the model as it came that leaves it so."""
+    place: dict[tuple[int, ...], int] = {}
+    for index, cluster in enumerate(clusters):
+        if cluster.replaced or not (cluster.composite or cluster.region):
+            place[cluster.ops] = index if cluster.replaced else place.get(cluster.ops, index)
+    own = (place[ops] for ops in partition_of(egraph.graph, egraph.came))
+    return tuple(identity_candidate(egraph.graph, i, clusters[i]) for i in own)
 
 
-def is_unchanged(
-    graph: Graph, egraph: EGraph, choice: Choice, identity: tuple[Candidate, ...]
-) -> bool:
-    """Whether a choice for ``graph`` leaves every op as it came."""
-    own = egraph.graph.ops[: egraph.original_ops]
+def is_unchanged(egraph: EGraph, choice: Choice, identity: tuple[Candidate, ...]) -> bool:
+    """Whether a choice leaves every op as it came."""
     moved = any(not is_free(egraph.graph, c) for c in choice.conversions)
-    return own == graph.ops and not moved and set(choice.candidates) <= set(identity)
-
-
-def _is_own(egraph: EGraph, clusters: tuple[Cluster, ...], cluster: Cluster) -> bool:
-    """Whether a cluster is one of the model as it came."""
-    own = cluster.root < egraph.original_ops and bool(cluster.ops) and not cluster.region
-    return own and not _is_part(clusters, cluster)
-
-
-def _is_part(clusters: tuple[Cluster, ...], cluster: Cluster) -> bool:
-    """Whether a cluster is what follows another one's root, standing alone for alternatives."""
-    others = (o for o in clusters if o is not cluster and not o.region)
-    return any(set(cluster.ops) < set(other.ops) for other in others)
+    return not moved and set(choice.candidates) <= set(identity)

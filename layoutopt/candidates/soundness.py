@@ -1,4 +1,4 @@
-"""Whether a rewrite computes what the op that it replaces does: both run on the same inputs.
+"""Whether a rule computes what the op that it replaces does: both run on the same inputs.
 
 Rules are proved on paper and tested on small shapes; here each one that fired is held against the
 op that it fired on, before anything is priced. What a rule knows of the tensors around (a fill of
@@ -30,22 +30,30 @@ _MOST_WORK = 4_000_000
 """Points that are evaluated at most; those of contractions count a tenth, for BLAS does them."""
 _AROUND = 12
 """How many ops back something is looked for that a rule may know of its inputs."""
+Held = tuple[Graph, Graph, tuple[tuple[int, str], ...]]
+"""Two graphs over the same tensors, and values of some of these."""
 _DIFFERS = "computes something else than the model's own op"
 
 
 @dataclass
 class Soundness:
-    """Checks rewrites, and counts those that it could not check, by reason."""
+    """Checks rules where they fire, and counts those that it could not check, by reason."""
 
     skipped: Counter[str] = field(default_factory=Counter)
+    most_in_all: float = math.inf
+    """Points that are evaluated at most for all rules together; what is alike counts once."""
+    _held: set[Held] = field(default_factory=set)
+    _spent: float = 0
 
     def reason(self, graph: Graph, index: int, found: Expression) -> str:
         """Why the expression does not compute what op ``index`` does; empty where it does."""
         types = (*graph.types, *found.types)
         op = graph.ops[index]
+        results = {t for o in found.ops for t in o.outputs}.intersection(op.outputs)
         before = _around(graph, index, found)
         ops, tensors = counted_from_zero((*before, op, *found.ops))
-        if sum(map(_work, ops)) > _MOST_WORK:
+        work = sum(map(_work, ops))
+        if work > _MOST_WORK:
             self.skipped[f"they have more than {_MOST_WORK} points"] += 1
             return ""
         place = {tensor: i for i, tensor in enumerate(tensors)}
@@ -54,14 +62,20 @@ class Soundness:
             tuple(types[t] for t in tensors),
             ops[: len(before) + 1],
             tuple(i for t, i in place.items() if t not in made),
-            tuple(place[t] for t in op.outputs),
+            tuple(place[t] for t in op.outputs if t in results),
         )
         other = Graph(
             one.types, (*ops[: len(before)], *ops[len(before) + 1 :]), one.inputs, one.outputs
         )
         splats = tuple((place[t], v) for t, v in graph.splats.items() if t in place)
+        held = one, other, splats
+        if held not in self._held and self._spent + work > self.most_in_all:
+            self.skipped[f"they have more than {self.most_in_all} points in all"] += 1
+            return ""
+        self._spent += 0 if held in self._held else work
+        self._held.add(held)
         try:
-            return _difference(one, other, splats)
+            return _difference(*held)
         except OracleError as error:
             self.skipped[str(error)] += 1
             return ""

@@ -1,23 +1,35 @@
-"""``layoutopt rules``: what rewrites there are and why they are sound."""
+"""``layoutopt rules``: what rules there are and why they are sound."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import click
 from rich.markup import escape
 from rich.table import Table
 
+from layoutopt.normalize import NORMALIZATIONS
 from layoutopt.report.console import console
 from layoutopt.rules.rewrites import REWRITES
-from layoutopt.rules.rule import Unproven
+from layoutopt.rules.rule import NormalizationRule, RewriteRule, Unproven
 
 
 @click.command("rules")
 def rules_command() -> None:
-    """List the rewrite rules, what they do and why they are sound."""
+    """List the rules, what they do and why they are sound."""
+    out = console()
+    out.print("normalization: applied before anything is priced, beside the model as it came")
+    out.print(_listed(NORMALIZATIONS))
+    out.print("\nrewrites: alternatives among which prices decide")
+    out.print(_listed(REWRITES))
+
+
+def _listed(rules: Sequence[NormalizationRule[Any] | RewriteRule[Any]]) -> Table:
     table = Table(box=None)
     for column in ("rule", "rewrite", "exactness", "proof"):
         table.add_column(column, overflow="fold")
-    for rule in REWRITES:
+    for rule in rules:
         proof = f"unproven: {rule.proof.why}" if isinstance(rule.proof, Unproven) else rule.proof
         table.add_row(rule.name, escape(rule.summary), rule.exactness.value, escape(proof))
-    console().print(table)
+    return table

@@ -146,7 +146,8 @@ def plan_space(
     refusals = [*space.refusals]
     refusals += [_refused(space, c, _REFUSED_INSIDE) for c in space.candidates if c in dropped]
     identity = identity_candidates(egraph, clusters)
-    references = References(egraph.graph, egraph.original_ops)
+    own = (dict.fromkeys(egraph.came), range(egraph.original_ops))
+    references = References(egraph.graph, own)
     found, formless = candidate_work(
         egraph.graph, clusters, kept, target, first_group, references, identity
     )

@@ -36,7 +36,7 @@ def candidate_benchmark(
     """
     layouts = dict(candidate.layouts)
     splats = graph.splats  # they stand inline, for codegen may use the value
-    known = references or References(graph, 0)
+    known = references or References(graph, ())
 
     def case() -> Case:
         reference = known.of(cluster)

@@ -7,7 +7,7 @@ what IREE computes of them is right.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -45,7 +45,8 @@ class References:
     """The references of a function's clusters."""
 
     graph: Graph
-    original_ops: int
+    own: tuple[Collection[int], ...]
+    """The model's own ops, each in order: as they came, and in normal form."""
     learned: dict[Cluster, Reference] = field(default_factory=dict)
 
     def of(self, cluster: Cluster) -> Reference:
@@ -77,7 +78,8 @@ class References:
         self.learned[cluster] = Reference(values, errors)
 
     def _computed(self, cluster: Cluster) -> Reference:
-        own = own_ops(self.graph, self.original_ops, cluster)
+        found = (own_ops(self.graph, ops, cluster) for ops in self.own)
+        own = next(filter(None, found), ())
         ways = (cluster.ops,) if own in ((), cluster.ops) else (own, cluster.ops)
         ops, tensors = counted_from_zero(self.graph.ops[i] for way in ways for i in way)
         first = len(ways[0])
@@ -91,11 +93,11 @@ class References:
         )
         other = replace(graph, ops=ops[first:]) if ops[first:] else None
         fixed = tuple((place[t], splats[t]) for t in cluster.weights if t in splats and t in place)
-        found = _evaluated(graph, other, fixed)
+        known = _evaluated(graph, other, fixed)
         return Reference(
-            {t: found.values[i] for t, i in place.items() if i in found.values},
-            {t: found.errors[i] for t, i in place.items() if i in found.errors},
-            found.unchecked,
+            {t: known.values[i] for t, i in place.items() if i in known.values},
+            {t: known.errors[i] for t, i in place.items() if i in known.errors},
+            known.unchecked,
         )
 
 
@@ -122,47 +124,47 @@ def _evaluated(graph: Graph, other: Graph | None, splats: tuple[tuple[int, str],
     return Reference(values, errors)
 
 
-def own_ops(graph: Graph, original_ops: int, cluster: Cluster) -> tuple[int, ...]:
+def own_ops(graph: Graph, own: Collection[int], cluster: Cluster) -> tuple[int, ...]:
     """The model's own ops from what a cluster reads to what it makes; empty where there are none.
 
     None where one thing that it reads depends on another: they cannot be chosen apart.
     """
     leaves = {*cluster.inputs, *cluster.weights}
-    found = _back(graph, original_ops, cluster.outputs, leaves)
+    found = _back(graph, own, cluster.outputs, leaves)
     if not found:
         return ()
     for leaf in leaves:
-        behind = _ancestors(graph, original_ops, leaf)
+        behind = _ancestors(graph, own, leaf)
         if behind & (leaves - {leaf}):
             return ()
-    return tuple(sorted(found))
+    return tuple(i for i in own if i in found)
 
 
-def _back(graph: Graph, original_ops: int, outputs: Sequence[int], leaves: set[int]) -> set[int]:
+def _back(graph: Graph, own: Collection[int], outputs: Sequence[int], leaves: set[int]) -> set[int]:
     pending, found = list(outputs), set[int]()
     while pending:
         tensor = pending.pop()
         if tensor in leaves:
             continue
-        own = _own_producer(graph, original_ops, tensor)
-        if own is None or isinstance(graph.ops[own], Constant | Opaque):
+        maker = _own_producer(graph, own, tensor)
+        if maker is None or isinstance(graph.ops[maker], Constant | Opaque):
             return set()
-        if own not in found:
-            found.add(own)
-            pending.extend(graph.ops[own].inputs)
+        if maker not in found:
+            found.add(maker)
+            pending.extend(graph.ops[maker].inputs)
     return found
 
 
-def _ancestors(graph: Graph, original_ops: int, tensor: int) -> set[int]:
+def _ancestors(graph: Graph, own: Collection[int], tensor: int) -> set[int]:
     pending, found = [tensor], set[int]()
     while pending:
-        own = _own_producer(graph, original_ops, pending.pop())
-        for t in () if own is None else graph.ops[own].inputs:
+        maker = _own_producer(graph, own, pending.pop())
+        for t in () if maker is None else graph.ops[maker].inputs:
             if t not in found:
                 found.add(t)
                 pending.append(t)
     return found
 
 
-def _own_producer(graph: Graph, original_ops: int, tensor: int) -> int | None:
-    return next((i for i in graph.producers[tensor] if i < original_ops), None)
+def _own_producer(graph: Graph, own: Collection[int], tensor: int) -> int | None:
+    return next((i for i in graph.producers[tensor] if i in own), None)

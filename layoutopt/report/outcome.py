@@ -55,10 +55,7 @@ class Outcome:
     @cached_property
     def winner(self) -> str:
         """What was written, as the report names it."""
-        unchanged = all(
-            is_unchanged(graph, p.egraph, p.choice, p.identity)
-            for graph, p in zip(self.graphs, self.plans, strict=True)
-        )
+        unchanged = all(is_unchanged(p.egraph, p.choice, p.identity) for p in self.plans)
         return UNCHANGED if unchanged and not self.original_kept else self.variant
 
     @property

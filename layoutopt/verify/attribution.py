@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from layoutopt.candidates.candidate import identity_candidate, physical_form
+from layoutopt.candidates.candidate import physical_form
 from layoutopt.candidates.stable_names import StableNames
 from layoutopt.ir.graph import Graph, Structured
 from layoutopt.ir.refusal import Refusal
@@ -22,7 +22,7 @@ from layoutopt.verify.dispatch_names import named_loops, same_loops
 def attributed(
     plan: GraphPlan, refused: Sequence[str], located: Collection[Operands] = ()
 ) -> frozenset[str]:
-    """Digests of chosen candidates with loops of a refused dispatch, the model's own forms aside.
+    """Digests of chosen candidates with loops of a refused dispatch, the model as it came aside.
 
     Where IREE names none, those with an op that reads and writes the types of a ``located`` one.
     """
@@ -30,7 +30,7 @@ def attributed(
     names = StableNames(plan.egraph.graph, plan.clusters)
     for candidate in plan.choice.candidates:
         cluster = plan.clusters[candidate.cluster]
-        if candidate == identity_candidate(plan.egraph.graph, candidate.cluster, cluster):
+        if candidate in plan.identity:
             continue
         form = physical_form(plan.egraph.graph, cluster, candidate)
         if isinstance(form, Refusal) or form.is_free:

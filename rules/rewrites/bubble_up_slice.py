@@ -3,8 +3,9 @@
     slice(f(x, w), offsets, strides)   ->   f(slice(x, ..), slice(w, ..))
 
 For contractions, convolutions and elementwise ops: the dual of scattering behind a contraction.
-Sound because a parallel loop's points do not look at each other. Fires only where nobody else
-reads the whole tensor, for there it would be computed twice, or where it is only a copy.
+Sound because a parallel loop's points do not look at each other. Where others read the whole tensor
+too, it is computed twice, and each op behind it may be: the forms double with every branch that
+joins again. So there is a budget for such readers; what only copies is outside of it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from layoutopt.ir.graph import Graph, Slice, Structured
 from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.interior_padding_examples import sliced_example
 from layoutopt.rules.rewrites.loops import Progression, Rewriting, restricted
-from layoutopt.rules.rule import Exactness, Example, Expression
+from layoutopt.rules.rule import Exactness, Example, Expression, over_budget
+
+_OTHERS = 2
+"""Readers of the whole tensor at most. Without a budget ResNet-50 has 3759 candidates, not 1001."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,8 @@ class SlicedOp:
     slice: Slice
     op: Structured
     sizes: tuple[int, ...]
+    others: int
+    """Readers of the whole tensor that are no slices, the caller among them."""
 
 
 class BubbleUpSlice:
@@ -45,18 +51,19 @@ class BubbleUpSlice:
     )
 
     def match(self, graph: Graph, op: int) -> SlicedOp | None:
-        """A slice whose source has a structured producer and no other readers than slices."""
+        """A slice whose source has a structured producer."""
         found = graph.ops[op]
-        if not isinstance(found, Slice) or found.source in graph.outputs:
+        if not isinstance(found, Slice):
             return None
-        alone = all(isinstance(graph.ops[c], Slice) for c in graph.consumers[found.source])
-        for index in graph.producers[found.source]:
-            maker = graph.ops[index]
-            if not isinstance(maker, Structured) or not (alone or maker.is_copy):
-                continue
-            if len(maker.results) == 1 and maker.sources and 0 not in maker.domain:
-                return SlicedOp(found, maker, graph.types[found.result].shape)
-        return None
+        readers = [graph.ops[c] for c in graph.consumers[found.source]]
+        others = sum(not isinstance(reader, Slice) for reader in readers)
+        others += found.source in graph.outputs
+        makers = [graph.ops[index] for index in graph.producers[found.source]]
+        ops = [m for m in makers if isinstance(m, Structured) and _is_cut(m)]
+        ops.sort(key=lambda maker: not maker.is_copy)
+        if not ops:
+            return None
+        return SlicedOp(found, ops[0], graph.types[found.result].shape, others)
 
     def guard(self, match: SlicedOp) -> Refusal | None:
         """Every cut dim must be one loop."""
@@ -68,7 +75,14 @@ class BubbleUpSlice:
         seen = [f.plain_dim for f in forms]
         if None in seen or len({*seen}) != len(seen):
             return Refusal("expected each dim of the result to be one loop, but one is not")
-        return None
+        if match.op.is_copy:
+            return None
+        return over_budget(
+            match.others,
+            _OTHERS,
+            "readers of the whole tensor beside slices",
+            "what is computed twice",
+        )
 
     def rewrite(self, graph: Graph, match: SlicedOp) -> Expression:
         """Run the op over the points that stay."""
@@ -80,3 +94,8 @@ class BubbleUpSlice:
         }
         restricted(match.op, loops, rewriting, cut.result, composed=match.op.is_copy)
         return Expression(tuple(rewriting.builder.types), tuple(rewriting.builder.ops))
+
+
+def _is_cut(op: Structured) -> bool:
+    """Whether there is something to leave out."""
+    return len(op.results) == 1 and bool(op.sources) and 0 not in op.domain

@@ -3,10 +3,12 @@
     conv(x, w)   ->   contraction(col, w)      col[n, oh, ow, kh, kw, c] = x[n, s*oh + d*kh, ..]
 
 Sound because the copy holds, for every output place, exactly the elements that the window reads.
+Whether the copy pays, in memory and in time, is for prices to say.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from layoutopt.ir.affine import IndexMap, identity_map, plain_map
@@ -16,7 +18,10 @@ from layoutopt.ir.scalar import copy_body
 from layoutopt.ir.types import TensorType
 from layoutopt.rules.rewrites.examples import convolution_example, depthwise_example
 from layoutopt.rules.rewrites.window import Convolution, convolution
-from layoutopt.rules.rule import Exactness, Example, Expression
+from layoutopt.rules.rule import Exactness, Example, Expression, over_budget
+
+_ELEMENTS = 1 << 31
+"""Elements of the unfolded image at most: a benchmark of more of them does not fit into memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +42,12 @@ class ConvolutionToIm2col:
     normal_form = False
     examples = (
         Example(convolution_example(filter_size=3, stride=2), 0),
+        Example(depthwise_example(), 0),
         Example(
-            depthwise_example(),
+            convolution_example(filter_size=32, stride=1, image=1024),
             0,
-            refusal="expected output channels of their own to share each window, but every "
-            "channel has its own filter",
+            refusal="expected at most 2147483648 elements of unfolded windows, the budget of "
+            "memory for a benchmark, but got 6442450944",
         ),
     )
 
@@ -59,15 +65,10 @@ class ConvolutionToIm2col:
         return Unfolding(found, (*parallel, *inside, *channels))
 
     def guard(self, match: Unfolding) -> Refusal | None:
-        """Unfolding pays for itself only where several outputs read one window."""
-        op = match.convolution.op
-        read = {d for form in op.source_maps[0] for d in form.dims}
-        own = [f.dims[0] for f in op.source_maps[1] if f.dims[0] not in read]
-        if own:
-            return None
-        return Refusal(
-            "expected output channels of their own to share each window, but every "
-            "channel has its own filter"
+        """The copy has to fit somewhere."""
+        elements = math.prod(match.convolution.op.domain[d] for d in match.loops)
+        return over_budget(
+            elements, _ELEMENTS, "elements of unfolded windows", "memory for a benchmark"
         )
 
     def rewrite(self, graph: Graph, match: Unfolding) -> Expression:

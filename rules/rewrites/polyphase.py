@@ -22,10 +22,10 @@ from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.interior_padding import Stuffing, is_zero, stuffing, typed
 from layoutopt.rules.rewrites.loops import Progression, Rewriting, restricted
 from layoutopt.rules.rewrites.shared_pad import Read, padded_once
-from layoutopt.rules.rule import Expression
+from layoutopt.rules.rule import Expression, over_budget
 
-_MOST = 64
-"""Phases at most: beyond that the pieces are too small for anything."""
+_PHASES = 64
+"""Phases at most: each is a contraction with clusters, candidates and prices of its own."""
 
 
 class Reading(Enum):
@@ -123,9 +123,9 @@ def refusal_of(match: StuffedContraction) -> Refusal | None:
     if not isinstance(match.op.inits[0], Fill | FromTensor):
         return Refusal("expected a contraction that starts from something, but it does not")
     count = len(list(itertools.product(*_phases(match))))
-    if not 1 <= count <= _MOST:
-        return Refusal(f"expected 1 to {_MOST} phases with products, but got {count}")
-    return None
+    if not count:
+        return Refusal("expected some phase with products, but got none")
+    return over_budget(count, _PHASES, "phases", "contractions in place of one")
 
 
 def by_phases(graph: Graph, match: StuffedContraction) -> Expression:

@@ -15,9 +15,10 @@ from dataclasses import replace
 
 from layoutopt.ir.graph import Graph, GraphBuilder, Scatter
 from layoutopt.ir.refusal import Refusal
-from layoutopt.rules.rule import Exactness, Example, Expression
+from layoutopt.rules.rule import Exactness, Example, Expression, over_budget
 
-_MOST = 16
+_SOURCES = 16
+"""Sources at most: every place of the result looks at each of them, which is code."""
 
 
 def _example(sources: int) -> Graph:
@@ -42,7 +43,7 @@ class ScatterToIndexArithmetic:
         Example(
             _example(sources=17),
             0,
-            refusal="expected at most 16 sources, for each place looks at all, but got 17",
+            refusal="expected at most 16 sources, the budget of reads for each place, but got 17",
         ),
     )
 
@@ -53,12 +54,7 @@ class ScatterToIndexArithmetic:
 
     def guard(self, match: Scatter) -> Refusal | None:
         """Every place of the result looks at every source."""
-        if len(match.sources) <= _MOST:
-            return None
-        return Refusal(
-            f"expected at most {_MOST} sources, for each place looks at all, "
-            f"but got {len(match.sources)}"
-        )
+        return over_budget(len(match.sources), _SOURCES, "sources", "reads for each place")
 
     def rewrite(self, graph: Graph, match: Scatter) -> Expression:
         """The same scatter, written the other way."""

@@ -13,9 +13,10 @@ from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.interior_padding import is_zero
 from layoutopt.rules.rewrites.toom_cook import LARGEST, ToomCook, toom_cook
 from layoutopt.rules.rewrites.window import Convolution, convolution
+from layoutopt.rules.rule import over_budget
 
 _PRODUCTS = LARGEST**2
-"""Contractions at most: more of them are too small to be fast."""
+"""Contractions at most, those of two windows: each is a dispatch with transforms of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +24,28 @@ class Tiling:
     """A convolution with a short form for each of its windows, in the image's order."""
 
     convolution: Convolution
-    forms: tuple[ToomCook, ...]
+    outputs: tuple[int, ...]
+    """Outputs of a tile along each window."""
     elements: tuple[str, ...]
+
+    @property
+    def products(self) -> tuple[int, ...]:
+        """Multiplications along each window."""
+        taps = map(self.convolution.filter_size, self.convolution.windows)
+        return tuple(m + r - 1 for m, r in zip(self.outputs, taps, strict=True))
+
+    @property
+    def forms(self) -> tuple[ToomCook, ...]:
+        """The matrices; there are none beyond the largest number of multiplications."""
+        taps = map(self.convolution.filter_size, self.convolution.windows)
+        return tuple(map(toom_cook, self.outputs, taps))
 
     @property
     def tiles(self) -> tuple[int, ...]:
         """How many tiles there are along each window."""
         found = self.convolution
         return tuple(
-            -(-found.image_size(w) // f.tile)
-            for w, f in zip(found.windows, self.forms, strict=True)
+            -(-found.image_size(w) // m) for w, m in zip(found.windows, self.outputs, strict=True)
         )
 
 
@@ -41,16 +54,10 @@ def tiling(graph: Graph, index: int, tile: int) -> Tiling | None:
     found = convolution(graph, index)
     if found is None or found.has_unit_filter:
         return None
-    taps = [found.filter_size(w) for w in found.windows]
-    tiles = [tile if r > 1 else 1 for r in taps]
-    if any(m + r - 1 > LARGEST for m, r in zip(tiles, taps, strict=True)):
-        return None
-    forms = tuple(map(toom_cook, tiles, taps))
-    if math.prod(f.products for f in forms) > _PRODUCTS:
-        return None
+    outputs = tuple(tile if found.filter_size(w) > 1 else 1 for w in found.windows)
     op = found.op
     elements = tuple(graph.types[t].element for t in (*op.sources, *op.results))
-    return Tiling(found, forms, elements)
+    return Tiling(found, outputs, elements)
 
 
 def refusal_of(match: Tiling) -> Refusal | None:
@@ -69,8 +76,8 @@ def refusal_of(match: Tiling) -> Refusal | None:
         )
     if set(found.op.reduction_dims) == {w.filter for w in found.windows}:
         return Refusal(
-            "expected channels to be summed over, so that products are shared, but every "
-            "channel has its own filter"
+            "expected channels to be summed over, for each product is a contraction over them, "
+            "but every channel has its own filter"
         )
     shared = {d for form in found.op.source_maps[1] for d in form.dims}
     own = next((w.image for w in found.windows if w.image in shared), None)
@@ -82,4 +89,7 @@ def refusal_of(match: Tiling) -> Refusal | None:
     init = found.op.inits[0]
     if not isinstance(init, Fill) or not is_zero(init.value, match.elements[2]):
         return Refusal("expected a sum that starts from zero, but it goes on from another value")
-    return None
+    largest, count = max(match.products), math.prod(match.products)
+    return over_budget(
+        largest, LARGEST, "products along a window", "points that keep rounding small"
+    ) or over_budget(count, _PRODUCTS, "products", "contractions in place of one")

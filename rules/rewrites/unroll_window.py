@@ -2,8 +2,8 @@
 
     pooling(x)   ->   f(.. f(f(init, x[s*o]), x[s*o + d]) .., x[s*o + d*(k-1)])
 
-Sound because the reads are folded in the order in which the loops would visit them. It pays where
-the compiler vectorizes elementwise work better than windows (pooling on CPUs).
+Sound because the reads are folded in the order in which the loops would visit them. Compilers
+vectorize elementwise work better than windows on some targets (pooling on CPUs).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body, ScalarOp
 from layoutopt.rules.rewrites.examples import convolution_example, depthwise_example
 from layoutopt.rules.rewrites.interior_padding import typed
-from layoutopt.rules.rule import Exactness, Example, Expression
+from layoutopt.rules.rule import Exactness, Example, Expression, over_budget
 
 _TAPS = 25
 """Elements of a window at most: a 5 x 5 one. Every one of them is code."""
@@ -65,7 +65,8 @@ class UnrollWindow:
         Example(
             depthwise_example(filter_size=6, stride=2),
             0,
-            refusal="expected a window of 25 elements at most, but got 36",
+            refusal="expected at most 25 elements in a window, the budget of code for one op, "
+            "but got 36",
         ),
         Example(
             depthwise_example(stride=1),
@@ -98,7 +99,7 @@ class UnrollWindow:
                 "expected a reduction over windows alone, but it also sums over channels"
             )
         if match.taps > _TAPS:
-            return Refusal(f"expected a window of {_TAPS} elements at most, but got {match.taps}")
+            return over_budget(match.taps, _TAPS, "elements in a window", "code for one op")
         if not _writes_all(match.op):
             return Refusal(
                 "expected each dim of the result to be one parallel loop, for what is not written "

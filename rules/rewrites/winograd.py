@@ -257,8 +257,8 @@ class Winograd:
         Example(
             depthwise_example(),
             0,
-            refusal="expected channels to be summed over, so that products are shared, but "
-            "every channel has its own filter",
+            refusal="expected channels to be summed over, for each product is a contraction over "
+            "them, but every channel has its own filter",
         ),
     )
 

@@ -22,7 +22,7 @@ from layoutopt.ir.layout import ConversionKind, Layout, conversion_kind
 from layoutopt.ir.neutral import Padding
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.types import TensorType
-from layoutopt.normalize.dead_results import without_unread
+from layoutopt.normalize.normal_form import normal_form
 from layoutopt.oracle import evaluate
 from layoutopt.planning.objective import moves
 from layoutopt.profiles.op_pattern import ROLES, OpPattern
@@ -165,6 +165,6 @@ def test_packings_pad_what_is_summed_with_zeros(graph: Graph, tile: Tile) -> Non
 def test_dropping_unread_results_changes_no_other(graph: Graph, data: st.DataObject) -> None:
     (op,) = graph.ops
     kept = data.draw(st.sampled_from(op.outputs))
-    narrowed = without_unread(Graph(graph.types, graph.ops, graph.inputs, (kept,)))
+    narrowed = normal_form(Graph(graph.types, graph.ops, graph.inputs, (kept,))).came
     values = {t: small_integers(graph.types[t], t) for t in op.inputs}
     assert np.array_equal(evaluate(narrowed, values)[kept], evaluate(graph, values)[kept])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.cluster import Cluster
-from layoutopt.ir.graph import Graph, Structured
+from layoutopt.ir.graph import Graph, Op, Structured
 
 
 def packed_only(
@@ -19,6 +19,8 @@ def packed_only(
     def stays(candidate: Candidate) -> bool:
         cluster = clusters[candidate.cluster]
         root = graph.ops[cluster.root]
+        if cluster.replaced:  # its normal form may hold a contraction where it holds another sum
+            return not any(map(_sums, (graph.ops[i] for i in cluster.ops)))
         if candidate.form.is_packed:
             return True
         if cluster.composite:  # it holds contractions, which nothing packs
@@ -27,3 +29,7 @@ def packed_only(
         return not contraction or root.outputs[0] not in packable
 
     return tuple(filter(stays, candidates))
+
+
+def _sums(op: Op) -> bool:
+    return isinstance(op, Structured) and not op.is_elementwise

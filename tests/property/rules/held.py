@@ -23,10 +23,7 @@ from layoutopt.ir.graph import (
     Structured,
 )
 from layoutopt.ir.types import Array, TensorType, numpy_dtype
-from layoutopt.normalize.broadcast_folding import fold_broadcasts
-from layoutopt.normalize.dead_results import without_unread
-from layoutopt.normalize.neutral_init import start_from_neutral
-from layoutopt.normalize.quantization.integer_form import with_integer_contractions
+from layoutopt.normalize.normal_form import normal_form
 from layoutopt.oracle import evaluate
 from layoutopt.oracle.constant import constant
 from layoutopt.rules.rule import Expression
@@ -131,15 +128,9 @@ def assert_same(
 
 
 PASSES: dict[str, Callable[[Graph], Graph]] = {
-    "fold": fold_broadcasts,
-    "start": start_from_neutral,
-    "unread": without_unread,
     "simplify": simplified,
     "normal-form": with_matmuls,
-    "integer-form": with_integer_contractions,
-    "all": lambda g: with_integer_contractions(
-        fold_broadcasts(start_from_neutral(without_unread(g)))
-    ),
+    "normalization": lambda graph: normal_form(graph).graph,
 }
 
 

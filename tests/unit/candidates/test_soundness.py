@@ -1,20 +1,26 @@
-"""Rewrites that compute something else are refused where they fire, with the numbers."""
+"""Rules that compute something else are refused where they fire, with the numbers."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from layoutopt.candidates.egraph import saturate
 from layoutopt.candidates.explore import explore
 from layoutopt.candidates.soundness import Soundness
+from layoutopt.ir.affine import affine
 from layoutopt.ir.graph import Fill, Graph, GraphBuilder, Pad, Slice, Structured
+from layoutopt.normalize import NORMALIZATIONS
+from layoutopt.normalize.fold_broadcast import FoldBroadcast, Read
+from layoutopt.normalize.normal_form import normal_form
+from layoutopt.normalize.start_from_neutral import ReductionStart, StartFromNeutral
 from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rewrites.examples import convolution_example
 from layoutopt.rules.rewrites.strided_unit_filter_to_slice import StridedUnitFilterToSlice
 from layoutopt.rules.rewrites.window import Convolution
-from layoutopt.rules.rule import Expression
+from layoutopt.rules.rule import Expression, NormalizationRule
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
 from tests.planning import HOST
@@ -61,6 +67,45 @@ def test_without_the_check_it_would_have_been_taken() -> None:
     assert len(egraph.graph.ops) > egraph.original_ops
 
 
+class WrongRow(FoldBroadcast):
+    """Reads the same element for all columns."""
+
+    def rewrite(self, graph: Graph, match: Read) -> Expression:
+        maps = (*match.through.maps[:1], (affine(()),), *match.through.maps[2:])
+        return Expression((), (replace(match.through, maps=maps),))
+
+
+class ForgottenStart(StartFromNeutral):
+    """Leaves the start out."""
+
+    def rewrite(self, graph: Graph, match: ReductionStart) -> Expression:
+        found = super().rewrite(graph, match)
+        reduction = found.ops[0]
+        assert isinstance(reduction, Structured)
+        return Expression((), (replace(reduction, results=match.op.results),))
+
+
+@pytest.mark.parametrize("rule", [WrongRow(), ForgottenStart()])
+def test_an_unsound_normalization_is_refused(rule: FoldBroadcast | StartFromNeutral) -> None:
+    (graph,) = [example.graph for example in rule.examples if example.refusal is None]
+    found = normal_form(graph, check=Soundness().reason, rules=(rule,))
+    assert found.graph is graph
+    (refused,) = found.refusals
+    assert refused.rule == rule.name
+    assert refused.reason.startswith("computes something else than the model's own op: result 0: ")
+    assert normal_form(graph, rules=(rule,)).graph is not graph
+
+
+@pytest.mark.parametrize("rule", NORMALIZATIONS, ids=lambda rule: str(rule.name))
+def test_sound_normalizations_pass(rule: NormalizationRule[Any]) -> None:
+    (graph,) = [example.graph for example in rule.examples if example.refusal is None]
+    soundness = Soundness()
+    found = normal_form(graph, check=soundness.reason, rules=(rule,))
+    assert found.graph.ops == normal_form(graph, rules=(rule,)).graph.ops != graph.ops
+    assert not found.refusals
+    assert not soundness.skipped
+
+
 def test_sound_rules_pass() -> None:
     graph = lifted(CONVOLUTIONS)
     soundness = Soundness()
@@ -94,6 +139,22 @@ def test_what_is_too_large_is_counted() -> None:
     egraph = saturate(graph, (OffByOne(),), soundness=soundness)
     assert len(egraph.graph.ops) > egraph.original_ops
     assert soundness.skipped == {"they have more than 4000000 points": 1}
+
+
+def test_what_is_too_large_in_all_is_counted() -> None:
+    soundness = Soundness(most_in_all=10)
+    graph = convolution_example(filter_size=1, stride=2, margin=1)
+    egraph = saturate(graph, (OffByOne(),), soundness=soundness)
+    assert len(egraph.graph.ops) > egraph.original_ops
+    assert soundness.skipped == {"they have more than 10 points in all": 1}
+
+
+def test_what_is_alike_is_held_once() -> None:
+    (graph,) = [e.graph for e in FoldBroadcast.examples if e.refusal is None]
+    (found,) = normal_form(graph, rules=(FoldBroadcast(),)).graph.ops[1:]
+    soundness = Soundness(most_in_all=15)
+    assert [soundness.reason(graph, 1, Expression((), (found,))) for _ in range(3)] == [""] * 3
+    assert not soundness.skipped
 
 
 REPEATED = """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from layoutopt.candidates.candidate import identity_candidate
 from layoutopt.candidates.explore import explore
+from layoutopt.candidates.identity import identity_candidates
 from layoutopt.ir.types import Array
 from layoutopt.options import Options
 from layoutopt.planning.planner import plan_graph
@@ -61,11 +61,7 @@ def identities() -> frozenset[str]:
     """The texts of the model's ops as they came."""
     space = explore(lifted(CONVOLUTIONS), HOST)
     graph, clusters = space.egraph.graph, space.clusters
-    came = [
-        identity_candidate(graph, index, cluster)
-        for index, cluster in enumerate(clusters)
-        if cluster.root < space.egraph.original_ops
-    ]
+    came = identity_candidates(space.egraph, clusters)
     work, _ = candidate_work(graph, clusters, came, HOST, 0)
     return frozenset(piece.benchmark.text for _, piece in work)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from layoutopt.ir.graph import Pad, Scatter, Slice, Structured
-from layoutopt.normalize.broadcast_folding import fold_broadcasts
-from layoutopt.normalize.neutral_init import start_from_neutral
+from layoutopt.normalize.normal_form import normal_form
 from tests.parsing import lifted
 from tests.stuffed_text import (
     BROADCAST,
@@ -82,7 +81,7 @@ def test_input_gradients_of_torch(
     small: list[int], taps: int, stride: int, padding: int, dilation: int, groups: int, more: int
 ) -> None:
     text = input_gradient(small, taps, stride, padding, dilation, groups, more)
-    graph = fold_broadcasts(start_from_neutral(lifted(text)))
+    graph = normal_form(lifted(text)).graph
     egraph = assert_all_ways_agree(graph)
     assert "split-convolution-into-phases" in rules_that_fired(egraph)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from layoutopt.candidates.egraph import saturate
-from layoutopt.candidates.explore import prepared
 from layoutopt.ir.graph import FromTensor, Graph, Structured
+from layoutopt.normalize.normal_form import normal_form
 from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rewrites.interior_padding_examples import stuffed_example
 from layoutopt.rules.rule import Exactness
@@ -53,6 +53,8 @@ def starts_from_a_tensor(graph: Graph) -> bool:
 
 def test_sums_of_floats_start_from_zero_where_they_may_be_reassociated() -> None:
     graph = starting_from_constants("f32")
-    assert not starts_from_a_tensor(prepared(graph))
-    assert starts_from_a_tensor(prepared(graph, EXACT))
-    assert not starts_from_a_tensor(prepared(starting_from_constants("i32"), EXACT))
+    assert not starts_from_a_tensor(normal_form(graph).graph)
+    assert starts_from_a_tensor(normal_form(graph, EXACT).graph)
+    integers = normal_form(starting_from_constants("i32"), EXACT)
+    assert not starts_from_a_tensor(integers.graph)
+    assert not integers.refusals

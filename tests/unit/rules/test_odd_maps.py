@@ -68,7 +68,7 @@ def test_a_constant_index_becomes_that_of_the_element(row: int, read: int) -> No
 @pytest.mark.parametrize("row", [0, 2, 4])
 def test_a_constant_index_that_meets_the_background_is_no_product(row: int) -> None:
     assert apply(SkipZerosOfReduction(), row_of_stuffed(row), 1) == Refusal(
-        "expected 1 to 64 phases with products, but got 0"
+        "expected some phase with products, but got none"
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 from layoutopt.ir.graph import Constant, Fill, FromTensor, Graph, Structured
 from layoutopt.ir.neutral import neutral
 from layoutopt.ir.scalar import ScalarOp
-from layoutopt.normalize.neutral_init import start_from_neutral
+from layoutopt.normalize.normal_form import normal_form
 from layoutopt.oracle import evaluate
 from layoutopt.oracle.constant import constant
 from layoutopt.oracle.scalar import apply
@@ -52,7 +52,7 @@ def reduction(element: str, combiner: str, where: str = "inline") -> Graph:
 
 
 def assert_same_without_constant_starts(graph: Graph) -> None:
-    changed = start_from_neutral(graph)
+    changed = normal_form(graph).graph
     for op in changed.ops:
         if isinstance(op, Structured):
             assert not any(
@@ -90,7 +90,7 @@ def test_globals_are_looked_through(where: str) -> None:
 def test_a_subtraction_has_no_neutral_element_and_stays() -> None:
     assert neutral("arith.subf", "f32") is None
     graph = reduction("f32", "subf")
-    assert start_from_neutral(graph).ops == graph.ops
+    assert normal_form(graph).graph.ops == graph.ops
 
 
 def test_an_elementwise_op_reads_what_it_wrote_over() -> None:
@@ -131,7 +131,7 @@ def test_a_splat_behind_a_reshape_is_a_fill(body: str) -> None:
         }}
       return %r : tensor<6xf32>
     }}""")
-    (op,) = (op for op in start_from_neutral(graph).ops if isinstance(op, Structured))
+    (op,) = (op for op in normal_form(graph).graph.ops if isinstance(op, Structured))
     assert op.inits == (Fill("2.000000e+00 : f32"),)
 
     values = {t: small_integers(graph.types[t], t) for t in graph.inputs}
@@ -140,5 +140,5 @@ def test_a_splat_behind_a_reshape_is_a_fill(body: str) -> None:
         for op in graph.ops
         if isinstance(op, Constant)
     }
-    here, there = evaluate(graph, values), evaluate(start_from_neutral(graph), values)
+    here, there = evaluate(graph, values), evaluate(normal_form(graph).graph, values)
     assert np.array_equal(here[graph.outputs[0]], there[graph.outputs[0]])

@@ -1,0 +1,165 @@
+"""Small graphs that the normalization rules show themselves on."""
+
+from __future__ import annotations
+
+from layoutopt.ir.affine import affine, identity_map, plain_map
+from layoutopt.ir.graph import (
+    Constant,
+    Fill,
+    FromTensor,
+    Graph,
+    GraphBuilder,
+    IteratorType,
+    Pad,
+    Structured,
+    Uninitialized,
+)
+from layoutopt.ir.scalar import Body, ScalarOp, copy_body
+
+_P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION
+_F = "f32"
+
+
+def broadcast_example(alone: bool = False) -> Graph:
+    """``x + broadcast(b)`` for b along the rows; ``alone``: the broadcast negated, without x."""
+    builder = GraphBuilder()
+    x, b = builder.tensor((3, 4), _F), builder.tensor((4,), _F)
+    spread, y = builder.tensor((3, 4), _F), builder.tensor((3, 4), _F)
+    both = identity_map(2)
+    builder.add(
+        Structured(
+            (b,),
+            (Uninitialized(),),
+            (spread,),
+            (3, 4),
+            (_P, _P),
+            (plain_map((1,)), both),
+            copy_body(_F),
+        )
+    )
+    if alone:
+        fold = Body((_F,) * 2, (ScalarOp("arith.addf", (0, 1), _F),), (2,))
+        total = builder.tensor((4,), _F)
+        builder.add(
+            Structured(
+                (spread,),
+                (Fill("0.0 : f32"),),
+                (total,),
+                (3, 4),
+                (_R, _P),
+                (both, plain_map((1,))),
+                fold,
+            )
+        )
+        return builder.build((b,), (total,))
+    add = Body((_F,) * 3, (ScalarOp("arith.addf", (0, 1), _F),), (3,))
+    builder.add(
+        Structured((x, spread), (Uninitialized(),), (y,), (3, 4), (_P, _P), (both,) * 3, add)
+    )
+    return builder.build((x, b), (y,))
+
+
+def two_results_example(entangled: bool = False) -> Graph:
+    """Sum and product of the rows of x, of which only the sum is read.
+
+    ``entangled``: the product is added to the sum.
+    """
+    builder = GraphBuilder()
+    x = builder.tensor((3, 4), _F)
+    total, product = builder.tensor((3,), _F), builder.tensor((3,), _F)
+    add = ScalarOp("arith.addf", (1, 2 if entangled else 0), _F)
+    body = Body((_F,) * 3, (add, ScalarOp("arith.mulf", (2, 0), _F)), (3, 4))
+    rows = plain_map((0,))
+    builder.add(
+        Structured(
+            (x,),
+            (Fill("0.0 : f32"), Fill("1.0 : f32")),
+            (total, product),
+            (3, 4),
+            (_P, _R),
+            (identity_map(2), rows, rows),
+            body,
+        )
+    )
+    return builder.build((x,), (total,))
+
+
+def _folded(name: str, x: int, start: int, result: int) -> Structured:
+    """The rows of x folded by one op, from a tensor on."""
+    return Structured(
+        (x,),
+        (FromTensor(start),),
+        (result,),
+        (3, 4),
+        (_P, _R),
+        (identity_map(2), plain_map((0,))),
+        Body((_F,) * 2, (ScalarOp(name, (1, 0), _F),), (2,)),
+    )
+
+
+def padded_start_example(around: str) -> Graph:
+    """Sums of rows that go on from twos, some of them put there by a pad."""
+    builder = GraphBuilder()
+    x = builder.tensor((3, 4), _F)
+    inner, start, y = (builder.tensor((n,), _F) for n in (1, 3, 3))
+    builder.add(Constant(inner, "2.0 : f32"))
+    builder.add(Pad(inner, start, (1,), (1,), around))
+    builder.add(_folded("arith.addf", x, start, y))
+    return builder.build((x,), (y,))
+
+
+def reduction_start_example(name: str) -> Graph:
+    """The rows of x folded by one op, from a constant on."""
+    builder = GraphBuilder()
+    x, start, y = builder.tensor((3, 4), _F), builder.tensor((3,), _F), builder.tensor((3,), _F)
+    builder.add(Constant(start, None))
+    builder.add(_folded(name, x, start, y))
+    return builder.build((x,), (y,))
+
+
+def elementwise_start_example(stride: int) -> Graph:
+    """A constant with x taken off at each ``stride``-th place."""
+    builder = GraphBuilder()
+    x = builder.tensor((3,), _F)
+    start, y = (builder.tensor((2 * stride + 1,), _F) for _ in range(2))
+    builder.add(Constant(start, None))
+    builder.add(
+        Structured(
+            (x,),
+            (FromTensor(start),),
+            (y,),
+            (3,),
+            (_P,),
+            (identity_map(1), (affine([(0, stride)]),)),
+            Body((_F,) * 2, (ScalarOp("arith.subf", (1, 0), _F),), (2,)),
+        )
+    )
+    return builder.build((x,), (y,))
+
+
+def quantized_example(along: int) -> Graph:
+    """``x @ (w - zero)`` of i8 in i32; the zero point is read by loop ``along`` of (m, n, k)."""
+    builder = GraphBuilder()
+    x, w = builder.tensor((3, 5), "i8"), builder.tensor((5, 4), "i8")
+    zero = builder.tensor(((3, 4, 5)[along],), "i8")
+    y = builder.tensor((3, 4), "i32")
+    ops = (
+        ScalarOp("arith.extsi", (0,), "i32"),
+        ScalarOp("arith.extsi", (1,), "i32"),
+        ScalarOp("arith.extsi", (2,), "i32"),
+        ScalarOp("arith.subi", (5, 6), "i32"),
+        ScalarOp("arith.muli", (4, 7), "i32"),
+        ScalarOp("arith.addi", (3, 8), "i32"),
+    )
+    builder.add(
+        Structured(
+            (x, w, zero),
+            (Fill("0 : i32"),),
+            (y,),
+            (3, 4, 5),
+            (_P, _P, _R),
+            (plain_map((0, 2)), plain_map((2, 1)), plain_map((along,)), plain_map((0, 1))),
+            Body(("i8", "i8", "i8", "i32"), ops, (9,)),
+        )
+    )
+    return builder.build((x, w, zero), (y,))

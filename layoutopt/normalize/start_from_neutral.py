@@ -1,0 +1,127 @@
+"""Let reductions start from a neutral element, and combine their results with the start behind.
+
+    reduction(x) starting from b     ->   reduction(x) starting from neutral, then combined with b
+
+For b a constant or a broadcast (a bias), see `layoutopt.normalize.start`. Sound where one
+commutative op folds into the accumulator: add, mul, max, min, and, or, xor; up to the order of
+additions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from layoutopt.ir.affine import identity_map
+from layoutopt.ir.graph import Fill, Graph, IteratorType, Structured, Uninitialized
+from layoutopt.ir.neutral import neutral
+from layoutopt.ir.refusal import Refusal
+from layoutopt.ir.scalar import Body, ScalarOp, is_reassociable
+from layoutopt.ir.types import TensorType, is_float
+from layoutopt.normalize.examples import reduction_start_example
+from layoutopt.normalize.start import constant_start
+from layoutopt.rules.rule import Exactness, Example, Expression
+
+
+@dataclass(frozen=True, slots=True)
+class ReductionStart:
+    """A reduction and the constants that it starts from."""
+
+    op: Structured
+    starts: tuple[int | None, ...]
+    """For each result the tensor that it starts from, None where that is nothing constant."""
+    neutrals: tuple[str | None, ...]
+    """For each result what changes nothing in it, None where that is unknown."""
+
+
+class StartFromNeutral:
+    """A bias behind the sum."""
+
+    name = "start-from-neutral"
+    summary = "reduction from a constant -> reduction from a neutral element + elementwise"
+    proof = "a commutative, associative op takes its start last; neutral elements change nothing"
+    exactness = Exactness.REASSOCIATES
+    part = "start"
+    examples = (
+        Example(reduction_start_example("arith.addf"), 1),
+        Example(
+            reduction_start_example("arith.subf"),
+            1,
+            refusal="expected each result to be folded by one commutative op that has a neutral "
+            "element, but one is folded by arith.subf",
+        ),
+    )
+
+    def match(self, graph: Graph, op: int) -> ReductionStart | None:
+        """A reduction that starts from constants or broadcasts."""
+        found = graph.ops[op]
+        if not isinstance(found, Structured) or found.is_elementwise:
+            return None
+        starts = tuple(constant_start(graph, init) for init in found.inits)
+        if all(start is None for start in starts):
+            return None
+        folds = is_reassociable(found.body, len(found.results))
+        neutrals = tuple(
+            neutral(scalar.name, element) if folds and scalar is not None else None
+            for scalar, element in zip(
+                map(found.body.op_of, found.body.yields),
+                found.body.arguments[len(found.sources) :],
+                strict=True,
+            )
+        )
+        return ReductionStart(found, starts, neutrals)
+
+    def guard(self, match: ReductionStart) -> Refusal | None:
+        """Some result can take its start last."""
+        if any(s is not None and n is not None for s, n in _pairs(match)):
+            return None
+        body = match.op.body
+        place = next(i for i, start in enumerate(match.starts) if start is not None)
+        scalar = body.op_of(body.yields[place])
+        by = "nothing" if scalar is None else scalar.name
+        return Refusal(
+            "expected each result to be folded by one commutative op that has a neutral element, "
+            f"but one is folded by {by}"
+        )
+
+    def exactness_of(self, match: ReductionStart) -> Exactness:
+        """Integers are the same in any order."""
+        floats = any(map(is_float, match.op.body.arguments[len(match.op.sources) :]))
+        return Exactness.REASSOCIATES if floats else Exactness.BIT_EXACT
+
+    def rewrite(self, graph: Graph, match: ReductionStart) -> Expression:
+        """The reduction into new tensors, and an elementwise op for each."""
+        op = match.op
+        inits, results = list(op.inits), list(op.results)
+        types: list[TensorType] = []
+        behind: list[Structured] = []
+        for position, (start, value) in enumerate(_pairs(match)):
+            folding = op.body.op_of(op.body.yields[position])
+            if start is None or value is None or folding is None:
+                continue
+            kind = graph.types[op.results[position]]
+            inits[position] = Fill(value)
+            results[position] = len(graph.types) + len(types)
+            types.append(kind)
+            behind.append(
+                _combine(folding.name, results[position], start, op.results[position], kind)
+            )
+        reduction = replace(op, inits=tuple(inits), results=tuple(results))
+        return Expression(tuple(types), (reduction, *behind))
+
+
+def _pairs(match: ReductionStart) -> list[tuple[int | None, str | None]]:
+    return list(zip(match.starts, match.neutrals, strict=True))
+
+
+def _combine(name: str, first: int, second: int, result: int, kind: TensorType) -> Structured:
+    rank = len(kind.shape)
+    element = kind.element
+    return Structured(
+        (first, second),
+        (Uninitialized(),),
+        (result,),
+        kind.shape,
+        (IteratorType.PARALLEL,) * rank,
+        (identity_map(rank),) * 3,
+        Body((element,) * 3, (ScalarOp(name, (0, 1), element),), (3,)),
+    )
