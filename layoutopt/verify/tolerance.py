@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 from layoutopt.ir.graph import Graph, Op, Structured
 from layoutopt.ir.scalar import Body
+from layoutopt.oracle.precision import computed_in, real_part
 
 _ROUNDOFF = {
-    "f64": 2.0**-24,  # IREE computes in f32
+    "f64": 2.0**-53,
     "f32": 2.0**-24,
     "f16": 2.0**-11,
     "bf16": 2.0**-8,
@@ -94,4 +95,4 @@ def _rounds_to_integers(op: Op) -> bool:
 
 def _roundoff(element: str) -> float:
     """0 for integers; of a complex number, that of its parts."""
-    return _ROUNDOFF.get(element.removeprefix("complex<").removesuffix(">"), 0.0)
+    return _ROUNDOFF.get(real_part(computed_in(element)), 0.0)
