@@ -56,8 +56,9 @@ def migrate(connection: sqlite3.Connection, path: Path, steps: tuple[str, ...] =
 
 def _is_current(connection: sqlite3.Connection, path: Path, steps: tuple[str, ...]) -> bool:
     version = _version(connection)
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    # In this order: whoever makes the store meanwhile makes its tables and its id at once.
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
     if tables and application != APPLICATION_ID:
         raise InputError(
             str(path), "a price store", "another SQLite database", "choose another path"

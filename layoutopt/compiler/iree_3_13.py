@@ -31,6 +31,13 @@ IREE_3_13 = Quirks(
         refused=re.compile(r'sym_name = "([^"]*_dispatch_\d+[^"]*)"'),
         call=re.compile(r"= flow\.dispatch @"),
         outer=re.compile(r"\s*util\.(func|initializer)\b"),
+        constant=re.compile(
+            r"^\s*(%[\w$.]+) = "
+            r"(?:util\.global\.load immutable|flow\.tensor\.constant|arith\.constant dense)"
+        ),
+        constant_copy=re.compile(
+            r"stream\.cmd\.copy .*?, (%[\w$.]+) : !stream\.resource<constant>"
+        ),
     ),
     types=Types(
         # --iree-input-demote-f64-to-f32 is on by default; of parameters and complex numbers too.

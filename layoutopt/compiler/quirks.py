@@ -44,6 +44,10 @@ class Names:
     """The call of a dispatch in the flow phase."""
     outer: re.Pattern[str]
     """What a line of the flow phase opens: a ``func``, or an ``initializer`` that runs at load."""
+    constant: re.Pattern[str]
+    """Group 1: a value of the flow phase that holds a constant of the model."""
+    constant_copy: re.Pattern[str]
+    """Group 1: the size of a constant that the stream phase copies."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from layoutopt.compiler.installed import quirks
+
 Array = npt.NDArray[Any]  # element types are known at run time only
 
 _FLOATS: dict[str, npt.DTypeLike] = {
@@ -78,14 +80,13 @@ def is_complex(element: str) -> bool:
 
 
 def roundoff(element: str) -> float | None:
-    """The unit roundoff of a float, of a complex number that of its parts; None for integers.
+    """The unit roundoff of a float in the type that IREE computes it in, 2^-24 for f32.
 
-    IREE computes f64 in f32 where it demotes types, so that of f64 is that of f32.
+    Of a complex number, that of its parts; None for other types.
     """
-    part = element.removeprefix("complex<").removesuffix(">")
-    if not is_float(part):
-        return None
-    return float(ml_dtypes.finfo(DTYPES["f32" if part == "f64" else part]).eps) / 2
+    computed = quirks().types.demoted.get(element, element)
+    part = computed.removeprefix("complex<").removesuffix(">")
+    return float(ml_dtypes.finfo(DTYPES[part]).eps) / 2 if is_float(part) else None
 
 
 def integer_bits(element: str) -> int | None:

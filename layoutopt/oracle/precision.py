@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 
 from layoutopt.compiler.installed import quirks
-from layoutopt.ir.types import is_complex, is_float, numpy_dtype
+from layoutopt.ir.types import is_complex, is_float, numpy_dtype, roundoff
 
 
 def computed_in(element: str) -> str:
@@ -24,8 +24,8 @@ def rounds(element: str) -> bool:
 
 
 def unit_roundoff(element: str) -> float:
-    """The largest relative error of rounding to the type: 2^-24 for f32."""
-    return float(_limits(computed_in(element)).eps) / 2
+    """The largest relative error of rounding to the type: 2^-24 for f32, 0 for integers."""
+    return roundoff(element) or 0.0
 
 
 def smallest_normal(element: str) -> float:

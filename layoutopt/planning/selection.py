@@ -47,7 +47,7 @@ class Selection:
     def solved(self, limit: TimeLimit, search: Search, known: Iterable[Choice]) -> Solution:
         """The answer in the time that is left; where it is over, one of the ``known`` choices."""
         answers = (self.indices(choice) for choice in known)
-        return limit.solve(self.problem, search, [a for a in answers if a is not None])
+        return limit.solve(self.problem, search, (a for a in answers if a is not None))
 
 
 def build_selection(

@@ -19,12 +19,7 @@ from layoutopt.options import Options
 from layoutopt.report.report import CapturedReport
 from layoutopt.runtime.compile import compile_to
 
-_CONSTANT = re.compile(
-    r"^\s*(%[\w$.]+) = "
-    r"(?:util\.global\.load immutable|flow\.tensor\.constant|arith\.constant dense)"
-)
 _INDEX = re.compile(r"^\s*(%[\w$.]+) = arith\.constant (\d+) : index")
-_COPY = re.compile(r"stream\.cmd\.copy .*?, (%[\w$.]+) : !stream\.resource<constant>")
 _LONGEST = 20_000
 """Characters of a line that are looked at: constants are printed in one line."""
 
@@ -99,7 +94,7 @@ def count_readwrite(lines: Iterable[str]) -> int:
         text = line[:_LONGEST]
         if text.lstrip().startswith(("util.func", "util.initializer")):
             constants.clear()
-        constant = _CONSTANT.match(text)
+        constant = quirks().names.constant.match(text)
         if constant:
             constants.add(constant[1])
         elif quirks().names.call.search(text):
@@ -118,7 +113,7 @@ def count_copies(lines: Iterable[str]) -> tuple[int, int]:
         index = _INDEX.match(text)
         if index:
             sizes[index[1]] = int(index[2])
-        copy = _COPY.search(text)
+        copy = quirks().names.constant_copy.search(text)
         if copy:
             copies += 1
             size += sizes.get(copy[1], 0)

@@ -20,6 +20,7 @@ from layoutopt.profiles.target import load_target
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.element import Array, Value
 from layoutopt.runtime.model import Call, Caller, Results
+from layoutopt.runtime.transport import demoted
 from layoutopt.verify.verification import Archives, Run
 
 _EDGES = ("hal.tensor.import", "hal.tensor.export", "hal.tensor.barrier")
@@ -68,16 +69,11 @@ def _call(
         found = evaluate(replace(graph, ops=known, names=()), values)
     except OracleError as error:
         return Results((), str(error))
-    return Results(tuple(_as_iree(found[t]) for t in boundary.results.values()))
+    return Results(tuple(demoted(found[t]) for t in boundary.results.values()))
 
 
 def _unknown(op: object) -> bool:
     return isinstance(op, Opaque) and op.name not in _EDGES
-
-
-def _as_iree(array: Array) -> Array:
-    """IREE makes f32 of f64."""
-    return array.astype(np.float32) if array.dtype == np.float64 else array
 
 
 def _constants(

@@ -1,0 +1,46 @@
+"""What was learned of one search says nothing of another one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from layoutopt.options import Options
+from layoutopt.pipeline import _Job
+from layoutopt.planning.known_refusals import KnownRefusals
+from layoutopt.profiles.target import Target, load_target
+from layoutopt.runtime.steps import Clock, SilentSteps
+from layoutopt.solver import TimeLimit
+from tests.models import CONVOLUTIONS
+from tests.parsing import lifted
+
+HOST = load_target("host")
+
+
+def avoided(folder: Path, target: Target, options: Options) -> KnownRefusals:
+    clock = Clock(SilentSteps())
+    job = _Job(Path("m.mlir"), target, options, clock, folder, None, TimeLimit(1.0))
+    return job._known_refusals((lifted(CONVOLUTIONS),))
+
+
+@pytest.mark.parametrize(
+    ("target", "options"),
+    [
+        (HOST, Options(objective="conversions")),
+        (HOST, Options(exact=True)),
+        (replace(HOST, fingerprint="host:another"), Options()),
+        (replace(HOST, place="host:another"), Options()),
+        (replace(HOST, device="local-task"), Options()),
+    ],
+)
+def test_candidates_are_known_by_number_within_one_search(
+    tmp_path: Path, target: Target, options: Options
+) -> None:
+    first = avoided(tmp_path, HOST, Options(cache=tmp_path))
+    first.digests = [frozenset({"a"})]
+    first.remember()
+    assert avoided(tmp_path, HOST, Options(cache=tmp_path)).digests == [frozenset({"a"})]
+    other = avoided(tmp_path, target, replace(options, cache=tmp_path))
+    assert other.digests == [frozenset()]
