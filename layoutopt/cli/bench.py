@@ -21,7 +21,7 @@ from layoutopt.report.console import console
 from layoutopt.report.headline import headline
 from layoutopt.report.progress import TerminalSteps
 from layoutopt.report.report import Report
-from layoutopt.runtime.peers import check_peers, time_peer
+from layoutopt.runtime.peer import check_peers, peer_names, time_peer
 from layoutopt.verify.evaluated import OPTIMIZED
 
 
@@ -45,7 +45,7 @@ class Row:
     "--peers",
     default="",
     metavar="NAMES",
-    help="Other runtimes to time as well: onnxruntime,openvino (ONNX models).",
+    help=f"Other runtimes to time as well: {','.join(peer_names())} (ONNX models).",
 )
 @threads_option
 @parameters_option

@@ -1,4 +1,4 @@
-"""``layoutopt rules``: what rewrites there are and why they are sound."""
+"""``layoutopt rules``: what rewrites there are, and how it is known that they are sound."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ from layoutopt.rules.rule import Unproven
 
 @click.command("rules")
 def rules_command() -> None:
-    """List the rewrite rules, what they do and why they are sound."""
+    """List the rewrite rules, what they do, why they are sound and how that is known."""
     table = Table(box=None)
-    for column in ("rule", "rewrite", "exactness", "proof"):
+    for column in ("rule", "rewrite", "exactness", "argument", "evidence"):
         table.add_column(column, overflow="fold")
     for rule in REWRITES:
-        proof = f"unproven: {rule.proof.why}" if isinstance(rule.proof, Unproven) else rule.proof
-        table.add_row(rule.name, escape(rule.summary), rule.exactness.value, escape(proof))
+        argument, evidence = rule.argument, rule.evidence.value
+        if isinstance(argument, Unproven):
+            argument, evidence = f"unproven: {argument.why}", "property tests"
+        table.add_row(
+            rule.name, escape(rule.summary), rule.exactness.value, escape(argument), evidence
+        )
     console().print(table)

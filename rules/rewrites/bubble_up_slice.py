@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from layoutopt.ir.graph import Graph, Slice, Structured
 from layoutopt.rules.rewrites.interior_padding_examples import sliced_example
 from layoutopt.rules.rewrites.loops import Progression, Rewriting, restricted
-from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression, Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,8 @@ class BubbleUpSlice:
 
     name = "bubble-up-slice"
     summary = "slice of a structured op -> structured op over slices of its operands"
-    proof = "each result element depends on its own point of the parallel loops alone"
+    argument = "each result element depends on its own point of the parallel loops alone"
+    evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (

@@ -20,7 +20,7 @@ from layoutopt.rules.rewrites.polyphase import (
     refusal_of,
     stuffed_contraction,
 )
-from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression, Refusal
 
 
 class CommuteScatterWithContraction:
@@ -28,7 +28,8 @@ class CommuteScatterWithContraction:
 
     name = "commute-scatter-with-contraction"
     summary = "contraction of a scattered tensor -> scatter of the small contraction"
-    proof = "rows of zeros give rows equal to the init: 0 * w = 0 for finite w"
+    argument = "rows of zeros give rows equal to the init: 0 * w = 0 for finite w"
+    evidence = Evidence.PROVED
     exactness = Exactness.ASSUMES_FINITE
     normal_form = False
     examples = (

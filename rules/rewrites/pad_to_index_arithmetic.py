@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from layoutopt.ir.graph import Graph, GraphBuilder, Pad, Scatter
 from layoutopt.rules.rewrites.interior_padding import typed
-from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression, Refusal
 
 
 def _example(low: int, high: int) -> Graph:
@@ -27,7 +27,8 @@ class PadToIndexArithmetic:
 
     name = "pad-to-index-arithmetic"
     summary = "pad by fill and copy -> one generic with index arithmetic"
-    proof = "place i holds element i - low where there is one, else the padding value"
+    argument = "place i holds element i - low where there is one, else the padding value"
+    evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (

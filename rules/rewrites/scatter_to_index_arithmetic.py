@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from layoutopt.ir.graph import Graph, GraphBuilder, Scatter
-from layoutopt.rules.rule import Exactness, Example, Expression, Refusal
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression, Refusal
 
 _MOST = 16
 
@@ -33,7 +33,8 @@ class ScatterToIndexArithmetic:
 
     name = "scatter-to-index-arithmetic"
     summary = "scatter by fill and strided inserts -> one generic with index arithmetic"
-    proof = "i -> (i - offset) / stride inverts offset + stride * j where the remainder is zero"
+    argument = "i -> (i - offset) / stride inverts offset + stride * j where the remainder is zero"
+    evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (
