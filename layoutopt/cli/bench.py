@@ -21,6 +21,7 @@ from layoutopt.report.console import console
 from layoutopt.report.headline import headline
 from layoutopt.report.progress import TerminalSteps
 from layoutopt.report.report import Report
+from layoutopt.report.units import milliseconds
 from layoutopt.runtime.peer import check_peers, peer_names, time_peer
 from layoutopt.verify.evaluated import OPTIMIZED
 
@@ -31,6 +32,8 @@ class Row:
 
     model: str
     milliseconds: dict[str, float | None]
+    predicted_ms: float | None = None
+    """Of the plan: the sum of its prices."""
 
     @property
     def speedup(self) -> float | None:
@@ -51,6 +54,7 @@ class Row:
 @parameters_option
 @cache_option
 @click.option("--json", "json_path", type=PATH, help="Write the figures here as JSON.")
+@click.option("--table", "table_path", type=PATH, help="Write the README's table here.")
 def bench_command(
     models: tuple[Path, ...],
     peers: str,
@@ -58,15 +62,17 @@ def bench_command(
     parameters: tuple[str, ...],
     cache: Path | None,
     json_path: Path | None,
+    table_path: Path | None,
 ) -> None:
     """Plan each of MODELS; time plan and IREE's own flag sets in turns, in one run, then peers."""
     names = tuple(n for n in peers.split(",") if n)
     check_peers(names)
     if names and not any(model.suffix == ".onnx" for model in models):
         raise InputError("--peers", "an ONNX model to give them", "none", "leave it out")
-    if json_path is not None:
-        check_writable(json_path)
-        check_not_read(json_path, *models)
+    for path in (json_path, table_path):
+        if path is not None:
+            check_writable(path)
+            check_not_read(path, *models)
     files = tuple(map(ParameterFile.parse, parameters))
     options = Options(threads=threads, parameters=files, cache=cache, remember=False)
     rows = []
@@ -79,6 +85,8 @@ def bench_command(
     if json_path is not None:
         text = json.dumps([asdict(row) for row in rows], indent=1)
         write_text(json_path, text + "\n")
+    if table_path is not None:
+        write_text(table_path, markdown(rows))
     screen = console()
     _show(rows, threads, screen)
     for line in lines:
@@ -89,7 +97,42 @@ def _row(report: Report, model: Path, peers: tuple[str, ...], threads: int) -> R
     found: dict[str, float | None] = {f.name: f.measured_ms for f in report.flag_sets}
     for peer in peers if model.suffix == ".onnx" else ():
         found[peer] = statistics.median(time_peer(peer, model, threads) for _ in range(3))
-    return Row(str(model), found)
+    return Row(str(model), found, report.after.predicted_ms)
+
+
+COLUMNS = (
+    "model",
+    "IREE default",
+    "best of its flag sets",
+    "layoutopt",
+    "against default",
+    "against best flags",
+    "predicted",
+)
+
+
+def markdown(rows: list[Row]) -> str:
+    """The table that the README shows: milliseconds, the plan against IREE's own flag sets."""
+    lines = [COLUMNS, ("---",) * len(COLUMNS), *map(_cells, rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines).replace(" --- ", "---")
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    own = {n: ms for n, ms in row.milliseconds.items() if n not in (OPTIMIZED, *peer_names())}
+    best_ms, best = min(((ms, n) for n, ms in own.items() if ms is not None), default=(None, ""))
+    mine = row.milliseconds.get(OPTIMIZED)
+    return (
+        Path(row.model).stem,
+        _ms(own.get("default")),
+        "-" if best_ms is None else f"{milliseconds(best_ms)} ({best})",
+        "-" if mine is None else f"**{milliseconds(mine)}**",
+        *(f"{ms / mine:.1f}x" if ms and mine else "-" for ms in (own.get("default"), best_ms)),
+        _ms(row.predicted_ms),
+    )
+
+
+def _ms(value: float | None) -> str:
+    return "-" if value is None else milliseconds(value)
 
 
 def _show(rows: list[Row], threads: int, screen: Console) -> None:

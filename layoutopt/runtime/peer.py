@@ -35,7 +35,9 @@ def check_peers(names: tuple[str, ...]) -> None:
     known = peer_names()
     for name in names:
         if name not in known:
-            raise InputError("--peers", f"names among {', '.join(known)}", f"'{name}'", "leave it out")
+            raise InputError(
+                "--peers", f"names among {', '.join(known)}", f"'{name}'", "leave it out"
+            )
         package = _peer(name).PACKAGE
         if importlib.util.find_spec(package) is None:
             raise InputError(

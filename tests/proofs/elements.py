@@ -34,7 +34,7 @@ from layoutopt.ir.graph import (
 from layoutopt.ir.scalar import Body
 from layoutopt.mlir.write.scatter import scatter_lines
 from tests.proofs.arrays import Index, SymbolicArray, symbolic
-from tests.proofs.paths import Disproved, Number, Paths, term
+from tests.proofs.paths import DisprovedError, Number, Paths, term
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class Elements:
                 there = ((i - o) // s for i, o, s in zip(index, offsets, steps, strict=True))
                 return self.at(source, tuple(there))
         if otherwise is None:
-            raise Disproved(f"no source of a scatter without background holds {index}")
+            raise DisprovedError(f"no source of a scatter without background holds {index}")
         return otherwise() if callable(otherwise) else otherwise
 
     def _scattered(self, op: Scatter, index: Index) -> Element:
@@ -194,7 +194,7 @@ class Elements:
             case "arith.subi":
                 return operands[0] - operands[1]
             case "arith.cmpi":
-                sign = text.split(",")[0]
+                sign = text.split(",", maxsplit=1)[0]
                 lhs, rhs = map(term, operands)
                 return {"sge": lhs >= rhs, "sle": lhs <= rhs, "eq": lhs == rhs}[sign]
             case "arith.maxsi" | "arith.minsi":
@@ -256,9 +256,7 @@ class Elements:
             assert len(op.results) == 1
             sizes = tuple(op.domain[d] for d in reduced)
             return Fold(op.body, sizes, start, read)
-        reads = [
-            read(p, ()) if op.body.used(p) else Constant("unread") for p in range(len(op.sources))
-        ]
+        reads = [read(p, ()) for p in range(len(op.sources))]
         return applied(_placed_body(op.body, loops), (*reads, start), position)
 
     def _start(self, init: Init, index: Index) -> Element:

@@ -14,7 +14,7 @@ from layoutopt.oracle.scalar import apply as evaluated
 from layoutopt.rules.rewrites.interior_padding import is_same, is_zero, typed
 from tests.proofs.arrays import Index
 from tests.proofs.elements import Apply, Constant, Element, Fold, Read, applied
-from tests.proofs.paths import Disproved, Number, Paths, term
+from tests.proofs.paths import DisprovedError, Number, Paths, term
 
 
 def prove_equal(paths: Paths, here: Element, there: Element) -> None:
@@ -22,19 +22,19 @@ def prove_equal(paths: Paths, here: Element, there: Element) -> None:
     match here, there:
         case Read(), Read():
             if here.tensor != there.tensor:
-                raise Disproved(f"tensor {here.tensor} is read as tensor {there.tensor}")
+                raise DisprovedError(f"tensor {here.tensor} is read as tensor {there.tensor}")
             same = [term(i) == term(j) for i, j in zip(here.index, there.index, strict=True)]
             paths.prove(z3.And(same), f"the element that is read of tensor {here.tensor}")
         case Constant(), Constant():
             if here.text != there.text and not _same_number(here.text, there.text):
-                raise Disproved(f"{here.text} in place of {there.text}")
+                raise DisprovedError(f"{here.text} in place of {there.text}")
         case Apply(), Apply():
             if (here.name, here.type, len(here.operands)) != (
                 there.name,
                 there.type,
                 len(there.operands),
             ) or here.attributes != there.attributes:
-                raise Disproved(f"{here.name} in place of {there.name}")
+                raise DisprovedError(f"{here.name} in place of {there.name}")
             for one, other in zip(here.operands, there.operands, strict=True):
                 prove_equal(paths, one, other)
         case Fold(), Fold():
@@ -46,7 +46,7 @@ def prove_equal(paths: Paths, here: Element, there: Element) -> None:
         case Constant(), Apply():
             prove_equal(paths, here, _evaluated(there))
         case _:
-            raise Disproved(f"{here} in place of {there}")
+            raise DisprovedError(f"{here} in place of {there}")
 
 
 def prove_same_products(paths: Paths, here: Fold, there: Element, named_by: int) -> None:
@@ -59,10 +59,10 @@ def prove_same_products(paths: Paths, here: Fold, there: Element, named_by: int)
     if not isinstance(there, Fold):
         prove_equal(paths, here.start, there)
         if _is_product(here, _point(paths, here)):
-            raise Disproved("a product that nothing adds up")
+            raise DisprovedError("a product that nothing adds up")
         return
     if there.body != here.body:
-        raise Disproved("another body")
+        raise DisprovedError("another body")
     prove_equal(paths, here.start, there.start)
     # One after the other: what is assumed of the first point must not bear on the second.
     first, second = (here, there) if paths.either() else (there, here)
@@ -111,7 +111,7 @@ def _witness(paths: Paths, fold: Fold, named: Read, position: int) -> Index:
         alone = (a for a in range(len(origin)) if [m[a] != 0 for m in moves] == _only(loop, moves))
         axis = next(alone, None) if moving else None
         if moving and axis is None:
-            raise Disproved(f"reduction loop {loop} does not name its products")
+            raise DisprovedError(f"reduction loop {loop} does not name its products")
         found = 0 if axis is None else (named.index[axis] - origin[axis]) // moves[loop][axis]
         point.append(found)
     return tuple(point)
@@ -133,7 +133,7 @@ def _index(fold: Fold, position: int, point: Index) -> Index:
 
 def _prove_equal_folds(paths: Paths, here: Fold, there: Fold) -> None:
     if here.body != there.body or len(here.sizes) != len(there.sizes):
-        raise Disproved("another body, or other reduction loops")
+        raise DisprovedError("another body, or other reduction loops")
     for n, m in zip(here.sizes, there.sizes, strict=True):
         paths.prove(term(n) == term(m), "the size of a reduction loop")
     prove_equal(paths, here.start, there.start)
@@ -161,7 +161,7 @@ def _evaluated(element: Element) -> Constant:
     if isinstance(element, Constant):
         return element
     if not isinstance(element, Apply):
-        raise Disproved(f"{element} in place of a constant")
+        raise DisprovedError(f"{element} in place of a constant")
     values = [_number(_evaluated(o).text) for o in element.operands]
     op = ScalarOp(element.name, tuple(range(len(values))), element.type, element.attributes)
     found = evaluated(op, values)

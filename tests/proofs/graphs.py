@@ -128,9 +128,7 @@ def pooling(paths: Paths, window: tuple[int, int, int], combiner: str) -> Graph:
     body = Body(("f32",) * 3, (ScalarOp(combiner, (0, 2), "f32"),), (3,))
     maps = ((dim(0), affine([(1, stride), (2, dilation)])), plain_map([2]), plain_map((0, 1)))
     domain = (n, image, taps)
-    builder.add(
-        Structured((x, shape), (FromTensor(start),), (y,), domain, (P, P, R), maps, body)
-    )
+    builder.add(Structured((x, shape), (FromTensor(start),), (y,), domain, (P, P, R), maps, body))
     return builder.build((x, shape, start), (y,))
 
 
@@ -167,7 +165,9 @@ def _fill(tensor: int, shape: Sequence[int], value: str) -> Op:
     rank = len(shape)
     body = fill_body(value, "f32")
     domain = tuple(shape)
-    return Structured((), (Uninitialized(),), (tensor,), domain, (P,) * rank, (identity_map(rank),), body)
+    return Structured(
+        (), (Uninitialized(),), (tensor,), domain, (P,) * rank, (identity_map(rank),), body
+    )
 
 
 def stuffed_convolution(
@@ -276,9 +276,7 @@ def scatter_consumer(paths: Paths, stride: int, phases: bool, kind: str, turned:
     body = Body(("f32",) * last, tuple(ops), (last + 2,))
     written = plain_map((1, 0) if turned else (0, 1))
     builder.add(
-        Structured(
-            tuple(sources), (Uninitialized(),), (y,), (n, c), (P, P), (*maps, written), body
-        )
+        Structured(tuple(sources), (Uninitialized(),), (y,), (n, c), (P, P), (*maps, written), body)
     )
     return builder.build(sources, (y,))
 
@@ -330,7 +328,7 @@ def sliced_op(paths: Paths, kind: str, strides: tuple[int, int]) -> Graph:
     if kind in ("elementwise", "copy"):
         x, b = builder.tensor((m, n), "f32"), builder.tensor((m,), "f32")
         y = builder.tensor((n, m), "f32")
-        maps = (plain_map((1, 0)), plain_map([1]), identity_map(2))
+        maps: tuple[IndexMap, ...] = (plain_map((1, 0)), plain_map([1]), identity_map(2))
         body = Body(("f32",) * 3, (ScalarOp("arith.subf", (0, 1), "f32"),), (3,))
         sources: tuple[int, ...] = (x, b)
         if kind == "copy":

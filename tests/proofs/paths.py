@@ -18,11 +18,11 @@ _MOST_VALUES = 64
 _TIMEOUT_MS = 20_000
 
 
-class Disproved(Exception):
+class DisprovedError(Exception):
     """A claim that is wrong for some values; they stand in the text."""
 
 
-class Undecided(Exception):
+class UndecidedError(Exception):
     """A claim that Z3 can neither prove nor disprove in time."""
 
 
@@ -114,9 +114,9 @@ class Paths:
         return self._trail[self._at - 1].value
 
     def prove(self, claim: object, what: str) -> None:
-        """Raises Disproved where the claim may be false."""
+        """Raises DisprovedError where the claim may be false."""
         if not self.certain(claim):
-            raise Disproved(f"{what}: {z3.simplify(claim)} is false for {self._model}")
+            raise DisprovedError(f"{what}: {z3.simplify(claim)} is false for {self._model}")
 
     def value_of(self, number: Number) -> int:
         """A plain int: the number's values are followed one by one."""
@@ -128,7 +128,7 @@ class Paths:
             guess = self._guesses[self._at]
             if self.holds(number.term == guess):
                 return guess
-        raise Undecided(f"{number.term} takes more than {_MOST_VALUES} values")
+        raise UndecidedError(f"{number.term} takes more than {_MOST_VALUES} values")
 
     def _possible(self, claim: object) -> bool:
         self._solver.push()
@@ -142,7 +142,7 @@ class Paths:
         self._model = solver.model() if found == z3.sat else None
         self._solver.pop()
         if found == z3.unknown:
-            raise Undecided(f"{claim}: {solver.reason_unknown()}")
+            raise UndecidedError(f"{claim}: {solver.reason_unknown()}")
         return bool(found == z3.sat)
 
 

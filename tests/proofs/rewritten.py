@@ -13,7 +13,7 @@ from tests.proofs.table import Case
 
 
 def prove_rewrite(rule: RewriteRule[Any], case: Case, named_by: int | None) -> int:
-    """Raises Disproved where the last op's result is another one; says how often it fired."""
+    """Raises DisprovedError where the last op's result is another one; says how often it fired."""
     fired = 0
 
     def follow(paths: Paths) -> None:

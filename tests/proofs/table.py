@@ -67,23 +67,24 @@ _KINDS = ("own", "twice", "bias", "row", "residual", "turned residual", "math")
 
 PROOFS: dict[str, Proof] = {
     "unit-filter-to-contraction": Proof(
-        "filters of one element; any sizes, margins, strides",
+        "filters of one element along one or two dims; any sizes, margins, strides",
         _convolutions(((1, None, 1),), ((1, None, 1), (1, None, 2))),
     ),
     "strided-unit-filter-to-slice": Proof(
-        "filters of one element; any sizes, margins, strides",
+        "filters of one element along one or two dims; any sizes, margins, strides",
         _convolutions(((1, None, 1),), ((1, None, 1), (1, None, 2))),
     ),
     "patch-convolution-to-contraction": Proof(
-        "filters and strides of 1 to 4; any sizes and margins",
+        "filters and strides of 1 to 4 along one or two dims; any sizes and margins",
         _convolutions(((2, 2, 1),), ((2, 2, 1), (3, 3, 1)), ((4, 4, 1), (1, 1, 1))),
     ),
     "convolution-to-im2col": Proof(
-        "dilations of 1 and 2; any sizes, margins, filters, strides",
+        "one or two dims, dilations of 1 and 2; any sizes, margins, filters, strides",
         _convolutions(((None, None, 1),), ((None, None, 1), (None, None, 2))),
     ),
     "unroll-window": Proof(
-        "filters of 2 and 3, strides of 2 and 3, dilations of 1 and 2; any sizes and margins",
+        "nine poolings and depthwise convolutions with filters and strides of 2 and 3, dilations "
+        "of 1 and 2; any sizes and margins",
         (
             *(
                 partial(graphs.convolution, windows=w, depthwise=True)
@@ -102,39 +103,45 @@ PROOFS: dict[str, Proof] = {
         tuple(partial(graphs.inserted, stride=s) for s in (2, 3, 4)),
     ),
     "commute-scatter-with-contraction": Proof(
-        "scatters with strides of 2 and 3 at offsets up to 3, read with strides of 1 to 3; any sizes",
+        "one scattered dim, five pairs of its stride (2, 3) and that of the reading (1 to 3); "
+        "any sizes",
         _POINTS,
         (1,) * len(_POINTS),
     ),
     "skip-zeros-of-reduction": Proof(
-        "scatters with strides of 2 and 3 at offsets up to 3, filters of 1 to 3, read with strides "
-        "and dilations of 1 and 2; any sizes",
+        "one scattered dim, four pairs of its stride (2, 3) and a filter (1 to 3 taps, strides and "
+        "dilations of 1 and 2); any sizes",
         _GRADIENTS,
         (0,) * len(_GRADIENTS),
     ),
     "split-convolution-into-phases": Proof(
-        "scatters with strides of 2 and 3 at offsets up to 3, filters of 2 to 4, read with strides "
-        "of 1 to 3 and dilations of 1 and 2; any sizes",
+        "one scattered dim, six pairs of its stride (2, 3) and a filter (2 to 4 taps, strides of "
+        "1 to 3, dilations of 1 and 2); any sizes",
         (*_PHASES, _SWAPPED),
         (*(1,) * len(_PHASES), 0),
     ),
     "push-scatter-through-elementwise": Proof(
-        "scatters with strides of 2 and 3; any sizes and offsets",
+        "one scattered dim of two, one source with stride 3 or both phases of stride 2; any "
+        "sizes and offsets",
         tuple(
             partial(graphs.scatter_consumer, stride=2 if p else 3, phases=p, kind=k, turned=t)
-            for p, k, t in (*itertools.product((False, True), _KINDS, (True,)), (True, "own", False))
+            for p, k, t in (
+                *itertools.product((False, True), _KINDS, (True,)),
+                (True, "own", False),
+            )
         ),
     ),
     "push-scatter-through-reshape": Proof(
-        "scatters with strides of 2 and 3, dims beside theirs merged, split and added; any sizes "
-        "and offsets",
+        "one scattered dim with stride 2 or 3, dims beside it merged, split and added; any "
+        "sizes and offsets",
         tuple(
             partial(graphs.reshaped_scatter, stride=s, phases=p, way=w)
             for s, p, w in itertools.product((2, 3), (False, True), ("merge", "split", "unit"))
         ),
     ),
     "bubble-up-slice": Proof(
-        "slices with strides of 1 to 3; any sizes and offsets",
+        "matmuls, convolutions, elementwise ops and copies, slices with strides (1, 2) and "
+        "(3, 1); any sizes and offsets",
         tuple(
             partial(graphs.sliced_op, kind=k, strides=s)
             for k, s in itertools.product(

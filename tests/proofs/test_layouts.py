@@ -16,7 +16,7 @@ from layoutopt.ir.types import TensorType
 from tests.proofs.arrays import Index, SymbolicArray, symbolic
 from tests.proofs.elements import Constant, Elements, Read
 from tests.proofs.equality import prove_equal
-from tests.proofs.paths import Disproved, Paths, term
+from tests.proofs.paths import DisprovedError, Paths, term
 
 FILLER = Constant("padding")
 TILES = (1, 2, 3, 8)
@@ -84,7 +84,7 @@ def test_places_and_elements_are_one_to_one(rank: int) -> None:
 
 
 def test_a_wrong_place_is_not_proved() -> None:
-    with pytest.raises(Disproved, match="the element that is read"):
+    with pytest.raises(DisprovedError, match="the element that is read"):
         hold(Layout((1, 0), (0,), (3,)), wrong=1)
 
 
@@ -157,5 +157,5 @@ def test_an_unpack_with_other_tiles_is_not_proved() -> None:
         index = tuple(paths.symbol("i", 0, 8) for _ in range(2))
         prove_equal(paths, Elements(paths, graph).at(y, index), Read(x, index))
 
-    with pytest.raises(Disproved):
+    with pytest.raises(DisprovedError):
         paths.every(follow)
