@@ -2,7 +2,7 @@
 # make test   run all tests
 # make fuzz   random graphs for SECONDS=60, by the oracle and through IREE; SEED=0
 # make check  lint, format, types, import contracts
-# make bench  compare on the example models
+# make bench  compare on the example models; the README's table goes to build/results.md
 # make clean  remove the environment and everything built
 #
 # Each target sets itself up. Only python3 (3.11 or later) and make are expected.
@@ -39,7 +39,7 @@ check: $(READY)
 	@PYTHONPATH=. $(PY) $(BIN)/lint-imports --no-logo
 
 bench: $(MODELS)
-	@$(PY) -m layoutopt bench $(MODELS)
+	@$(PY) -m layoutopt bench $(MODELS) --table build/results.md
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -56,9 +56,17 @@ class Exactness(Enum):
 EVERY_EXACTNESS = frozenset(Exactness)
 
 
+class Evidence(Enum):
+    """How it is established that both sides of a rewrite are equal."""
+
+    PROVED = "index maps proved equal (Z3), and property tests"
+    """By ``tests/proofs``, on the graphs that ``docs/rules.md`` names for the rule."""
+    ARGUMENT = "argument and property tests"
+
+
 @dataclass(frozen=True, slots=True)
 class Unproven:
-    """In place of a proof: why there is none."""
+    """In place of an argument: why there is none."""
 
     why: str
 
@@ -100,8 +108,12 @@ class RewriteRule(Protocol[MatchT]):
         """Before -> after, in one line."""
 
     @property
-    def proof(self) -> str | Unproven:
-        """Why both sides are equal."""
+    def argument(self) -> str | Unproven:
+        """Why both sides are equal, in one line."""
+
+    @property
+    def evidence(self) -> Evidence:
+        """How that is established."""
 
     @property
     def exactness(self) -> Exactness:
@@ -143,8 +155,12 @@ class NormalizationRule(Protocol[MatchT]):
         """Before -> after, in one line."""
 
     @property
-    def proof(self) -> str | Unproven:
+    def argument(self) -> str | Unproven:
         """Why both sides are equal."""
+
+    @property
+    def evidence(self) -> Evidence:
+        """How it is known that they are."""
 
     @property
     def exactness(self) -> Exactness:

@@ -1,8 +1,8 @@
 """Whether a rule computes what the op that it replaces does: both run on the same inputs.
 
-Rules are proved on paper and tested on small shapes; here each one that fired is held against the
-op that it fired on, before anything is priced. What a rule knows of the tensors around (a fill of
-zeros, a padding) is computed too, so that it holds.
+Rules have an argument, most have proofs of their index maps, and all are tested on small shapes;
+here each one that fired is held against the op that it fired on, before anything is priced. What a
+rule knows of the tensors around (a fill of zeros, a padding) is computed too, so that it holds.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ from layoutopt.pipeline import optimize
 from layoutopt.report.console import console
 from layoutopt.report.headline import headline
 from layoutopt.report.progress import TerminalSteps
-from layoutopt.runtime.peers import check_peers, time_peer
+from layoutopt.report.units import milliseconds
+from layoutopt.runtime.peer import check_peers, peer_names, time_peer
 from layoutopt.verify.evaluated import OPTIMIZED
 
 
@@ -30,6 +31,8 @@ class Row:
 
     model: str
     milliseconds: dict[str, float | None]
+    predicted_ms: float | None = None
+    """Of the plan: the sum of its prices."""
 
     @property
     def speedup(self) -> float | None:
@@ -44,12 +47,13 @@ class Row:
     "--peers",
     default="",
     metavar="NAMES",
-    help="Other runtimes to time as well: onnxruntime,openvino (ONNX models).",
+    help=f"Other runtimes to time as well: {','.join(peer_names())} (ONNX models).",
 )
 @threads_option
 @parameters_option
 @cache_option
 @click.option("--json", "json_path", type=PATH, help="Write the figures here as JSON.")
+@click.option("--table", "table_path", type=PATH, help="Write the README's table here.")
 def bench_command(
     models: tuple[Path, ...],
     peers: str,
@@ -57,15 +61,17 @@ def bench_command(
     parameters: tuple[str, ...],
     cache: Path | None,
     json_path: Path | None,
+    table_path: Path | None,
 ) -> None:
     """Plan each of MODELS; time plan and IREE's own flag sets in turns, in one run, then peers."""
     names = tuple(n for n in peers.split(",") if n)
     check_peers(names)
     if names and not any(model.suffix == ".onnx" for model in models):
         raise InputError("--peers", "an ONNX model to give them", "none", "leave it out")
-    if json_path is not None:
-        check_writable(json_path)
-        check_not_read(json_path, *models)
+    for path in (json_path, table_path):
+        if path is not None:
+            check_writable(path)
+            check_not_read(path, *models)
     files = tuple(map(ParameterFile.parse, parameters))
     options = Options(threads=threads, parameters=files, cache=cache, remember=False)
     rows: list[Row] = []
@@ -76,11 +82,11 @@ def bench_command(
                 plan = optimize(model, "host", options, steps)
             times, failures = _peer_times(model, names, threads)
             own = {f.name: f.measured_ms for f in plan.report.flag_sets}
-            rows.append(Row(str(model), own | times))
+            rows.append(Row(str(model), own | times, plan.report.after.predicted_ms))
             lines += [headline(plan.report), *failures]
     finally:  # what is finished is not lost with a model that fails
         if rows:
-            _tell(rows, lines, threads, json_path)
+            _tell(rows, lines, threads, json_path, table_path)
 
 
 def _peer_times(
@@ -98,15 +104,58 @@ def _peer_times(
     return found, failures
 
 
-def _tell(rows: list[Row], lines: list[str], threads: int, json_path: Path | None) -> None:
-    """The finished rows, as JSON and as a table with a line for each thing to say of them."""
+def _tell(
+    rows: list[Row],
+    lines: list[str],
+    threads: int,
+    json_path: Path | None,
+    table_path: Path | None,
+) -> None:
+    """The finished rows, as files and as a table with a line for each thing to say of them."""
     if json_path is not None:
         text = json.dumps([asdict(row) for row in rows], indent=1)
         write_text(json_path, text + "\n")
+    if table_path is not None:
+        write_text(table_path, markdown(rows))
     screen = console()
     _show(rows, threads, screen)
     for line in lines:
         screen.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+COLUMNS = (
+    "model",
+    "IREE default",
+    "best of its flag sets",
+    "layoutopt",
+    "against default",
+    "against best flags",
+    "predicted",
+)
+
+
+def markdown(rows: list[Row]) -> str:
+    """The table that the README shows: milliseconds, the plan against IREE's own flag sets."""
+    lines = [COLUMNS, ("---",) * len(COLUMNS), *map(_cells, rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines).replace(" --- ", "---")
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    own = {n: ms for n, ms in row.milliseconds.items() if n not in (OPTIMIZED, *peer_names())}
+    best_ms, best = min(((ms, n) for n, ms in own.items() if ms is not None), default=(None, ""))
+    mine = row.milliseconds.get(OPTIMIZED)
+    return (
+        Path(row.model).stem,
+        _ms(own.get("default")),
+        "-" if best_ms is None else f"{milliseconds(best_ms)} ({best})",
+        "-" if mine is None else f"**{milliseconds(mine)}**",
+        *(f"{ms / mine:.1f}x" if ms and mine else "-" for ms in (own.get("default"), best_ms)),
+        _ms(row.predicted_ms),
+    )
+
+
+def _ms(value: float | None) -> str:
+    return "-" if value is None else milliseconds(value)
 
 
 def _show(rows: list[Row], threads: int, screen: Console) -> None:

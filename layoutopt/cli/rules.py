@@ -1,4 +1,4 @@
-"""``layoutopt rules``: what rules there are and why they are sound."""
+"""``layoutopt rules``: what rules there are, and how it is known that they are sound."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from layoutopt.rules.rule import NormalizationRule, RewriteRule, Unproven
 
 @click.command("rules")
 def rules_command() -> None:
-    """List the rules, what they do and why they are sound."""
+    """List the rules, what they do, why they are sound and how that is known."""
     out = console()
     out.print("normalization: applied before anything is priced, beside the model as it came")
     out.print(_listed(NORMALIZATIONS))
@@ -27,9 +27,13 @@ def rules_command() -> None:
 
 def _listed(rules: Sequence[NormalizationRule[Any] | RewriteRule[Any]]) -> Table:
     table = Table(box=None)
-    for column in ("rule", "rewrite", "exactness", "proof"):
+    for column in ("rule", "rewrite", "exactness", "argument", "evidence"):
         table.add_column(column, overflow="fold")
     for rule in rules:
-        proof = f"unproven: {rule.proof.why}" if isinstance(rule.proof, Unproven) else rule.proof
-        table.add_row(rule.name, escape(rule.summary), rule.exactness.value, escape(proof))
+        argument, evidence = rule.argument, rule.evidence.value
+        if isinstance(argument, Unproven):
+            argument, evidence = f"unproven: {argument.why}", "property tests"
+        table.add_row(
+            rule.name, escape(rule.summary), rule.exactness.value, escape(argument), evidence
+        )
     return table

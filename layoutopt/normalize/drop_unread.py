@@ -17,7 +17,7 @@ from layoutopt.ir.graph import Constant, Graph, Op, Opaque, Structured
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body
 from layoutopt.normalize.examples import two_results_example
-from layoutopt.rules.rule import Exactness, Example, Expression
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,8 @@ class DropUnread:
 
     name = "drop-unread"
     summary = "op with results that nobody reads -> the op without them, or nothing"
-    proof = "what is not read changes nothing; the results that stay keep their scalar ops"
+    argument = "what is not read changes nothing; the results that stay keep their scalar ops"
+    evidence = Evidence.ARGUMENT
     exactness = Exactness.BIT_EXACT
     part = "read"
     examples = (

@@ -15,7 +15,7 @@ from layoutopt.ir.affine import Affine, IndexMap, affine, loops_with_a_size, pla
 from layoutopt.ir.graph import Graph, Op, Structured
 from layoutopt.ir.refusal import Refusal
 from layoutopt.normalize.examples import broadcast_example
-from layoutopt.rules.rule import Exactness, Example, Expression
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,8 @@ class FoldBroadcast:
 
     name = "fold-broadcast"
     summary = "op over a broadcast -> op over its source, read through the broadcast's map"
-    proof = "element i of a broadcast is element map(i) of its source"
+    argument = "element i of a broadcast is element map(i) of its source"
+    evidence = Evidence.ARGUMENT
     exactness = Exactness.BIT_EXACT
     part = "through"
     examples = (

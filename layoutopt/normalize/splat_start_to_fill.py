@@ -14,7 +14,7 @@ from layoutopt.ir.graph import Fill, FromTensor, Graph, Init, Pad, Structured
 from layoutopt.ir.refusal import Refusal
 from layoutopt.normalize.examples import padded_start_example
 from layoutopt.rules.rewrites.interior_padding import splat_of, typed
-from layoutopt.rules.rule import Exactness, Example, Expression
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,8 @@ class SplatStartToFill:
 
     name = "splat-start-to-fill"
     summary = "op that starts from a tensor of one value -> op that starts from the value"
-    proof = "both starts hold the same value at every place"
+    argument = "both starts hold the same value at every place"
+    evidence = Evidence.ARGUMENT
     exactness = Exactness.BIT_EXACT
     part = "start"
     examples = (

@@ -19,7 +19,7 @@ from layoutopt.ir.scalar import Body, ScalarOp, is_reassociable
 from layoutopt.ir.types import TensorType, is_float
 from layoutopt.normalize.examples import reduction_start_example
 from layoutopt.normalize.start import constant_start
-from layoutopt.rules.rule import Exactness, Example, Expression
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,8 @@ class StartFromNeutral:
 
     name = "start-from-neutral"
     summary = "reduction from a constant -> reduction from a neutral element + elementwise"
-    proof = "a commutative, associative op takes its start last; neutral elements change nothing"
+    argument = "a commutative, associative op takes its start last; neutral elements change nothing"
+    evidence = Evidence.ARGUMENT
     exactness = Exactness.REASSOCIATES
     part = "start"
     examples = (

@@ -16,7 +16,7 @@ from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body
 from layoutopt.normalize.examples import elementwise_start_example
 from layoutopt.normalize.start import constant_start
-from layoutopt.rules.rule import Exactness, Example, Expression
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,8 @@ class StartToInput:
 
     name = "start-to-input"
     summary = "elementwise op that writes over a constant -> elementwise op that reads it"
-    proof = "the body reads the same element at each place, and every place is written"
+    argument = "the body reads the same element at each place, and every place is written"
+    evidence = Evidence.ARGUMENT
     exactness = Exactness.BIT_EXACT
     part = "start"
     examples = (

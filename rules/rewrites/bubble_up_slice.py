@@ -16,7 +16,7 @@ from layoutopt.ir.graph import Graph, Slice, Structured
 from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.interior_padding_examples import sliced_example
 from layoutopt.rules.rewrites.loops import Progression, Rewriting, restricted
-from layoutopt.rules.rule import Exactness, Example, Expression, over_budget
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression, over_budget
 
 _OTHERS = 0
 """Readers of the whole tensor at most. Without a budget ResNet-50 has 3759 candidates and not 1001,
@@ -39,7 +39,8 @@ class BubbleUpSlice:
 
     name = "bubble-up-slice"
     summary = "slice of a structured op -> structured op over slices of its operands"
-    proof = "each result element depends on its own point of the parallel loops alone"
+    argument = "each result element depends on its own point of the parallel loops alone"
+    evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (

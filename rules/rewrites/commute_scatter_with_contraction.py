@@ -21,7 +21,7 @@ from layoutopt.rules.rewrites.polyphase import (
     refusal_of,
     stuffed_contraction,
 )
-from layoutopt.rules.rule import Exactness, Example, Expression
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 class CommuteScatterWithContraction:
@@ -29,7 +29,8 @@ class CommuteScatterWithContraction:
 
     name = "commute-scatter-with-contraction"
     summary = "contraction of a scattered tensor -> scatter of the small contraction"
-    proof = "rows of zeros give rows equal to the init: 0 * w = 0 for finite w"
+    argument = "rows of zeros give rows equal to the init: 0 * w = 0 for finite w"
+    evidence = Evidence.PROVED
     exactness = Exactness.ASSUMES_FINITE
     normal_form = False
     examples = (

@@ -18,7 +18,7 @@ from layoutopt.ir.scalar import copy_body
 from layoutopt.ir.types import TensorType
 from layoutopt.rules.rewrites.examples import convolution_example, depthwise_example
 from layoutopt.rules.rewrites.window import Convolution, convolution
-from layoutopt.rules.rule import Exactness, Example, Expression, over_budget
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression, over_budget
 
 _ELEMENTS = 1 << 31
 """Elements of the unfolded image at most: a benchmark of more of them does not fit into memory."""
@@ -37,7 +37,8 @@ class ConvolutionToIm2col:
 
     name = "convolution-to-im2col"
     summary = "convolution -> unfolded windows (im2col) + contraction"
-    proof = "the copy evaluates the window's indexing map; the sum runs over the same products"
+    argument = "the copy evaluates the window's indexing map; the sum runs over the same products"
+    evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (

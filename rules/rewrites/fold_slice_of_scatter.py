@@ -25,7 +25,7 @@ from layoutopt.ir.graph import (
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body, ScalarOp
 from layoutopt.rules.rewrites.loops import Progression, Rewriting
-from layoutopt.rules.rule import Exactness, Example, Expression
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 def _example(offset: int, stride: int, size: int, computed: bool = False) -> Graph:
@@ -58,7 +58,8 @@ class FoldSliceOfScatter:
 
     name = "fold-slice-of-scatter"
     summary = "slice of a scatter -> scatter of slices, a slice, or the background"
-    proof = "o + s*j = a + t*k fixes j modulo t / gcd(s, t) and k modulo s / gcd(s, t)"
+    argument = "o + s*j = a + t*k fixes j modulo t / gcd(s, t) and k modulo s / gcd(s, t)"
+    evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (

@@ -23,7 +23,7 @@ from layoutopt.ir.graph import (
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import fill_body
 from layoutopt.rules.rewrites.interior_padding import splat_of, typed
-from layoutopt.rules.rule import Exactness, Example, Expression
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 def _example(filled: bool) -> Graph:
@@ -58,7 +58,8 @@ class InsertToScatter:
 
     name = "insert-to-scatter"
     summary = "strided insert into a fill -> scatter with a background"
-    proof = "both hold the source at offsets + strides * i and the fill's value elsewhere"
+    argument = "both hold the source at offsets + strides * i and the fill's value elsewhere"
+    evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (

@@ -13,7 +13,7 @@ from __future__ import annotations
 from layoutopt.ir.graph import Graph, GraphBuilder, Pad, Scatter
 from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.interior_padding import typed
-from layoutopt.rules.rule import Exactness, Example, Expression
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 def _example(low: int, high: int) -> Graph:
@@ -28,7 +28,8 @@ class PadToIndexArithmetic:
 
     name = "pad-to-index-arithmetic"
     summary = "pad by fill and copy -> one generic with index arithmetic"
-    proof = "place i holds element i - low where there is one, else the padding value"
+    argument = "place i holds element i - low where there is one, else the padding value"
+    evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (

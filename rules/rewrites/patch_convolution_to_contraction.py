@@ -15,7 +15,7 @@ from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.types import TensorType
 from layoutopt.rules.rewrites.examples import convolution_example
 from layoutopt.rules.rewrites.window import Convolution, convolution, read_instead
-from layoutopt.rules.rule import Exactness, Example, Expression
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 class PatchConvolutionToContraction:
@@ -23,7 +23,8 @@ class PatchConvolutionToContraction:
 
     name = "patch-convolution-to-contraction"
     summary = "convolution with filter = stride -> reshape + contraction"
-    proof = "windows tile the image: the index s * i + j with j < s is a mixed-radix number"
+    argument = "windows tile the image: the index s * i + j with j < s is a mixed-radix number"
+    evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (

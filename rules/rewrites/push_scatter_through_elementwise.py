@@ -17,7 +17,7 @@ from layoutopt.rules.rewrites.image import image_of, with_constant
 from layoutopt.rules.rewrites.interior_padding import typed
 from layoutopt.rules.rewrites.interior_padding_examples import scatter_consumer_example
 from layoutopt.rules.rewrites.loops import Progression, Rewriting, restricted
-from layoutopt.rules.rule import Exactness, Example, Expression
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,8 @@ class PushScatterThroughElementwise:
 
     name = "push-scatter-through-elementwise"
     summary = "elementwise op on a scatter -> scatter of the elementwise op on its sources"
-    proof = "f is applied point by point; every place is either a source's or the background's"
+    argument = "f is applied point by point; every place is either a source's or the background's"
+    evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (

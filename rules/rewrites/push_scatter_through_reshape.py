@@ -14,7 +14,7 @@ from layoutopt.ir.graph import Graph, Reshape, Scatter
 from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.interior_padding_examples import scatter_reshape_example
 from layoutopt.rules.rewrites.loops import Rewriting
-from layoutopt.rules.rule import Exactness, Example, Expression
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,8 @@ class PushScatterThroughReshape:
 
     name = "push-scatter-through-reshape"
     summary = "reshape of a scatter -> scatter of reshapes"
-    proof = "row-major order within the scattered dims and around them is kept apart"
+    argument = "row-major order within the scattered dims and around them is kept apart"
+    evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (

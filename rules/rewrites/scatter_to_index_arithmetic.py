@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from layoutopt.ir.graph import Graph, GraphBuilder, Scatter
 from layoutopt.ir.refusal import Refusal
-from layoutopt.rules.rule import Exactness, Example, Expression, over_budget
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression, over_budget
 
 _SOURCES = 16
 """Sources at most: every place of the result looks at each of them, which is code."""
@@ -35,7 +35,8 @@ class ScatterToIndexArithmetic:
 
     name = "scatter-to-index-arithmetic"
     summary = "scatter by fill and strided inserts -> one generic with index arithmetic"
-    proof = "i -> (i - offset) / stride inverts offset + stride * j where the remainder is zero"
+    argument = "i -> (i - offset) / stride inverts offset + stride * j where the remainder is zero"
+    evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (

@@ -17,7 +17,7 @@ from layoutopt.rules.rewrites.polyphase import (
     refusal_of,
     stuffed_contraction,
 )
-from layoutopt.rules.rule import Exactness, Example, Expression
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 class SkipZerosOfReduction:
@@ -25,7 +25,8 @@ class SkipZerosOfReduction:
 
     name = "skip-zeros-of-reduction"
     summary = "contraction over scattered dims -> contraction that reads the other with the stride"
-    proof = "the sum keeps exactly the products that are not 0 * w"
+    argument = "the sum keeps exactly the products that are not 0 * w"
+    evidence = Evidence.PROVED
     exactness = Exactness.ASSUMES_FINITE
     normal_form = False
     examples = (

@@ -18,7 +18,7 @@ from layoutopt.rules.rewrites.polyphase import (
     refusal_of,
     stuffed_contraction,
 )
-from layoutopt.rules.rule import Exactness, Example, Expression
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 class SplitConvolutionIntoPhases:
@@ -26,7 +26,8 @@ class SplitConvolutionIntoPhases:
 
     name = "split-convolution-into-phases"
     summary = "convolution over a zero-stuffed tensor -> interleaved convolutions, one per phase"
-    proof = "c*i + e*k = o (mod s) fixes k modulo s / gcd(e, s) for each i modulo s / gcd(c, s)"
+    argument = "c*i + e*k = o (mod s) fixes k modulo s / gcd(e, s) for each i modulo s / gcd(c, s)"
+    evidence = Evidence.PROVED
     exactness = Exactness.ASSUMES_FINITE
     normal_form = False
     examples = (

@@ -15,7 +15,7 @@ from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.types import TensorType
 from layoutopt.rules.rewrites.examples import convolution_example
 from layoutopt.rules.rewrites.window import Convolution, convolution, read_instead
-from layoutopt.rules.rule import Exactness, Example, Expression
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 class StridedUnitFilterToSlice:
@@ -23,7 +23,8 @@ class StridedUnitFilterToSlice:
 
     name = "strided-unit-filter-to-slice"
     summary = "strided 1x1 convolution -> strided slice + 1x1 convolution"
-    proof = "output i reads x[s * i]; the slice holds exactly these elements, in order"
+    argument = "output i reads x[s * i]; the slice holds exactly these elements, in order"
+    evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (

@@ -15,7 +15,7 @@ from layoutopt.ir.graph import Graph
 from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.examples import convolution_example
 from layoutopt.rules.rewrites.window import Convolution, convolution, read_instead
-from layoutopt.rules.rule import Exactness, Example, Expression
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 class UnitFilterToContraction:
@@ -23,7 +23,8 @@ class UnitFilterToContraction:
 
     name = "unit-filter-to-contraction"
     summary = "1x1 convolution, stride 1 -> contraction over the channels"
-    proof = "filter loops of size one are dropped: the sum has one term, at offset zero"
+    argument = "filter loops of size one are dropped: the sum has one term, at offset zero"
+    evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
     normal_form = True
     examples = (

@@ -26,7 +26,7 @@ from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body, ScalarOp
 from layoutopt.rules.rewrites.examples import convolution_example, depthwise_example
 from layoutopt.rules.rewrites.interior_padding import typed
-from layoutopt.rules.rule import Exactness, Example, Expression, over_budget
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression, over_budget
 
 _TAPS = 25
 """Elements of a window at most: a 5 x 5 one. Every one of them is code."""
@@ -52,7 +52,8 @@ class UnrollWindow:
 
     name = "unroll-window"
     summary = "reduction over a small window -> elementwise over shifted reads"
-    proof = "the body is applied to the same elements in the same order"
+    argument = "the body is applied to the same elements in the same order"
+    evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
     normal_form = False
     examples = (

@@ -31,7 +31,7 @@ from layoutopt.rules.rewrites.interior_padding import is_zero
 from layoutopt.rules.rewrites.separable import Index, elements_read, selection_body, separable
 from layoutopt.rules.rewrites.short_convolution import Tiling, refusal_of, tiling
 from layoutopt.rules.rewrites.toom_cook import Matrix
-from layoutopt.rules.rule import Exactness, Example, Expression
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 Source = Callable[[Index], tuple[int, IndexMap]]
 
@@ -243,7 +243,8 @@ class Winograd:
 
     tile: int
     """Outputs of a tile along each window."""
-    proof = "interpolation of a polynomial product at distinct points is exact"
+    argument = "interpolation of a polynomial product at distinct points is exact"
+    evidence = Evidence.ARGUMENT
     exactness = Exactness.APPROXIMATES
     normal_form = False
     examples = (

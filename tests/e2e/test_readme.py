@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -11,7 +12,12 @@ import pytest
 
 from layoutopt.cli.catalogue import COMMANDS
 from layoutopt.cli.main import cli
+from layoutopt.report.explanation import explanation
+from layoutopt.report.facts import facts
+from layoutopt.report.headline import headline
+from layoutopt.report.report import ChoiceReport, ConversionReport, FlagSetReport, WeightsReport
 from layoutopt.report.solver import SolverReport, solver_text
+from tests.reports import REPORT
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -94,3 +100,58 @@ def test_the_sample_is_in_the_words_of_the_report() -> None:
         "OPTIMAL", 6_854_000, 6_854_000, 0.0, 0.85, 509, 0, "proved", 317, refused=8, bounded=184
     )
     assert f"{solver_text(solver, 'latency')}\n" in README
+
+
+def test_the_other_lines_of_the_sample_are_too() -> None:
+    report = replace(
+        REPORT,
+        model="squeezenet.onnx",
+        before=replace(REPORT.before, measured_ms=1410.6),
+        after=replace(REPORT.after, measured_ms=84.649),
+        flag_sets=(
+            FlagSetReport("default", 1410.6, 0.0, ""),
+            FlagSetReport("O3", 1187.6, 0.0, ""),
+            FlagSetReport("layoutopt", 84.649, 0.0, ""),
+        ),
+        weights=WeightsReport(int(4.7 * 2**20), 232, int(6.3 * 2**20), None),
+    )
+    assert f"{headline(report)}\n" in README
+    told = [fact.text for fact in facts(report)]
+    assert "Weights: 4.7 MiB; 232 copies in other layouts take 6.3 MiB" in told
+    assert "Dispatches: calls in one run, seen by IREE's profiler" in told
+    assert all(f"\n{text}\n" in README for text in told if text.startswith(("Wei", "Disp")))
+
+
+def test_the_explained_lines_are_in_the_words_of_the_report() -> None:
+    nhwc = "perm[0,2,3,1]"
+    report = replace(
+        REPORT,
+        choices=(
+            ChoiceReport(
+                "main",
+                "convolution.54",
+                "as it came",
+                {"t52": nhwc, "t55": nhwc},
+                721_400,
+                601_000,
+                "convolution-to-im2col + data-tiled",
+                ("t55",),
+            ),
+        ),
+        conversions=(
+            ConversionReport(
+                "main",
+                "t52: tensor<1x3x224x224xf32>",
+                "transpose",
+                "row-major",
+                nhwc,
+                1_204_224,
+                38_800,
+                f"from the model's input in row-major to convolution.54 in {nhwc}",
+            ),
+        ),
+        refusals=(),
+        barriers=(),
+    )
+    for line in explanation(report, "t52"):
+        assert f"{line}\n" in README

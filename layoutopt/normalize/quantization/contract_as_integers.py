@@ -31,7 +31,7 @@ from layoutopt.normalize.quantization.recognizer import Recognizer
 from layoutopt.normalize.quantization.zero_points import SUM, Factor, Product, write_corrected
 from layoutopt.rules.rewrites.interior_padding import is_zero
 from layoutopt.rules.rewrites.loops import Rewriting
-from layoutopt.rules.rule import Exactness, Example, Expression
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 _SUM_BITS = 32
 _LARGEST = 1 << (_SUM_BITS - 1)
@@ -52,7 +52,8 @@ class ContractAsIntegers:
 
     name = "contract-as-integers"
     summary = "contraction of quantized tensors -> contraction of integers + sums + correction"
-    proof = "the product of the differences, multiplied out; integers modulo 2^32 are a ring"
+    argument = "the product of the differences, multiplied out; integers modulo 2^32 are a ring"
+    evidence = Evidence.ARGUMENT
     exactness = Exactness.APPROXIMATES
     part = "zero"
     examples = (

@@ -72,7 +72,7 @@ def test_a_rule_names_itself_once(rule: Rule) -> None:
     assert rule.name == module.replace("_", "-")
     assert type(rule).__name__ == "".join(word.capitalize() for word in module.split("_"))
     assert "->" in rule.summary
-    assert isinstance(rule.proof, Unproven) or rule.proof
+    assert isinstance(rule.argument, Unproven) or rule.argument
 
 
 def test_names_are_unique() -> None:

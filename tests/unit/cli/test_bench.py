@@ -1,4 +1,4 @@
-"""Rows that are finished stay, whatever comes after them."""
+"""Rows that are finished stay; ``--table`` makes the table that the README shows."""
 
 from __future__ import annotations
 
@@ -10,8 +10,24 @@ import pytest
 from click.testing import CliRunner
 
 from layoutopt.cli import bench
+from layoutopt.cli.bench import Row, markdown
 from layoutopt.errors import InputError
 
+README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+ROWS = [
+    Row(
+        "build/resnet50.onnx",
+        {
+            "default": 1085.1,
+            "O3": None,
+            "O3+data-tiling": 962.0,
+            "layoutopt": 103.2,
+            "onnxruntime": 50.0,
+        },
+        99.14,
+    ),
+    Row("gone.mlir", {"default": None, "layoutopt": None}),
+]
 FAILS = InputError("b.onnx", "a model that onnxruntime runs", "a crash", "leave the peer out")
 
 
@@ -21,7 +37,9 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> None:
         if model.name == "gone.onnx":
             raise InputError(str(model), "a model file", "no such file", "check the path")
         flag_sets = [SimpleNamespace(name="default", measured_ms=2.0)]
-        return SimpleNamespace(report=SimpleNamespace(flag_sets=flag_sets))
+        return SimpleNamespace(
+            report=SimpleNamespace(flag_sets=flag_sets, after=SimpleNamespace(predicted_ms=1.9))
+        )
 
     def time_peer(name: str, model: Path, threads: int) -> float:
         if model.name == "b.onnx":
@@ -59,3 +77,17 @@ def test_a_model_that_fails_leaves_the_rows_before_it(tmp_path: Path) -> None:
     assert isinstance(run.exception, InputError)
     assert rows(tmp_path) == [("a.onnx", {"default": 2.0})]
     assert "default" in run.output
+
+
+def test_rows_read_as_in_the_readme() -> None:
+    heading, line, row, gone = markdown(ROWS).splitlines()
+    assert f"{heading}\n{line}\n| resnet50 |" in README
+    assert row == ("| resnet50 | 1085 | 962 (O3+data-tiling) | **103** | 10.5x | 9.3x | 99.1 |")
+    assert f"{row}\n" in README
+    assert gone == "| gone | - | - | - | - | - | - |"
+
+
+def test_make_bench_writes_it() -> None:
+    makefile = (Path(__file__).parents[3] / "Makefile").read_text(encoding="utf-8")
+    assert "layoutopt bench $(MODELS) --table build/results.md" in makefile
+    assert "`make bench` writes this table to `build/results.md`" in README

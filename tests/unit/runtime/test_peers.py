@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from layoutopt.errors import InputError
-from layoutopt.runtime.peers import check_peers, time_peer
+from layoutopt.runtime.peer import check_peers, time_peer
 
 ONNXRUNTIME = """
 class Input:
