@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 import z3
 
+from layoutopt.candidates.conversion import Conversion
 from layoutopt.candidates.conversion import conversion_form, lower_packs
 from layoutopt.ir.graph import Graph, GraphBuilder, Pack, Unpack
 from layoutopt.ir.layout import Layout, row_major
@@ -106,8 +107,8 @@ def test_a_conversion_and_back_is_the_identity(
 ) -> None:
     """Sizes are plain numbers here, the index is not."""
     graph = Graph((TensorType(shape, "f32"),), (), (0,), (0,))
-    there = conversion_form(graph, 0, one, other)
-    back = conversion_form(graph, 0, other, one)
+    there = conversion_form(graph, Conversion(0, one, other))
+    back = conversion_form(graph, Conversion(0, other, one))
     steps = [lower_packs(form.graph) if lowered else form.graph for form in (there, back)]
 
     def follow(paths: Paths) -> None:
