@@ -59,8 +59,8 @@ EVERY_EXACTNESS = frozenset(Exactness)
 class Evidence(Enum):
     """How it is established that both sides of a rewrite are equal."""
 
-    PROVED = "index maps proved equal (Z3), and property tests"
-    """By ``tests/proofs``, on the graphs that ``docs/rules.md`` names for the rule."""
+    PROVED = "index maps proved equal (Z3) over what docs/rules.md says, and property tests"
+    """By ``tests/proofs``, which hold the rule to it."""
     ARGUMENT = "argument and property tests"
 
 

@@ -9,8 +9,7 @@ from dataclasses import replace
 import pytest
 import z3
 
-from layoutopt.candidates.conversion import Conversion
-from layoutopt.candidates.conversion import conversion_form, lower_packs
+from layoutopt.candidates.conversion import Conversion, conversion_form, lower_packs
 from layoutopt.ir.graph import Graph, GraphBuilder, Pack, Unpack
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.types import TensorType

@@ -11,9 +11,9 @@ import pytest
 
 from layoutopt.ir.affine import Affine
 from layoutopt.ir.graph import Graph, Op, Pad, Scatter, Slice, Structured
+from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rule import Evidence, Exactness, Expression, RewriteRule, Unproven
-from layoutopt.ir.refusal import Refusal
 from tests.proofs.paths import DisprovedError
 from tests.proofs.rewritten import prove_rewrite
 from tests.proofs.table import PROOFS, Case

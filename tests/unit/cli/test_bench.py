@@ -90,4 +90,4 @@ def test_rows_read_as_in_the_readme() -> None:
 def test_make_bench_writes_it() -> None:
     makefile = (Path(__file__).parents[3] / "Makefile").read_text(encoding="utf-8")
     assert "layoutopt bench $(MODELS) --table build/results.md" in makefile
-    assert "`make bench` writes this table to `build/results.md`" in README
+    assert "`make bench` writes such a table to `build/results.md`" in README
