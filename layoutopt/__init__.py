@@ -1,4 +1,8 @@
-"""Whole-graph layout planning for models that IREE compiles."""
+"""Whole-graph layout planning for models that IREE compiles.
+
+`optimize` does all; `read`, `lift`, `enumerate`, `price`, `select`, `lower` and `verify` are its
+stages, each to be called by itself.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -11,41 +15,106 @@ if TYPE_CHECKING:
         MissingProfileError,
         SolverError,
     )
+    from layoutopt.ir.extension import Extension
+    from layoutopt.ir.graph import Graph, GraphBuilder
     from layoutopt.options import Options, ParameterFile, WeightBudget
     from layoutopt.parameters.pack import PackedWeights, pack_weights
-    from layoutopt.pipeline import Plan, optimize
+    from layoutopt.pipeline import (
+        Function,
+        LoweredModel,
+        Model,
+        Plan,
+        enumerate,
+        lift,
+        lower,
+        optimize,
+        price,
+        prices,
+        read,
+        select,
+        verify,
+    )
+    from layoutopt.planning.planner import GraphPlan
+    from layoutopt.pricing.prices import Price, Pricer, Work
+    from layoutopt.profiles.target import Target, load_target
     from layoutopt.report.report import Report
+    from layoutopt.rules.rewrites import REWRITES
+    from layoutopt.rules.rule import RewriteRule
 
 __all__ = [
+    "REWRITES",
+    "Extension",
+    "Function",
+    "Graph",
+    "GraphBuilder",
+    "GraphPlan",
     "InputError",
     "LayoutoptError",
+    "LoweredModel",
     "LoweringError",
     "MissingProfileError",
+    "Model",
     "Options",
     "PackedWeights",
     "ParameterFile",
     "Plan",
+    "Price",
+    "Pricer",
     "Report",
+    "RewriteRule",
     "SolverError",
+    "Target",
     "WeightBudget",
+    "Work",
+    "enumerate",
+    "lift",
+    "load_target",
+    "lower",
     "optimize",
     "pack_weights",
+    "price",
+    "prices",
+    "read",
+    "select",
+    "verify",
 ]
 
 _HOMES = {
+    "Extension": "ir.extension",
+    "Function": "pipeline",
+    "Graph": "ir.graph",
+    "GraphBuilder": "ir.graph",
+    "GraphPlan": "planning.planner",
     "InputError": "errors",
     "LayoutoptError": "errors",
+    "LoweredModel": "pipeline",
     "LoweringError": "errors",
     "MissingProfileError": "errors",
+    "Model": "pipeline",
     "Options": "options",
     "PackedWeights": "parameters.pack",
     "ParameterFile": "options",
     "Plan": "pipeline",
+    "Price": "pricing.prices",
+    "Pricer": "pricing.prices",
+    "REWRITES": "rules.rewrites",
     "Report": "report.report",
+    "RewriteRule": "rules.rule",
     "SolverError": "errors",
+    "Target": "profiles.target",
     "WeightBudget": "options",
+    "Work": "pricing.prices",
+    "enumerate": "pipeline",
+    "lift": "pipeline",
+    "load_target": "profiles.target",
+    "lower": "pipeline",
     "optimize": "pipeline",
     "pack_weights": "parameters.pack",
+    "price": "pipeline",
+    "prices": "pipeline",
+    "read": "pipeline",
+    "select": "pipeline",
+    "verify": "pipeline",
 }
 """Where each name lives. It is fetched when first asked for: compiler, solver and NumPy take a
 second to import, and most commands need none of them."""

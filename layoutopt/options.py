@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from layoutopt.errors import InputError
-from layoutopt.rules.rewrites import REWRITES
+from layoutopt.rules.rewrites import every_rule
 from layoutopt.rules.rule import EVERY_EXACTNESS, Exactness, RewriteRule
 from layoutopt.solver import Search
 
@@ -37,7 +37,7 @@ class Options:
     rounding explains, by the types inside and the lengths of sums."""
     exact: bool = False
     """Only forms that sum in another order, none that rounds in another way (Winograd's)."""
-    rules: tuple[RewriteRule[Any], ...] = REWRITES
+    rules: tuple[RewriteRule[Any], ...] = field(default_factory=every_rule)
     """The rewrite rules that make alternatives, in the order that they are tried."""
     verify: bool = True
     """Where the target is not here, compile and run the plan on this machine's CPU."""

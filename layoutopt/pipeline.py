@@ -1,12 +1,27 @@
-"""The main job: read, plan, lower, verify, time, report."""
+"""The main job as its stages, each of them to be called by itself, and `optimize` over them.
+
+model = read("model.onnx")                       # linalg, and what is known of the target
+functions = lift(model)                          # graphs
+space = enumerate(functions[0].graph)            # candidates and conversions
+with prices() as pricer:
+    priced = price(space, pricer)                # nanoseconds
+plan = select(space, priced)                     # the cheapest consistent choice
+lowered = lower(model, [plan])                   # a module for IREE
+result = verify(model, lowered)                  # equal results, times
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
 import tempfile
-from collections.abc import Sequence
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from layoutopt.errors import (
     InputError,
@@ -17,6 +32,7 @@ from layoutopt.errors import (
 )
 from layoutopt.files.written import check_writable
 from layoutopt.frontend.converted import ConvertedModels, converted_folder
+from layoutopt.frontend.in_memory import InMemory, written_down
 from layoutopt.frontend.source import Source, open_source
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.lowered import Lowered
@@ -27,18 +43,24 @@ from layoutopt.options import Objective, Options
 from layoutopt.parameters.files import resolve
 from layoutopt.planning.given_plan import given_plans
 from layoutopt.planning.known_refusals import KnownRefusals
+from layoutopt.planning.lazy_pricing import Priced
 from layoutopt.planning.plan_file import PlanFile, fingerprint, function_plan, write_plan
-from layoutopt.planning.planner import GraphPlan, plan_graphs
+from layoutopt.planning.plan_space import PlanSpace, plan_space
+from layoutopt.planning.planner import GraphPlan, plan_graphs, price_space, select_plan
 from layoutopt.pricing.pricers import at_device, open_pricer
+from layoutopt.pricing.prices import Pricer
 from layoutopt.profiles.store import Store, cache_folder, store_path
 from layoutopt.profiles.target import Target, load_target
 from layoutopt.report.barriers import barriers
 from layoutopt.report.build import build_report
 from layoutopt.report.captured import compare_captured, starts_from_constant
+from layoutopt.report.html import html_page
 from layoutopt.report.outcome import Outcome
 from layoutopt.report.report import CapturedReport, Report
+from layoutopt.runtime.progress import Progress, Silent
 from layoutopt.runtime.steps import Clock, SilentSteps, Steps
 from layoutopt.runtime.version import iree_version
+from layoutopt.runtime.workspace import PREFIX
 from layoutopt.solver import TimeLimit
 from layoutopt.verify.attribution import attributed
 from layoutopt.verify.dispatch_count import Dispatches
@@ -56,6 +78,65 @@ from layoutopt.verify.written_module import Written
 
 _ATTEMPTS = 8
 """Plans that are tried at most, each without what IREE refused inside the ones before."""
+ModelSource = Path | str | Graph | InMemory
+"""A file (``.mlir``, ``.mlirbc``, ``.onnx``), MLIR text, a module of the bindings, or a graph."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of a model that has something to plan."""
+
+    name: str
+    """As a caller knows it."""
+    graph: Graph
+    """As it came."""
+    place: int = 0
+    """Among the functions of the module."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model as linalg on tensors, its target, and a folder for what is made of both."""
+
+    path: Path
+    """What was given, for messages."""
+    source: Source
+    module: Module
+    target: Target
+    options: Options
+    folder: Path
+    """For intermediate files: removed with the model, or at the end of a ``with`` block."""
+    archives: tuple[tuple[str, Path], ...] = ()
+    """(scope, file) of the parameters that the model leaves outside."""
+
+    def __post_init__(self) -> None:
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @cached_property
+    def functions(self) -> tuple[Function, ...]:
+        """Those with something to plan."""
+        names, graphs = self.module.names, self.module.graphs
+        return tuple(
+            Function(exported_name(name), graph, place)
+            for place, (name, graph) in _numbered(zip(names, graphs, strict=True))
+            if has_work(graph)
+        )
+
+
+@dataclass(frozen=True)
+class LoweredModel:
+    """A planned module, and the file and flags that it is compiled from."""
+
+    module: Module
+    path: Path
+    flags: tuple[str, ...]
+    plans: tuple[GraphPlan, ...]
 
 
 @dataclass(frozen=True)
@@ -85,6 +166,10 @@ class Plan:
         check_writable(target)
         self.module.write(target, self.compile_flags)
 
+    def in_memory(self, context: Any = None) -> Any:
+        """The module as an ``iree.compiler.ir.Module``, in ``context`` or in one of its own."""
+        return self.module.copied(context, self.compile_flags)
+
     def save(self, path: Path | str) -> None:
         """Write the choices as JSON, for ``layoutopt optimize --plan``."""
         check_writable(Path(path))
@@ -92,212 +177,300 @@ class Plan:
         objective = cast(Objective, self.report.objective)
         write_plan(Path(path), PlanFile(self.target, objective, functions))
 
+    def _repr_html_(self) -> str:
+        """The report's page, for notebooks."""
+        return html_page(self.report)
+
+
+def read(
+    model: ModelSource, profile: str | Target = "host", options: Options | None = None
+) -> Model:
+    """Bring a model to linalg on tensors. Raises InputError where that is not possible."""
+    options = options or Options()
+    target = _target(profile, options)
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    try:
+        path = written_down(model, folder)
+        converted = ConvertedModels(converted_folder(options.cache))
+        limit_s = options.compile_timeout_s
+        source, module = open_source(path, folder, target.flags, limit_s, converted)
+        archives: tuple[tuple[str, Path], ...] = ()
+        if target.measurable:
+            archives = resolve(path, module.parameters, options.parameters)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return Model(path, source, module, target, options, folder, archives)
+
+
+def lift(model: Model) -> tuple[Function, ...]:
+    """The dataflow graphs of the functions that have something to plan."""
+    return model.functions
+
+
+_numbered = enumerate
+
+
+def enumerate(
+    graph: Graph, profile: str | Target = "host", options: Options | None = None
+) -> PlanSpace:
+    """All candidates of a function and the conversions between them, as work to price."""
+    options = options or Options()
+    target = _target(profile, options)
+    return plan_space(graph, target, options, estimated=not target.measurable)
+
+
+@contextmanager
+def prices(profile: str | Target = "host", options: Options | None = None) -> Iterator[Pricer]:
+    """The prices of a target: measured where it is here, else estimated; kept in the cache."""
+    options = options or Options()
+    target = _target(profile, options)
+    with (
+        Store(store_path(options.cache), renew=True) as store,
+        open_pricer(store, target, options) as pricer,
+    ):
+        yield pricer
+
+
+def price(
+    space: PlanSpace,
+    pricer: Pricer,
+    options: Options | None = None,
+    progress: Progress | None = None,
+    limit: TimeLimit | None = None,
+) -> Priced:
+    """Nanoseconds of what a plan may use.
+
+    Where ``pricer`` measures, that is what the cheapest plans on lower bounds use, until one of
+    them needs no more prices; else everything.
+    """
+    options = options or Options()
+    limit = limit or TimeLimit(options.time_limit_s)
+    return price_space(space, pricer, options, limit, progress or Silent())
+
+
+def select(
+    space: PlanSpace,
+    priced: Priced,
+    options: Options | None = None,
+    limit: TimeLimit | None = None,
+) -> GraphPlan:
+    """The cheapest consistent plan. Raises SolverError where there is none."""
+    options = options or Options()
+    return select_plan(space, priced, options, limit or TimeLimit(options.time_limit_s))
+
+
+def lower(model: Model, plans: Sequence[GraphPlan]) -> LoweredModel:
+    """Write plans, one for each of ``model.functions``, into a new copy of the module.
+
+    Raises LoweringError where that is no valid module.
+    """
+    module = parse_module(model.source.path)
+    again = [fingerprint(module.graphs[f.place]) for f in model.functions]
+    if again != [fingerprint(f.graph) for f in model.functions]:
+        raise LoweringError(
+            str(model.path),
+            "the same graphs each time that it is read",
+            "others",
+            "report this as a bug of layoutopt",
+        )
+    for function, plan in zip(model.functions, plans, strict=True):
+        module.replace(function.place, plan.lowered())
+    tiling = (model.target.data_tiling_flag,) if any(p.hinted for p in plans) else ()
+    flags = (*model.source.phase_flags, *model.target.flags, *tiling)
+    path = model.folder / "optimized.mlirbc"
+    module.write(path, flags)
+    return LoweredModel(module, path, flags, tuple(plans))
+
+
+def verify(model: Model, lowered: LoweredModel, clock: Clock | None = None) -> Held:
+    """Compare the planned module's results with the original's, and time both.
+
+    Raises LoweringError where the planned module does not compile or computes something else.
+    """
+    clock = clock or Clock(SilentSteps())
+    return hold_against_original(_modules(model, lowered), model.target, model.options, clock)
+
 
 def optimize(
-    model: Path | str,
-    profile: str = "host",
+    model: ModelSource,
+    profile: str | Target = "host",
     options: Options | None = None,
     steps: Steps | None = None,
     plan: Path | None = None,
+    pricer: Pricer | None = None,
 ) -> Plan:
     """Plan a whole model for a target and keep the fastest of plan and original.
 
-    ``model``: ``.mlir``, ``.mlirbc`` or ``.onnx``. ``plan``: choices to use instead of a search.
-    Raises InputError, MissingProfileError, SolverError or LoweringError.
+    ``plan``: choices to use instead of a search. ``pricer``: prices of one's own in place of the
+    target's. Raises InputError, MissingProfileError, SolverError or LoweringError.
     """
     options = options or Options()
-    target = at_device(load_target(profile), options.device, None, options.threads)
     clock = Clock(steps or SilentSteps())
-    with tempfile.TemporaryDirectory(prefix="layoutopt-") as name:
-        limit = TimeLimit(options.time_limit_s)
-        job = _Job(Path(model), target, options, clock, Path(name), plan, limit)
-        return job.run()
+    with clock.stage("read"):
+        opened = read(model, profile, options)
+    with opened:
+        return _Job(opened, clock, plan, pricer, TimeLimit(options.time_limit_s)).run()
+
+
+def _target(profile: str | Target, options: Options) -> Target:
+    target = load_target(profile) if isinstance(profile, str) else profile
+    return at_device(target, options.device, None, options.threads)
+
+
+def _modules(model: Model, lowered: LoweredModel) -> Modules:
+    functions = model.functions
+    places = [f.place for f in functions]
+    subjects = subjects_of(model.module, places, model.options)
+    boundaries = {f.name: model.module.boundary(f.place) for f in functions}
+    layouts = {f.name: p.io for f, p in zip(functions, lowered.plans, strict=True)}
+    return Modules(
+        model.path,
+        model.source,
+        lowered.path,
+        lowered.flags,
+        with_layouts(subjects, boundaries, layouts),
+        tuple(f.graph for f in functions),
+        model.folder,
+        model.archives,
+    )
+
+
+def known_refusals(graphs: Sequence[Graph], target: Target, options: Options) -> KnownRefusals:
+    """What an earlier run of these functions learned that IREE refuses inside the model."""
+    folder = cache_folder(options.cache) / "models" if options.remember else None
+    compiled = (target.place, target.device, iree_version(), target.flags)
+    searched = (target.fingerprint, options.objective, options.exact)
+    keys = [repr((fingerprint(graph), *compiled, *searched)) for graph in graphs]
+    return KnownRefusals(folder, keys)
 
 
 @dataclass
 class _Job:
-    model: Path
-    target: Target
-    options: Options
+    """The stages one after another, again where IREE refuses a plan inside the model."""
+
+    model: Model
     clock: Clock
-    folder: Path
     plan: Path | None
+    pricer: Pricer | None
     limit: TimeLimit
     """For solving, whatever the number of functions and of plans that are tried."""
 
     def run(self) -> Plan:
-        with self.clock.stage("read"):
-            source, module = open_source(
-                self.model,
-                self.folder,
-                self.target.flags,
-                self.options.compile_timeout_s,
-                ConvertedModels(converted_folder(self.options.cache)),
-            )
-            archives: tuple[tuple[str, Path], ...] = ()
-            if self.target.measurable:
-                archives = resolve(self.model, module.parameters, self.options.parameters)
-        unreached = tuple(barriers(module))
-        places = [i for i, g in enumerate(module.graphs) if has_work(g)]
-        graphs = tuple(module.graphs[i] for i in places)
-        names = tuple(exported_name(module.names[i]) for i in places)
-        subjects = subjects_of(module, places, self.options)
-        boundaries = {n: module.boundary(i) for n, i in zip(names, places, strict=True)}
-        came = module.census(places)
-        already = module.stored_globals.keys()
-        refused = self._known_refusals(graphs)
+        model = self.model
+        graphs = tuple(f.graph for f in model.functions)
+        refused = known_refusals(graphs, model.target, model.options)
         for attempt in range(_ATTEMPTS):
             try:
-                plans = self._plans(names, graphs, refused)
+                plans = self._plans(refused)
             except SolverError as error:
-                raise self._refusal(source, error) from error
-            flags, optimized = self._lower(source, module, places, graphs, plans)
-            layouts = {n: p.io for n, p in zip(names, plans, strict=True)}
-            lying = with_layouts(subjects, boundaries, layouts)
-            modules = Modules(
-                self.model, source, optimized, flags, lying, graphs, self.folder, archives
-            )
+                raise self._refusal(error) from error
+            with self.clock.stage("lower"):
+                self._check_copies(graphs, tuple(p.lowered() for p in plans))
+                lowered = lower(model, plans)
             try:
-                held = hold_against_original(modules, self.target, self.options, self.clock)
+                held = verify(model, lowered, self.clock)
                 refused.remember()
                 break
             except LoweringError as error:
-                if self._learns(error, attempt, optimized, plans, refused):
-                    module = self._read_again(source, places, graphs)
+                if self._learns(error, attempt, lowered, refused):
                     continue
-                held = self._kept(modules, error)
+                held = self._kept(lowered, error)
                 break
-        written = self._written(source, module, places, graphs, optimized, flags, held)
+        written = self._written(lowered, held)
+        report = build_report(self._outcome(plans, written, held))
+        functions = tuple(
+            PlannedFunction(f.name, f.graph, p) for f, p in zip(model.functions, plans, strict=True)
+        )
+        return Plan(functions, model.target.name, written.module, written.flags, report)
+
+    def _outcome(self, plans: tuple[GraphPlan, ...], written: Written, held: Held) -> Outcome:
+        model = self.model
+        functions = model.functions
+        graphs = tuple(f.graph for f in functions)
         dispatches = Dispatches(None, None, "nothing was planned, so nothing was compiled")
         if plans:
             with self.clock.stage("count"):
                 dispatches = written.dispatches(
-                    source,
-                    self.target,
+                    model.source,
+                    model.target,
                     held.evaluation,
-                    self.folder,
-                    self.options.compile_timeout_s,
+                    model.folder,
+                    model.options.compile_timeout_s,
                 )
+        already = model.module.stored_globals.keys()
         computed = written.module.stored_globals
-        report = build_report(
-            Outcome(
-                str(self.model),
-                self.target,
-                names,
-                graphs,
-                plans,
-                held.verification,
-                held.evaluation,
-                dispatches,
-                came,
-                written.module.census(),
-                tuple(size for symbol, size in computed.items() if symbol not in already),
-                written.variant,
-                written.flags,
-                self.clock.seconds,
-                unreached,
-                self._captured(source, written, graphs),
-                self.options,
-                held.kept_for,
-            )
+        return Outcome(
+            str(model.path),
+            model.target,
+            tuple(f.name for f in functions),
+            graphs,
+            plans,
+            held.verification,
+            held.evaluation,
+            dispatches,
+            model.module.census([f.place for f in functions]),
+            written.module.census(),
+            tuple(size for symbol, size in computed.items() if symbol not in already),
+            written.variant,
+            written.flags,
+            self.clock.seconds,
+            tuple(barriers(model.module)),
+            self._captured(written, graphs),
+            model.options,
+            held.kept_for,
         )
-        functions = tuple(map(PlannedFunction, names, graphs, plans))
-        return Plan(functions, self.target.name, written.module, written.flags, report)
 
-    def _written(
-        self,
-        source: Source,
-        module: Module,
-        places: Sequence[int],
-        graphs: Sequence[Graph],
-        optimized: Path,
-        flags: tuple[str, ...],
-        held: Held,
-    ) -> Written:
+    def _written(self, lowered: LoweredModel, held: Held) -> Written:
         """The module that is kept: the plan, or the original where nothing was faster."""
-        planned = self.options.objective == "conversions" and not held.kept_for
+        model = self.model
+        planned = model.options.objective == "conversions" and not held.kept_for
         winner = OPTIMIZED if planned else held.winner
-        if winner != OPTIMIZED:
-            (own,) = (f for f in self.target.flag_sets if f.name == winner)
-            flags = (*source.phase_flags, *self.target.flags, *own.flags)
-            again = self._read_again(source, places, graphs)
-            return Written(again, source.path, flags, winner)
-        return Written(module, optimized, flags, winner)
+        if winner == OPTIMIZED:
+            return Written(lowered.module, lowered.path, lowered.flags, winner)
+        (own,) = (f for f in model.target.flag_sets if f.name == winner)
+        flags = (*model.source.phase_flags, *model.target.flags, *own.flags)
+        return Written(parse_module(model.source.path), model.source.path, flags, winner)
 
-    def _captured(
-        self, source: Source, written: Written, graphs: tuple[Graph, ...]
-    ) -> CapturedReport | None:
+    def _captured(self, written: Written, graphs: tuple[Graph, ...]) -> CapturedReport | None:
         if not any(map(starts_from_constant, graphs)):
             return None
-        plain = (*source.phase_flags, *self.target.flags)
+        model = self.model
+        plain = (*model.source.phase_flags, *model.target.flags)
+        before, after = (model.source.path, plain), (written.path, written.flags)
         with self.clock.stage("count constants"):
-            return compare_captured(
-                (source.path, plain), (written.path, written.flags), self.folder, self.options
-            )
-
-    def _lower(
-        self,
-        source: Source,
-        module: Module,
-        places: Sequence[int],
-        graphs: tuple[Graph, ...],
-        plans: tuple[GraphPlan, ...],
-    ) -> tuple[tuple[str, ...], Path]:
-        """Write the plans into the module; hand back its flags and the file to compile."""
-        with self.clock.stage("lower"):
-            lowered = tuple(p.lowered() for p in plans)
-            self._check_copies(graphs, lowered)
-            for place, low in zip(places, lowered, strict=True):
-                module.replace(place, low)
-            flags = self._flags(source, plans)
-            optimized = self.folder / "optimized.mlirbc"
-            module.write(optimized, flags)
-        return flags, optimized
-
-    def _read_again(
-        self, source: Source, places: Sequence[int], graphs: Sequence[Graph]
-    ) -> Module:  # fmt: skip
-        """The model once more, for another plan: the same graphs, or the plan goes elsewhere."""
-        module = parse_module(source.path)
-        again = [fingerprint(module.graphs[place]) for place in places]
-        if again != [fingerprint(graph) for graph in graphs]:
-            raise LoweringError(
-                str(self.model),
-                "the same graphs each time that it is read",
-                "others",
-                "report this as a bug of layoutopt",
-            )
-        return module
+            return compare_captured(before, after, model.folder, model.options)
 
     def _learns(
-        self,
-        error: LoweringError,
-        attempt: int,
-        optimized: Path,
-        plans: tuple[GraphPlan, ...],
-        refused: KnownRefusals,
+        self, error: LoweringError, attempt: int, lowered: LoweredModel, refused: KnownRefusals
     ) -> bool:
         """Whether another plan may do: IREE refused this one, and it is known what it refused."""
         if not isinstance(error, RefusedModuleError) or self.plan is not None:
             return False
         if attempt == _ATTEMPTS - 1:
             return False
-        located = operands_at(optimized, error.lines)
-        return refused.add([attributed(p, error.dispatches, located) for p in plans])
+        located = operands_at(lowered.path, error.lines)
+        return refused.add([attributed(p, error.dispatches, located) for p in lowered.plans])
 
-    def _kept(self, modules: Modules, error: LoweringError) -> Held:
+    def _kept(self, lowered: LoweredModel, error: LoweringError) -> Held:
         """The original in place of a plan that cannot be used; a given one ends in the error."""
+        model = self.model
         if self.plan is None:
-            held = keep_original(modules, self.target, self.options, self.clock, error)
+            modules = _modules(model, lowered)
+            held = keep_original(modules, model.target, model.options, self.clock, error)
             if held is not None:
                 return held
-        raise self._refusal(modules.source, error) from error
+        raise self._refusal(error) from error
 
-    def _refusal(self, source: Source, error: LayoutoptError) -> LayoutoptError:
+    def _refusal(self, error: LayoutoptError) -> LayoutoptError:
         """Why there is no plan: the reason is IREE's where it refuses the model as it came."""
-        limit_s = self.options.compile_timeout_s
+        model = self.model
         taken = flags_of_original(
-            source.path, source.phase_flags, self.target, self.folder, limit_s
+            model.source.path,
+            model.source.phase_flags,
+            model.target,
+            model.folder,
+            model.options.compile_timeout_s,
         )
         if not taken.reason or isinstance(error, OtherResultsError):
             return error
@@ -306,25 +479,15 @@ class _Job:
             "change what it names" if works is None else f"compile it with '{works.name}' flags"
         )
         return InputError(
-            str(self.model),
+            str(model.path),
             "a model that IREE compiles",
             f"'{taken.reason}' from iree-compile on the model as it came",
             f"{remedy}, or report it to IREE: no plan was made",
         )
 
-    def _known_refusals(self, graphs: tuple[Graph, ...]) -> KnownRefusals:
-        """What an earlier run of this model learned that IREE refuses inside it."""
-        target, options = self.target, self.options
-        folder = cache_folder(options.cache) / "models" if options.remember else None
-        compiled = (target.place, target.device, iree_version(), target.flags)
-        searched = (target.fingerprint, options.objective, options.exact)
-        return KnownRefusals(
-            folder, [repr((fingerprint(graph), *compiled, *searched)) for graph in graphs]
-        )
-
     def _check_copies(self, graphs: tuple[Graph, ...], lowered: tuple[Lowered, ...]) -> None:
         """A plan that was given may hold more copies of weights than the budget allows."""
-        budget = self.options.weight_budget
+        budget = self.model.options.weight_budget
         if self.plan is None or budget is None:
             return
         most = budget.size_bytes(sum(map(weight_bytes, graphs)))
@@ -337,30 +500,20 @@ class _Job:
                 "make the plan again with this budget",
             )
 
-    def _plans(
-        self,
-        names: tuple[str, ...],
-        graphs: tuple[Graph, ...],
-        refused: KnownRefusals,
-    ) -> tuple[GraphPlan, ...]:
+    def _plans(self, refused: KnownRefusals) -> tuple[GraphPlan, ...]:
+        model = self.model
         if self.plan is not None:
-            functions = list(zip(names, graphs, strict=True))
-            return tuple(given_plans(self.plan, self.model, functions, self.target, self.options))
-        with (
-            Store(store_path(self.options.cache), renew=True) as store,
-            open_pricer(store, self.target, self.options) as pricer,
-        ):
-            return plan_graphs(
-                graphs,
-                self.target,
-                pricer,
-                self.options,
-                self.clock,
-                refused.digests,
-                self.limit,
-            )
+            functions = [(f.name, f.graph) for f in model.functions]
+            found = given_plans(self.plan, model.path, functions, model.target, model.options)
+            return tuple(found)
+        if self.pricer is not None:
+            return self._planned(self.pricer, refused)
+        with prices(model.target, model.options) as pricer:
+            return self._planned(pricer, refused)
 
-    def _flags(self, source: Source, plans: Sequence[GraphPlan]) -> tuple[str, ...]:
-        hinted = any(p.hinted for p in plans)
-        tiling = (self.target.data_tiling_flag,) if hinted else ()
-        return (*source.phase_flags, *self.target.flags, *tiling)
+    def _planned(self, pricer: Pricer, refused: KnownRefusals) -> tuple[GraphPlan, ...]:
+        model = self.model
+        graphs = tuple(f.graph for f in model.functions)
+        return plan_graphs(
+            graphs, model.target, pricer, model.options, self.clock, refused.digests, self.limit
+        )

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from layoutopt.normalize import NORMALIZATIONS
 from layoutopt.report.console import console
-from layoutopt.rules.rewrites import REWRITES
+from layoutopt.rules.rewrites import every_rule
 from layoutopt.rules.rule import NormalizationRule, RewriteRule, Unproven
 
 
@@ -22,7 +22,7 @@ def rules_command() -> None:
     out.print("normalization: applied before anything is priced, beside the model as it came")
     out.print(_listed(NORMALIZATIONS))
     out.print("\nrewrites: alternatives among which prices decide")
-    out.print(_listed(REWRITES))
+    out.print(_listed(every_rule()))
 
 
 def _listed(rules: Sequence[NormalizationRule[Any] | RewriteRule[Any]]) -> Table:

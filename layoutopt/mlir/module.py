@@ -90,10 +90,7 @@ class Module:
 
     def write(self, path: Path, compile_flags: Sequence[str]) -> None:
         """Write the module with the flags it is to be compiled with; whole or not at all."""
-        with self.operation.context:
-            self.operation.attributes[FLAGS_ATTRIBUTE] = ir.ArrayAttr.get(
-                [ir.StringAttr.get(flag) for flag in compile_flags]
-            )
+        self._record(compile_flags)
         if not self.operation.verify():
             raise LoweringError(
                 str(path),
@@ -106,6 +103,17 @@ class Module:
                 self.operation.write_bytecode(file)
             else:
                 self.operation.print(file=file, binary=True)
+
+    def copied(self, context: Any, compile_flags: Sequence[str]) -> Any:
+        """An ``ir.Module`` of ``context``, or of a context of its own, flags recorded inside."""
+        self._record(compile_flags)
+        return ir.Module.parse(str(self.operation), context or ir.Context())
+
+    def _record(self, compile_flags: Sequence[str]) -> None:
+        with self.operation.context:
+            self.operation.attributes[FLAGS_ATTRIBUTE] = ir.ArrayAttr.get(
+                [ir.StringAttr.get(flag) for flag in compile_flags]
+            )
 
 
 def parse_module(path: Path, model: Path | None = None) -> Module:

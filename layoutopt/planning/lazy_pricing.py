@@ -24,7 +24,6 @@ from layoutopt.pricing.analytic.form import all_work
 from layoutopt.pricing.analytic.lower_bound import roofs_of
 from layoutopt.pricing.analytic.work import DispatchWork
 from layoutopt.pricing.prices import Price, Pricer, Work
-from layoutopt.profiles.target import Target
 from layoutopt.runtime.progress import Progress
 from layoutopt.solver import Solution, TimeLimit
 from layoutopt.solver.solution import StopReason, answer
@@ -47,6 +46,8 @@ Text = tuple[tuple[str, ...], str]
 class Priced:
     """Prices in nanoseconds, why others were refused, and the answer where one is known already."""
 
+    source: str
+    """``measured`` or ``analytic``."""
     costs: dict[Candidate, int] = field(default_factory=dict)
     conversion_costs: dict[Conversion, int] = field(default_factory=dict)
     transposed: set[Conversion] = field(default_factory=set)
@@ -67,7 +68,7 @@ class Priced:
 
 def price_all(space: PlanSpace, pricer: Pricer, progress: Progress) -> Priced:
     """A price for everything."""
-    priced = Priced(conversion_costs=dict.fromkeys(space.unmoved, 0))
+    priced = Priced(pricer.source, conversion_costs=dict.fromkeys(space.unmoved, 0))
     for keys in (tuple(space.candidates), tuple(space.conversions)):
         _record(space, priced, keys, _asked(space, pricer, progress, keys))
     return priced
@@ -77,7 +78,6 @@ def price_lazily(
     space: PlanSpace,
     pricer: Pricer,
     progress: Progress,
-    target: Target,
     options: Options,
     limit: TimeLimit,
     known: Sequence[tuple[Work, Price]] = (),
@@ -87,8 +87,8 @@ def price_lazily(
     The rest is priced where an answer uses it. When the time for solving is over, the cheapest plan
     is taken of those that earlier rounds found, the model as it came among them.
     """
-    bounds = _Bounds(space, target)
-    priced = Priced(conversion_costs=dict.fromkeys(space.unmoved, 0))
+    bounds = _Bounds(space)
+    priced = Priced(pricer.source, conversion_costs=dict.fromkeys(space.unmoved, 0))
     keys: tuple[Candidate | Conversion, ...] = (*space.candidates, *space.conversions)
     prices = _stored(space, pricer, keys)
     prices |= {text_of(work): price for work, price in known}
@@ -123,8 +123,8 @@ def price_lazily(
 class _Bounds:
     """Lower bounds of prices, under roofs that follow what was measured."""
 
-    def __init__(self, space: PlanSpace, target: Target) -> None:
-        self._target = target
+    def __init__(self, space: PlanSpace) -> None:
+        self._target = target = space.target
         self._candidates = {c: all_work(work.form, target) for c, work in space.candidates.items()}
         self._conversions = {
             c: all_work(forms[0].form, target) for c, forms in space.conversions.items()

@@ -34,6 +34,7 @@ class PlanSpace:
     """Candidates and conversions of one function with their work, before they have prices."""
 
     space: Space
+    target: Target
     candidates: dict[Candidate, Work]
     conversions: dict[Conversion, tuple[Work, ...]]
     """Those that move something, each in the forms that it may take."""
@@ -164,6 +165,7 @@ def plan_space(
     budget = options.weight_budget
     return PlanSpace(
         space,
+        target,
         work,
         changes,
         tuple(c for c in conversions if is_free(egraph.graph, c)),

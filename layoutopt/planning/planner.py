@@ -34,7 +34,6 @@ from layoutopt.planning.lazy_pricing import (
 )
 from layoutopt.planning.plan_space import PlanSpace, plan_space
 from layoutopt.planning.searched import Searched, searched
-from layoutopt.planning.selection import Selection
 from layoutopt.pricing.prices import Analytic, Price, Pricer
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.progress import Progress
@@ -139,48 +138,37 @@ def plan_graph(
     for solving; all of the options' time where it is left out.
     """
     limit = limit or TimeLimit(options.time_limit_s)
-    if options.objective == "conversions":
-        pricer = Analytic(target)
+    estimated = pricer.source != "measured" or options.objective == "conversions"
     with clock.stage("enumerate"):
-        space = plan_space(graph, target, options, pricer.source != "measured", refused)
+        space = plan_space(graph, target, options, estimated, refused)
     with clock.stage("price") as progress:
-        priced = _priced(space, target, pricer, options, limit, progress)
-        refusals = [*space.refusals, *space.formless]
-        refusals += [space.refused(key, reason) for key, reason in priced.refused.items()]
-        notes = [space.refused(c, note) for c, note in priced.notes.items()]
+        priced = price_space(space, pricer, options, limit, progress)
     with clock.stage("select"):
-        costs = space.objective(priced.costs, priced.conversion_costs, options)
-        selection, solution = priced.answer or space.solved(*costs, options.search, limit)
-        check_answer(selection.problem, solution, options, limit, [*refusals, *notes])
-    return _plan(space, priced, selection, solution, options, pricer.source, refusals, notes)
+        return select_plan(space, priced, options, limit)
 
 
-def _priced(
-    space: PlanSpace,
-    target: Target,
-    pricer: Pricer,
-    options: Options,
-    limit: TimeLimit,
-    progress: Progress,
+def price_space(
+    space: PlanSpace, pricer: Pricer, options: Options, limit: TimeLimit, progress: Progress
 ) -> Priced:
+    """Prices of what a plan may use. Where they are measured, of no more than that."""
+    if options.objective == "conversions":
+        pricer = Analytic(space.target)
     if pricer.source != "measured":
         return price_all(space, pricer, progress)
     known = price_as_it_came(space, pricer, progress)
     if options.search != "ilp" or options.free_io_layout:
         return price_all(space, pricer, progress)
-    return price_lazily(space, pricer, progress, target, options, limit, known)
+    return price_lazily(space, pricer, progress, options, limit, known)
 
 
-def _plan(
-    space: PlanSpace,
-    priced: Priced,
-    selection: Selection,
-    solution: Solution,
-    options: Options,
-    source: str,
-    refusals: Sequence[RefusedForm],
-    notes: Sequence[RefusedForm],
-) -> GraphPlan:
+def select_plan(space: PlanSpace, priced: Priced, options: Options, limit: TimeLimit) -> GraphPlan:
+    """The cheapest consistent plan. Raises SolverError where there is none."""
+    refusals = [*space.refusals, *space.formless]
+    refusals += [space.refused(key, reason) for key, reason in priced.refused.items()]
+    notes = [space.refused(c, note) for c, note in priced.notes.items()]
+    objective = space.objective(priced.costs, priced.conversion_costs, options)
+    selection, solution = priced.answer or space.solved(*objective, options.search, limit)
+    check_answer(selection.problem, solution, options, limit, [*refusals, *notes])
     graph, clusters, identity = space.graph, space.clusters, space.identity
     choice = selection.choice(solution.candidates, solution.conversions)
     costs, solution = without_surcharges(priced, choice.candidates, solution)
@@ -201,7 +189,7 @@ def _plan(
         io,
         options.lower_packs,
         searched(space, priced),
-        source,
+        priced.source,
         identity,
         priced.prices,
         tuple(dict.fromkeys(notes)),

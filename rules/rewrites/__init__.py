@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from importlib.metadata import entry_points
 from typing import Any
 
 from layoutopt.rules.rewrites.bubble_up_slice import BubbleUpSlice
@@ -44,3 +46,14 @@ REWRITES: tuple[RewriteRule[Any], ...] = (
     ScatterToIndexArithmetic(),
     PadToIndexArithmetic(),
 )
+"""Those that layoutopt has."""
+
+
+@cache
+def every_rule() -> tuple[RewriteRule[Any], ...]:
+    """The table, and the rules of installed packages behind it.
+
+    A package names a tuple of its rules under ``[project.entry-points."layoutopt.rules"]``.
+    """
+    more = (rule for entry in entry_points(group="layoutopt.rules") for rule in entry.load())
+    return (*REWRITES, *more)

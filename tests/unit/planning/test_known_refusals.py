@@ -8,21 +8,17 @@ from pathlib import Path
 import pytest
 
 from layoutopt.options import Options
-from layoutopt.pipeline import _Job
+from layoutopt.pipeline import known_refusals
 from layoutopt.planning.known_refusals import KnownRefusals
 from layoutopt.profiles.target import Target, load_target
-from layoutopt.runtime.steps import Clock, SilentSteps
-from layoutopt.solver import TimeLimit
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
 
 HOST = load_target("host")
 
 
-def avoided(folder: Path, target: Target, options: Options) -> KnownRefusals:
-    clock = Clock(SilentSteps())
-    job = _Job(Path("m.mlir"), target, options, clock, folder, None, TimeLimit(1.0))
-    return job._known_refusals((lifted(CONVOLUTIONS),))
+def refused(target: Target, options: Options) -> KnownRefusals:
+    return known_refusals([lifted(CONVOLUTIONS)], target, options)
 
 
 @pytest.mark.parametrize(
@@ -38,9 +34,9 @@ def avoided(folder: Path, target: Target, options: Options) -> KnownRefusals:
 def test_candidates_are_known_by_number_within_one_search(
     tmp_path: Path, target: Target, options: Options
 ) -> None:
-    first = avoided(tmp_path, HOST, Options(cache=tmp_path))
+    first = refused(HOST, Options(cache=tmp_path))
     first.digests = [frozenset({"a"})]
     first.remember()
-    assert avoided(tmp_path, HOST, Options(cache=tmp_path)).digests == [frozenset({"a"})]
-    other = avoided(tmp_path, target, replace(options, cache=tmp_path))
+    assert refused(HOST, Options(cache=tmp_path)).digests == [frozenset({"a"})]
+    other = refused(target, replace(options, cache=tmp_path))
     assert other.digests == [frozenset()]

@@ -1,0 +1,52 @@
+"""The examples of the library run, and show what they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from iree.compiler import ir
+
+from examples import optimize_in_memory, own_prices, own_rule, plan_a_graph
+from layoutopt.candidates.soundness import Soundness
+from layoutopt.ir.refusal import Refusal
+from layoutopt.mlir.module import FLAGS_ATTRIBUTE
+from layoutopt.rules.rule import Expression, apply
+from layoutopt.solver import Status
+
+
+def test_a_graph_built_by_hand_is_planned(tmp_path: Path) -> None:
+    plan = plan_a_graph.main(tmp_path)
+    assert plan.solution.status is Status.OPTIMAL
+    assert len(plan.choice.candidates) == 2
+    assert plan.lowered().graph.ops
+
+
+def test_a_module_in_memory_is_optimized(tmp_path: Path) -> None:
+    module = optimize_in_memory.main(tmp_path)
+    assert isinstance(module, ir.Module)
+    assert FLAGS_ATTRIBUTE in module.operation.attributes
+    assert module.operation.verify()
+
+
+def test_a_rule_of_ones_own_makes_candidates(tmp_path: Path) -> None:
+    plan = own_rule.main(tmp_path)
+    (choice,) = plan.report.choices
+    assert "doubling-to-addition" in (choice.form, choice.runner_up)
+    assert plan.report.verification is not None
+    assert plan.report.verification.passed
+
+
+def test_the_rule_keeps_what_rules_promise() -> None:
+    rule = own_rule.DoublingToAddition()
+    fires, refused = rule.examples
+    found = apply(rule, fires.graph, fires.op)
+    assert isinstance(found, Expression)
+    assert Soundness().reason(fires.graph, fires.op, found) == ""
+    other = apply(rule, refused.graph, refused.op)
+    assert other == Refusal(refused.refusal or "")
+
+
+def test_prices_of_ones_own_decide(tmp_path: Path) -> None:
+    plan = own_prices.main(tmp_path)
+    assert plan.report.cost_source == "analytic"
+    assert plan.report.after.transpose < plan.report.before.transpose
