@@ -46,10 +46,10 @@ from layoutopt.verify.evaluated import OPTIMIZED
 from layoutopt.verify.modules import Modules
 from layoutopt.verify.subjects import subjects_of, with_layouts
 from layoutopt.verify.whole_model import (
-    Held,
+    Comparison,
     OtherResultsError,
+    compare_with_original,
     flags_of_original,
-    hold_against_original,
     keep_original,
 )
 from layoutopt.verify.written_module import Written
@@ -158,7 +158,7 @@ class _Job:
                 self.model, source, optimized, flags, lying, graphs, self.folder, archives
             )
             try:
-                held = hold_against_original(modules, self.target, self.options, self.clock)
+                held = compare_with_original(modules, self.target, self.options, self.clock)
                 refused.remember()
                 break
             except LoweringError as error:
@@ -212,7 +212,7 @@ class _Job:
         graphs: Sequence[Graph],
         optimized: Path,
         flags: tuple[str, ...],
-        held: Held,
+        held: Comparison,
     ) -> Written:
         """The module that is kept: the plan, or the original where nothing was faster."""
         planned = self.options.objective == "conversions" and not held.kept_for
@@ -285,7 +285,7 @@ class _Job:
         located = operands_at(optimized, error.lines)
         return refused.add([attributed(p, error.dispatches, located) for p in plans])
 
-    def _kept(self, modules: Modules, error: LoweringError) -> Held:
+    def _kept(self, modules: Modules, error: LoweringError) -> Comparison:
         """The original in place of a plan that cannot be used; a given one ends in the error."""
         if self.plan is None:
             held = keep_original(modules, self.target, self.options, self.clock, error)
@@ -361,6 +361,6 @@ class _Job:
             )
 
     def _flags(self, source: Source, plans: Sequence[GraphPlan]) -> tuple[str, ...]:
-        hinted = any(p.hinted for p in plans)
-        tiling = (self.target.data_tiling_flag,) if hinted else ()
+        data_tiled = any(p.data_tiled for p in plans)
+        tiling = (self.target.data_tiling_flag,) if data_tiled else ()
         return (*source.phase_flags, *self.target.flags, *tiling)

@@ -74,7 +74,7 @@ class Target:
     description: str
     flags: tuple[str, ...]
     data_tiling_flag: str
-    """The flag that makes per-op hints count; empty where the target has none."""
+    """The flag that enables per-op data tiling; empty where the target has none."""
     flag_sets: tuple[FlagSet, ...]
     device: str
     measurable: bool

@@ -92,7 +92,7 @@ class Expression:
     ops: tuple[Op, ...]
     rounds: bool = False
     """Whether the numbers are equal up to rounding only, on small integers too."""
-    together: bool = False
+    atomic: bool = False
     """Whether the ops are worth a price only as a whole; no rule looks at them one by one."""
 
 
@@ -120,7 +120,7 @@ class RewriteRule(Protocol[MatchT]):
         """How far the numbers of both sides may differ."""
 
     @property
-    def normal_form(self) -> bool:
+    def canonicalizes(self) -> bool:
         """Whether the new form is the same computation with fewer loops.
 
         Where it exists, no other layout of the old form is worth a price.

@@ -12,14 +12,18 @@ the circle of candidates would be wrong: they may be used together where a given
 
 import networkx as nx
 
-from layoutopt.solver.derivability import Derivation, Supply
+from layoutopt.solver.derivability import Derivability, Derivation
 from layoutopt.solver.flow import Flow
 from layoutopt.solver.problem import Pair
 from layoutopt.solver.program import Term
 
 
 def cuts(
-    tables: Supply, flow: Flow, candidates: list[int], conversions: list[int], found: Derivation
+    tables: Derivability,
+    flow: Flow,
+    candidates: list[int],
+    conversions: list[int],
+    found: Derivation,
 ) -> list[list[Term]]:
     """Return rows `terms <= 0` that the answer breaks; none if all of it can be computed.
 
@@ -52,7 +56,7 @@ def cuts(
 class _Answer:
     def __init__(
         self,
-        tables: Supply,
+        tables: Derivability,
         flow: Flow,
         candidates: set[int],
         conversions: set[int],

@@ -25,7 +25,7 @@ class Derivation:
     ran: tuple[int, ...]
 
 
-class Supply:
+class Derivability:
     """Tables of a problem: makers, users and conversions by pair, each in ascending order."""
 
     def __init__(self, problem: Problem) -> None:

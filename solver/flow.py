@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import networkx as nx
 
-from layoutopt.solver.derivability import Supply
+from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.exclusive import exclusive_readers
 from layoutopt.solver.problem import Pair, Problem
 from layoutopt.solver.program import Program
@@ -72,7 +72,7 @@ def circular_tensors(problem: Problem) -> frozenset[int]:
     return frozenset(circular)
 
 
-def required_tensors(tables: Supply) -> frozenset[int]:
+def required_tensors(tables: Derivability) -> frozenset[int]:
     """Return tensors that every answer makes: the demanded, and what all makers of these read."""
     given = {tensor for tensor, _ in tables.problem.given}
     stack = [d.tensor for d in tables.problem.demanded]
@@ -91,7 +91,7 @@ def required_tensors(tables: Supply) -> frozenset[int]:
 class _Builder:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.tables = Supply(problem)
+        self.tables = Derivability(problem)
         self.program = Program()
         self.y = [self.program.variable(c.cost_ns, integer=True) for c in problem.candidates]
         self.whole = whole_conversions(problem)

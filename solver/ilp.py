@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass, replace
 
 from layoutopt.solver.cycles import cuts
-from layoutopt.solver.derivability import Supply
+from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.flow import Flow, build
 from layoutopt.solver.problem import Pair, Problem
 from layoutopt.solver.program import Outcome, Term
@@ -43,7 +43,7 @@ def solve_ilp(
     found = _search(reduced, start + time_limit_s)
     if found.infeasible:
         return no_answer(Status.INFEASIBLE, time.perf_counter() - start, StopReason.PROVED)
-    tables = Supply(problem)
+    tables = Derivability(problem)
     answers = []
     if found.chosen is not None:
         answers.append(restore(problem, reduced, *found.chosen))
@@ -66,7 +66,7 @@ def _search(reduced: Reduced, deadline: float) -> _Found:
     if not reduced.problem.demanded:
         return _Found(([], []), 0, 0, StopReason.PROVED)
     flow = build(reduced.problem)
-    tables = Supply(reduced.problem)
+    tables = Derivability(reduced.problem)
     left_s = deadline - time.perf_counter()
     relaxed = flow.program.relax(left_s) if left_s > 0 else None
     floor = 0.0 if relaxed is None else max(0.0, relaxed.bound)
@@ -108,7 +108,9 @@ def _whole(bound_ns: float) -> int:
     return max(0, math.ceil(bound_ns - _ROUNDING_NS)) if math.isfinite(bound_ns) else 0
 
 
-def _chosen(tables: Supply, flow: Flow, outcome: Outcome) -> tuple[list[int], list[int]] | None:
+def _chosen(
+    tables: Derivability, flow: Flow, outcome: Outcome
+) -> tuple[list[int], list[int]] | None:
     """Return the candidates that the outcome uses, and conversions to match, the free ones too."""
     values = outcome.values
     if values is None:
@@ -127,7 +129,9 @@ def _chosen(tables: Supply, flow: Flow, outcome: Outcome) -> tuple[list[int], li
     return candidates, sorted(conversions)
 
 
-def _cheapest_way(tables: Supply, pair: Pair, native: set[Pair], used: set[int]) -> int | None:
+def _cheapest_way(
+    tables: Derivability, pair: Pair, native: set[Pair], used: set[int]
+) -> int | None:
     """Return the conversion to add for `pair`; None if it is there already, or cannot come."""
     if pair in native:
         return None
@@ -143,7 +147,7 @@ def _cheapest_way(tables: Supply, pair: Pair, native: set[Pair], used: set[int])
 
 
 def _broken_rows(
-    tables: Supply, flow: Flow, candidates: list[int], conversions: list[int]
+    tables: Derivability, flow: Flow, candidates: list[int], conversions: list[int]
 ) -> list[tuple[list[Term], float]]:
     """Return rows that every answer keeps and this one breaks."""
     found = tables.derive(candidates, conversions)

@@ -15,7 +15,7 @@ None of them makes a circle out of an answer without one: 5 only takes needs awa
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from layoutopt.solver.derivability import Supply
+from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.problem import Candidate, Conversion, Demand, Pair, Problem
 
 
@@ -71,7 +71,7 @@ def restore(
     """
     used = {reduced.conversions[i] for i in conversions}
     used.update(reduced.free)
-    answer = Supply(original).pruned((reduced.candidates[i] for i in candidates), used)
+    answer = Derivability(original).pruned((reduced.candidates[i] for i in candidates), used)
     if answer is None:
         raise ValueError("restore: expected an answer, but got unmet demands; solve again")
     return answer
@@ -88,7 +88,7 @@ def _without_loose_budget(original: Problem) -> Reduced:
         weight_budget_bytes=budget,
         conversions=tuple(original.conversions[i] for i in fits),
     )
-    free = Supply(problem).is_free
+    free = Derivability(problem).is_free
     return Reduced(
         problem,
         tuple(range(len(problem.candidates))),
@@ -104,7 +104,7 @@ def _size(problem: Problem) -> tuple[int, int, int]:
 
 def _without_met_inputs(reduced: Reduced) -> Reduced:
     problem = reduced.problem
-    tables = Supply(problem)
+    tables = Derivability(problem)
     met = set(problem.given)
     for i, c in enumerate(problem.conversions):
         if (c.tensor, c.source) in problem.given and tables.is_free(i):
@@ -129,7 +129,9 @@ def _without_met_inputs(reduced: Reduced) -> Reduced:
 
 def _without_uncomputable(reduced: Reduced) -> Reduced | None:
     problem = reduced.problem
-    found = Supply(problem).derive(range(len(problem.candidates)), range(len(problem.conversions)))
+    found = Derivability(problem).derive(
+        range(len(problem.candidates)), range(len(problem.conversions))
+    )
     demanded: list[Demand] = []
     for demand in problem.demanded:
         layouts = tuple(x for x in demand.layouts if (demand.tensor, x) in found.arrived)
@@ -146,7 +148,7 @@ def _without_uncomputable(reduced: Reduced) -> Reduced | None:
 
 def _without_undemanded(reduced: Reduced) -> Reduced:
     problem = reduced.problem
-    tables = Supply(problem)
+    tables = Derivability(problem)
     wanted: set[Pair] = set()  # somebody may ask for it in this very layout
     native: set[Pair] = set()  # somebody may ask for it, or for a conversion of it
     stack = [(d.tensor, layout) for d in problem.demanded for layout in d.layouts]

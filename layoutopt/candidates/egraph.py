@@ -36,15 +36,15 @@ class EGraph:
     """The graph with all alternatives behind its own ops.
 
     ``rule[i]`` are the rules that made op i; ops below ``original_ops`` are the model's own, in
-    normal form.
+    canonical form.
     """
 
     graph: Graph
     original_ops: int
     rule: tuple[tuple[str, ...], ...]
-    superseded: frozenset[int]
-    """Ops that a normal form replaces in all but their original layout."""
-    together: tuple[tuple[int, ...], ...]
+    canonicalized: frozenset[int]
+    """Ops that a canonical form replaces in all but their original layout."""
+    atomic: tuple[tuple[int, ...], ...]
     """Ops of one rewrite that get one price as a whole, in order."""
     refusals: tuple[RefusedRewrite, ...]
     stop_reason: StopReason
@@ -72,8 +72,8 @@ def saturate(  # noqa: PLR0912 -- one fixed point
     origin = list(range(len(graph.ops)))
     made: list[tuple[str, ...]] = [*(made_by or [()] * len(graph.ops))]
     refusals: dict[RefusedRewrite, None] = {}
-    superseded: set[int] = set()
-    together: list[tuple[int, ...]] = []
+    canonicalized: set[int] = set()
+    atomic: list[tuple[int, ...]] = []
     seen: dict[Op, int] = {op: i for i, op in enumerate(graph.ops)}
     original = len(graph.ops)
     grown = graph
@@ -98,19 +98,19 @@ def saturate(  # noqa: PLR0912 -- one fixed point
             if unsound:
                 refusals[RefusedRewrite(origin[index], rule.name, unsound)] = None
                 continue
-            if rule.normal_form:
-                superseded.add(index)
+            if rule.canonicalizes:
+                canonicalized.add(index)
             if all(op in seen for op in found.ops):
                 continue
             name = graph.name_of(origin[index])
             grown = grown.extended(found.types, found.ops, [name] * len(found.ops))
-            if found.together:
+            if found.atomic:
                 first = len(origin)
                 new = range(first, first + len(found.ops))
-                together.append(tuple(i for i in new if _worth(grown, i)))
+                atomic.append(tuple(i for i in new if _worth(grown, i)))
             for op in found.ops:
                 seen[op] = len(origin)
-                if not found.together:
+                if not found.atomic:
                     pending.append(len(origin))
                 origin.append(origin[index])
                 made.append((*made[index], rule.name))
@@ -120,18 +120,18 @@ def saturate(  # noqa: PLR0912 -- one fixed point
         grown,
         original,
         tuple(made),
-        frozenset(superseded),
-        tuple(together),
+        frozenset(canonicalized),
+        tuple(atomic),
         tuple(refusals),
         stop,
         tuple(range(original)),
     )
 
 
-def beside_its_normal_form(egraph: EGraph, came: Graph) -> EGraph:
+def beside_its_canonical_form(egraph: EGraph, came: Graph) -> EGraph:
     """The same with the ops of the model as it came that normalization replaced.
 
-    No rule looks at them. ``came`` has the tensors of the normal form.
+    No rule looks at them. ``came`` has the tensors of the canonical form.
     """
     place = {op: i for i, op in enumerate(egraph.graph.ops[: egraph.original_ops])}
     replaced = [i for i, op in enumerate(came.ops) if op not in place]

@@ -157,7 +157,7 @@ class Reshape(Unary):
 
 
 @dataclass(frozen=True, slots=True)
-class Fence(Unary):
+class FusionBarrier(Unary):
     """The identity, as a line that IREE's fusion does not cross.
 
     Stands behind what would share a dispatch with its consumer, in a form that nobody priced.
@@ -242,7 +242,7 @@ Op = (
     | Gather
     | Concat
     | Reshape
-    | Fence
+    | FusionBarrier
     | Pack
     | Unpack
     | DispatchRegion

@@ -4,7 +4,7 @@
 
 The op reads less memory, and a broadcast constant is not spread out at compile time. Sound because
 reading element i of a broadcast is reading element map(i) of its source. A broadcast that nobody
-reads any more goes with `layoutopt.normalize.drop_unread`.
+reads any more goes with `layoutopt.normalize.drop_dead_results`.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class GraphPlan:
         return changes + sum(self.costs[c] for c in self.choice.candidates)
 
     @property
-    def hinted(self) -> bool:
+    def data_tiled(self) -> bool:
         """Whether some contraction asks IREE for data tiling."""
         return any(c.form is Form.DATA_TILED for c in self.choice.candidates)
 

@@ -21,7 +21,7 @@ from layoutopt.pricing.benchmarks import candidate_benchmark, conversion_benchma
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.measure.measure import Measurement, fingerprint_of, known_measurements
 from layoutopt.pricing.references import References
-from layoutopt.pricing.structural_hash import Alike
+from layoutopt.pricing.structural_hash import StructuralHash
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.progress import Progress
@@ -223,7 +223,7 @@ def candidate_work(
     """
     found: list[tuple[Candidate, Work]] = []
     refused: list[tuple[Candidate, str]] = []
-    alike = Alike(graph)
+    alike = StructuralHash(graph)
     known: dict[Hashable, Work | Refusal] = {}
     for candidate in candidates:
         cluster = clusters[candidate.cluster]

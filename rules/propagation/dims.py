@@ -44,7 +44,7 @@ def same_places(layouts: Assignment, tensors: Sequence[int]) -> bool:
     return len({layouts[t].padded_with(layouts[tensors[0]].padding) for t in tensors}) == 1
 
 
-def keep_promise(
+def keeps_padding(
     layouts: Assignment, types: Sequence[TensorType], sources: Sequence[int], result: int
 ) -> bool:
     """Whether the padding that comes with the sources is what the result promises."""

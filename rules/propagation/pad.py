@@ -11,7 +11,7 @@ from layoutopt.ir.refusal import Assignment, Refusal
 from layoutopt.ir.relayout import Physical
 from layoutopt.ir.types import TensorType, numpy_dtype
 from layoutopt.oracle.constant import constant
-from layoutopt.rules.propagation.dims import in_tiles, keep_promise, ragged, same_places
+from layoutopt.rules.propagation.dims import in_tiles, keeps_padding, ragged, same_places
 
 
 class PadLayouts:
@@ -38,7 +38,7 @@ class PadLayouts:
             return refusal
         promise = layouts[op.result]
         if not (
-            keep_promise(layouts, physical.types, (op.source,), op.result)
+            keeps_padding(layouts, physical.types, (op.source,), op.result)
             and _adds(op, promise, physical.types)
         ):
             wanted = promise.padding.value

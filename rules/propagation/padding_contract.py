@@ -16,7 +16,7 @@ from layoutopt.rules.propagation.padding import masks
 _KNOWN = (Padding.ZERO, Padding.LOWEST, Padding.HIGHEST, Padding.ONE)
 
 
-def with_promises(
+def with_padding_contract(
     op: Structured,
     types: Sequence[TensorType],
     padded: tuple[int, ...],

@@ -42,7 +42,7 @@ class BubbleUpSlice:
     argument = "each result element depends on its own point of the parallel loops alone"
     evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
-    normal_form = False
+    canonicalizes = False
     examples = (
         Example(sliced_example(), 1),
         Example(

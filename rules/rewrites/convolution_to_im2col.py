@@ -40,7 +40,7 @@ class ConvolutionToIm2col:
     argument = "the copy evaluates the window's indexing map; the sum runs over the same products"
     evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
-    normal_form = False
+    canonicalizes = False
     examples = (
         Example(convolution_example(filter_size=3, stride=2), 0),
         Example(depthwise_example(), 0),

@@ -1,4 +1,4 @@
-"""Small graphs of zero-stuffed tensors that the scatter rules show themselves on."""
+"""Small graphs of interior-padded tensors that the scatter rules show themselves on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
 _P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION
 
 
-def stuffed_example(
+def interior_padded_example(
     filter_size: int,
     stride: int,
     offset: int = 0,
@@ -51,7 +51,7 @@ def stuffed_example(
     return builder.build((x, w), (y,))
 
 
-def stuffed_gradient_example(
+def interior_padded_gradient_example(
     stride: int, filter_size: int = 1, background: str = "0.0 : f32"
 ) -> Graph:
     """Op 1: the weight gradient ``dw[f, k, c] = sum_o x[o + k, c] * scatter(dy)[o, f]``."""

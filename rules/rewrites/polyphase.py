@@ -1,9 +1,9 @@
-"""Contractions of a zero-stuffed operand, phase by phase: only products that are not zero.
+"""Contractions of an interior-padded operand, phase by phase: only products that are not zero.
 
 An operand that is read at ``c*i + e*k + b`` along a dim stuffed with stride s from offset o has an
 element there only where ``c*i + e*k + b - o`` is a multiple of s. For i = p (mod s / gcd(c, s)),
 a phase, the k that qualify are one arithmetic progression; so each phase is a contraction of its
-own over the un-stuffed tensor. A constant index is that of one element, or of the background.
+own over the unpadded tensor. A constant index is that of one element, or of the background.
 All else multiplies zeros. Assumes no Inf or NaN in the other
 operand: 0 * x = 0.
 """
@@ -19,7 +19,12 @@ from enum import Enum
 from layoutopt.ir.affine import Affine, affine
 from layoutopt.ir.graph import Fill, FromTensor, Graph, Insert, Scatter, Structured
 from layoutopt.ir.refusal import Refusal
-from layoutopt.rules.rewrites.interior_padding import Stuffing, is_zero, stuffing, typed
+from layoutopt.rules.rewrites.interior_padding import (
+    InteriorPadding,
+    interior_padding,
+    is_zero,
+    typed,
+)
 from layoutopt.rules.rewrites.loops import Progression, Rewriting, restricted
 from layoutopt.rules.rewrites.shared_pad import Read, padded_once
 from layoutopt.rules.rule import Expression, over_budget
@@ -37,12 +42,12 @@ class Reading(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class StuffedContraction:
+class InteriorPaddedContraction:
     """A contraction whose operand ``position`` is stuffed."""
 
     op: Structured
     position: int
-    stuffing: Stuffing
+    interior_padding: InteriorPadding
     element: str
     source_shape: tuple[int, ...]
     reading: Reading
@@ -55,18 +60,18 @@ class _Phase:
     form: Affine
 
 
-def stuffed_contraction(graph: Graph, index: int) -> StuffedContraction | None:
+def interior_padded_contraction(graph: Graph, index: int) -> InteriorPaddedContraction | None:
     """The facts about op ``index``, None where it is no contraction of a stuffed operand."""
     op = graph.ops[index]
     if not isinstance(op, Structured) or not op.is_contraction or op.body.reads_index:
         return None
     for position, tensor in enumerate(op.sources):
-        found = stuffing(graph, tensor)
+        found = interior_padding(graph, tensor)
         if found is None:
             continue
         strided = [d for d, s in enumerate(found.strides) if s > 1]
         forms = op.source_maps[position]
-        return StuffedContraction(
+        return InteriorPaddedContraction(
             op,
             position,
             found,
@@ -111,9 +116,9 @@ def _irregular(op: Structured, position: int) -> str | None:
     return None
 
 
-def refusal_of(match: StuffedContraction) -> Refusal | None:
+def refusal_of(match: InteriorPaddedContraction) -> Refusal | None:
     """Why the contraction cannot be taken apart."""
-    background = match.stuffing.background
+    background = match.interior_padding.background
     if background is None:
         return Refusal("expected a zero background, but got a tensor that is computed")
     if not is_zero(background, match.element):
@@ -128,14 +133,14 @@ def refusal_of(match: StuffedContraction) -> Refusal | None:
     return over_budget(count, _PHASES, "phases", "contractions in place of one")
 
 
-def by_phases(graph: Graph, match: StuffedContraction) -> Expression:
+def by_phases(graph: Graph, match: InteriorPaddedContraction) -> Expression:
     """One contraction per phase, and a scatter of their results."""
     rewriting = Rewriting(graph.types)
     op = match.op
     axes = _phases(match)
     result = op.results[0]
     shape = graph.types[result].shape
-    zero = typed(match.stuffing.background or "", match.element)
+    zero = typed(match.interior_padding.background or "", match.element)
     chosen = list(itertools.product(*axes))
     whole = len(chosen) == 1 and all(
         loop.step == 1 and loop.size == op.domain[d]
@@ -149,7 +154,7 @@ def by_phases(graph: Graph, match: StuffedContraction) -> Expression:
     over = [{d: loop for p in phases for d, loop in p.loops.items()} for phases in chosen]
     reads = [
         Read(
-            match.stuffing.source,
+            match.interior_padding.source,
             tuple(phase.form for phase in phases),
             tuple(loops[d].size if d in loops else n for d, n in enumerate(op.domain)),
         )
@@ -197,9 +202,9 @@ def _scatter(
         into = after
 
 
-def _phases(match: StuffedContraction) -> list[list[_Phase]]:
+def _phases(match: InteriorPaddedContraction) -> list[list[_Phase]]:
     """For each dim of the stuffed operand, its phases that have products."""
-    op, stuffed = match.op, match.stuffing
+    op, stuffed = match.op, match.interior_padding
     found = []
     for axis, form in enumerate(op.source_maps[match.position]):
         whole = match.source_shape[axis]

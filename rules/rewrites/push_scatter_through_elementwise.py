@@ -40,7 +40,7 @@ class PushScatterThroughElementwise:
     argument = "f is applied point by point; every place is either a source's or the background's"
     evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
-    normal_form = False
+    canonicalizes = False
     examples = (
         Example(scatter_consumer_example("arith.mulf"), 1),
         Example(scatter_consumer_example("arith.addf"), 1),

@@ -35,7 +35,7 @@ class PushScatterThroughReshape:
     argument = "row-major order within the scattered dims and around them is kept apart"
     evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
-    normal_form = False
+    canonicalizes = False
     examples = (
         Example(scatter_reshape_example(), 1),
         Example(

@@ -55,7 +55,7 @@ class UnrollWindow:
     argument = "the body is applied to the same elements in the same order"
     evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
-    normal_form = False
+    canonicalizes = False
     examples = (
         Example(depthwise_example(filter_size=2, stride=2), 0),
         Example(

@@ -19,8 +19,7 @@ from layoutopt.ir.graph import Graph, Structured
 from layoutopt.ir.types import Array
 from layoutopt.mlir.module import exported_name, has_work, parse_module
 from layoutopt.runtime.element import parse_tensor_type
-from tests.planning import planned
-from tests.stuffed_text import (
+from tests.interior_padding_text import (
     BROADCAST,
     FILL,
     ONES,
@@ -31,6 +30,7 @@ from tests.stuffed_text import (
     mapped,
     second_user,
 )
+from tests.planning import planned
 from tests.torch_dialect import CASES, linalg_of
 
 WRONG_OR_REFUSED = {

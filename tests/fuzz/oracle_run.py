@@ -13,8 +13,8 @@ from typing import Any
 from iree.compiler import ir
 
 from tests.fuzz.checked import Checks, check
+from tests.fuzz.comparison import Bug
 from tests.fuzz.coverage import Coverage
-from tests.fuzz.held import Bug
 from tests.fuzz.kinds import KINDS
 from tests.fuzz.program import Program, Written, write
 from tests.fuzz.settings import Settings, graph, oracle_target

@@ -114,16 +114,16 @@ def check_plan(space: Space, choice: Choice, free: bool, values: dict[int, Array
 
 def _check_outputs(lowered: Lowered, io: dict[int, Layout], values: dict[int, Array]) -> None:
     taken = {}
-    for tensor, place in lowered.given.items():
+    for tensor, place in lowered.inputs.items():
         array = values[tensor]
         taken[place] = io[tensor].apply(array).reshape(array.shape) if tensor in io else array
-    for weight in lowered.prepared:
-        given = {weight.given[t]: values[t] for t in weight.given}
-        taken[weight.planned] = evaluate(weight.graph, given)[weight.result]
+    for weight in lowered.hoisted:
+        given = {weight.inputs[t]: values[t] for t in weight.inputs}
+        taken[weight.planned_tensor] = evaluate(weight.graph, given)[weight.result]
     made = evaluate(_without_leaves(lowered.graph), taken)
-    for tensor, place in lowered.made.items():
+    for tensor, place in lowered.outputs.items():
         wanted = values[tensor]
-        if tensor in io and tensor not in lowered.given:
+        if tensor in io and tensor not in lowered.inputs:
             wanted = io[tensor].apply(wanted).reshape(wanted.shape)
         assert_close(made[place], wanted)
 

@@ -51,7 +51,9 @@ def check(graph: Graph) -> None:
     global fired  # noqa: PLW0603 -- hypothesis hands nothing back
     egraph = saturate(graph)
     regions = tuple(padded_regions(egraph.graph, form_clusters(egraph)))
-    found, _ = enumerate_candidates(egraph, regions, layout_sets(egraph, None, 12), hints=True)
+    found, _ = enumerate_candidates(
+        egraph, regions, layout_sets(egraph, None, 12), data_tiling=True
+    )
     values = random_values(egraph.graph)
     for candidate in found:
         cluster = regions[candidate.cluster]

@@ -36,7 +36,7 @@ from layoutopt.profiles.target import Tile
 
 
 @dataclass(frozen=True, slots=True)
-class Menu:
+class PackingOptions:
     """What packed contractions may look like on a target."""
 
     tiles: Mapping[str, tuple[Tile, ...]] = field(default_factory=dict)
@@ -47,28 +47,32 @@ class Menu:
 
 
 def packings(
-    op: Structured, types: tuple[TensorType, ...], menu: Menu, constant_rhs: bool, name: str = ""
+    op: Structured,
+    types: tuple[TensorType, ...],
+    options: PackingOptions,
+    constant_rhs: bool,
+    name: str = "",
 ) -> tuple[Packing, ...]:
-    """The packed forms of a contraction, each once: the user's own, then those of the menu.
+    """The packed forms of a contraction, each once: the user's own, then those of the options.
 
     ``constant_rhs``: the second input is a weight and takes whatever layout suits the op.
     ``name``: of the op in the report.
     """
     found: dict[Packing, None] = {}
-    for packing in menu.custom(op, types) if menu.custom is not None else ():
+    for packing in options.custom(op, types) if options.custom is not None else ():
         found |= dict.fromkeys(promised(checked(packing, op, types), op, types, constant_rhs))
-    matching = [p for p in menu.patterns if meets(p, op, types, name)]
+    matching = [p for p in options.patterns if meets(p, op, types, name)]
     for pattern in matching:
         for packing in patterned(pattern, op, types):
             found |= dict.fromkeys(promised(packing, op, types, constant_rhs))
     element = types[op.sources[0]].element
-    tiles = () if any(p.only for p in matching) else menu.tiles.get(element, ())
-    for packing in _of_menu(op, types, tiles, constant_rhs):
+    tiles = () if any(p.only for p in matching) else options.tiles.get(element, ())
+    for packing in _of_tiles(op, types, tiles, constant_rhs):
         found |= dict.fromkeys(promised(packing, op, types, constant_rhs))
     return tuple(found)
 
 
-def _of_menu(
+def _of_tiles(
     op: Structured, types: tuple[TensorType, ...], tiles: Sequence[Tile], constant_rhs: bool
 ) -> Iterator[Packing]:
     tensors = (*op.sources, op.results[0])

@@ -75,10 +75,10 @@ def name_parameters(operation: Any, named: Mapping[str, Parameter]) -> None:
                 assert kind is not None
                 attribute = parameter_attribute(named[symbol], kind)
                 op.operation.attributes["initial_value"] = attribute
-        _erase_unread(operation)
+        _erase_dead_parameters(operation)
 
 
-def _erase_unread(operation: Any) -> None:
+def _erase_dead_parameters(operation: Any) -> None:
     """Erase private parameters that nobody reads: the file need not hold them."""
     read: set[str] = set()
 

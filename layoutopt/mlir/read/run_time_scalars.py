@@ -16,7 +16,7 @@ from iree.compiler import ir
 
 from layoutopt.ir.graph import Reshape, Structured, Uninitialized
 from layoutopt.ir.scalar import Body, ScalarOp
-from layoutopt.mlir.read.state import Blind, State, tensor_of, tensor_type
+from layoutopt.mlir.read.state import NotUnderstood, State, tensor_of, tensor_type
 
 _EXTRACT = "tensor.extract"
 
@@ -48,7 +48,7 @@ def scalar_tensor(state: State, value: Any, reader: Any) -> int:
     if value in state.held:
         return state.held[value]
     if not is_number(value.type):
-        raise Blind(f"expected numbers as scalars, but got {value.type}")
+        raise NotUnderstood(f"expected numbers as scalars, but got {value.type}")
     op = state.deferred.get(value)
     if op is None:
         tensor = _from_outside(state, value, reader)

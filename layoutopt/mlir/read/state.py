@@ -64,7 +64,7 @@ class State:
         return tuple(found)
 
 
-class Blind(Exception):  # noqa: N818 -- it is control flow: the op stays as it is
+class NotUnderstood(Exception):  # noqa: N818 -- it is control flow: the op stays as it is
     """The graph cannot see through an op; the text says why."""
 
 
@@ -109,7 +109,7 @@ def tensor_of(state: State, value: Any) -> int:
         state.stages[tensor] = state.empties[value]
         state.builder.add(Constant(tensor))
         return tensor
-    raise Blind("expected tensors of static shape, but one operand is not")
+    raise NotUnderstood("expected tensors of static shape, but one operand is not")
 
 
 def known_type(kind: Any) -> TensorType | None:
@@ -133,12 +133,12 @@ def tensor_type(kind: Any) -> TensorType | None:
 
 
 def static_type(kind: Any) -> TensorType:
-    """The type of a static tensor that holds something. Raises Blind for any other."""
+    """The type of a static tensor that holds something. Raises NotUnderstood for any other."""
     found = tensor_type(kind)
     if found is None and isinstance(kind, ir.RankedTensorType) and kind.has_static_shape:
-        raise Blind(f"expected tensors of plain memory, but got {kind}")
+        raise NotUnderstood(f"expected tensors of plain memory, but got {kind}")
     if found is None:
-        raise Blind(f"expected tensors of static shape, but got {kind}")
+        raise NotUnderstood(f"expected tensors of static shape, but got {kind}")
     if 0 in found.shape:
-        raise Blind(f"expected tensors with elements, but got {kind}")
+        raise NotUnderstood(f"expected tensors with elements, but got {kind}")
     return found

@@ -37,7 +37,7 @@ class Roofs:
     bytes: float
     """Per nanosecond."""
 
-    def least_ns(self, work: DispatchWork) -> int:
+    def lower_bound_ns(self, work: DispatchWork) -> int:
         """Nanoseconds of a dispatch at the roof."""
         moving, computing = work.size_bytes / self.bytes, 0.0
         if work.contraction is not None:

@@ -174,7 +174,7 @@ def concat(writer: Writer, draw: Draw) -> None:
     )
 
 
-def zero_stuff(writer: Writer, draw: Draw) -> None:
+def interior_pad(writer: Writer, draw: Draw) -> None:
     """A tensor at strided places of a background: zeros most often."""
     x = given(writer, draw, range(1, 6))
     need(min(x.shape) > 0, "a place to start at")

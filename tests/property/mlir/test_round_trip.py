@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layoutopt.candidates.normal_form import with_matmuls
+from layoutopt.candidates.matmul_form import with_matmuls
 from layoutopt.ir.copy_folding import simplified
 from layoutopt.ir.graph import Gather, Graph, Reshape, Scatter
 from layoutopt.ir.refusal import Refusal

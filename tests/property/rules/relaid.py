@@ -18,7 +18,7 @@ from layoutopt.ir.relayout import Physical
 from layoutopt.ir.types import Array, TensorType
 from layoutopt.oracle import evaluate
 from layoutopt.rules.propagation import propagate, relayout
-from tests.property.rules.held import assert_well_formed, leaves
+from tests.property.rules.equivalence import assert_well_formed, leaves
 
 
 def wild_leaves(graph: Graph, random: Random) -> dict[int, Array]:

@@ -19,15 +19,15 @@ from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rule import Example, Expression, RewriteRule, Unproven, apply
 from tests.parsing import verified
 from tests.property.layouts import assert_close, small_integers
-from tests.property.rules.moves import MOVES
-from tests.property.rules.ops import STRUCTURED, convolutions, elementwise, matmuls, poolings
-from tests.property.rules.stuffed import (
+from tests.property.rules.interior_padded import (
     backward_convolutions,
     scatter_consumers,
     scatters,
     sliced,
     weight_gradients,
 )
+from tests.property.rules.moves import MOVES
+from tests.property.rules.ops import STRUCTURED, convolutions, elementwise, matmuls, poolings
 from tests.property.rules.windowed import dense_convolutions
 from tests.unit.rules.ways import assert_all_ways_agree
 

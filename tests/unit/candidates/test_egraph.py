@@ -15,7 +15,7 @@ def test_three_rules_in_a_row() -> None:
         ("strided-unit-filter-to-slice",),
         ("strided-unit-filter-to-slice", "unit-filter-to-contraction"),
     )
-    assert egraph.superseded == {2}
+    assert egraph.canonicalized == {2}
     reasons = {(r.op, r.rule): r.reason for r in egraph.refusals}
     assert reasons[0, "unit-filter-to-contraction"] == "expected stride 1, but got 2"
 
@@ -24,7 +24,7 @@ def test_patches_and_windows_are_both_kept() -> None:
     egraph = saturate(convolution_example(filter_size=2, stride=2))
     assert [type(op) for op in egraph.graph.ops] == [Structured, Reshape, *[Structured] * 3]
     assert len(egraph.graph.producers[2]) == 3
-    assert not egraph.superseded
+    assert not egraph.canonicalized
 
 
 def test_the_limit_is_reported() -> None:

@@ -27,10 +27,10 @@ from layoutopt.rules.rewrites.convolution_to_winograd_f4 import ConvolutionToWin
 from layoutopt.rules.rewrites.examples import convolution_example, depthwise_example
 from layoutopt.rules.rewrites.insert_to_scatter import InsertToScatter
 from layoutopt.rules.rewrites.interior_padding_examples import (
+    interior_padded_example,
     scatter_consumer_example,
     scatter_reshape_example,
     sliced_example,
-    stuffed_example,
 )
 from layoutopt.rules.rewrites.patch_convolution_to_contraction import PatchConvolutionToContraction
 from layoutopt.rules.rewrites.push_scatter_through_elementwise import PushScatterThroughElementwise
@@ -123,8 +123,16 @@ LEFT_ALONE: dict[str, tuple[RewriteRule[Any], Graph, int]] = {
     "a unit filter, for Winograd": (ConvolutionToWinogradF2(), convolution_example(1, 1), 0),
     "a unit filter, for patches": (PatchConvolutionToContraction(), convolution_example(1, 1), 0),
     "a filter of three, for unit filters": (UnitFilterToContraction(), WINDOWED, 0),
-    "a parallel read, for windows": (SplitConvolutionIntoPhases(), stuffed_example(1, 2), 1),
-    "a window, for parallel reads": (CommuteScatterWithContraction(), stuffed_example(3, 2), 1),
+    "a parallel read, for windows": (
+        SplitConvolutionIntoPhases(),
+        interior_padded_example(1, 2),
+        1,
+    ),
+    "a window, for parallel reads": (
+        CommuteScatterWithContraction(),
+        interior_padded_example(3, 2),
+        1,
+    ),
 }
 
 

@@ -25,12 +25,12 @@ from layoutopt.rules.rewrites.bubble_up_slice import BubbleUpSlice
 from layoutopt.rules.rewrites.convolution_to_im2col import ConvolutionToIm2col
 from layoutopt.rules.rewrites.convolution_to_winograd_f2 import ConvolutionToWinogradF2
 from layoutopt.rules.rewrites.push_scatter_through_elementwise import PushScatterThroughElementwise
-from layoutopt.rules.rewrites.skip_zeros_of_reduction import SkipZerosOfReduction
+from layoutopt.rules.rewrites.split_reduction_into_phases import SplitReductionIntoPhases
 from layoutopt.rules.rewrites.unit_filter_to_contraction import UnitFilterToContraction
 from layoutopt.rules.rewrites.unroll_window import UnrollWindow
 from layoutopt.rules.rule import Expression, RewriteRule, apply
 from tests.property.layouts import small_integers
-from tests.property.rules.held import assert_rewritten
+from tests.property.rules.equivalence import assert_rewritten
 from tests.unit.rules.contractions import P, R, contraction, form, stuffed
 
 
@@ -43,7 +43,7 @@ def held(rule: RewriteRule[Any], graph: Graph, op: int = 0) -> Expression:
     return found
 
 
-def row_of_stuffed(row: int) -> Graph:
+def row_of_interior_padded(row: int) -> Graph:
     """``y[i] = sum_k s[row, k] * w[k, i]`` with every second row of s from row 1 on zero."""
     return stuffed(
         (2, 3),
@@ -58,7 +58,7 @@ def row_of_stuffed(row: int) -> Graph:
 
 @pytest.mark.parametrize(("row", "read"), [(1, 0), (3, 1)])
 def test_a_constant_index_becomes_that_of_the_element(row: int, read: int) -> None:
-    found = held(SkipZerosOfReduction(), row_of_stuffed(row), 1)
+    found = held(SplitReductionIntoPhases(), row_of_interior_padded(row), 1)
     (op,) = found.ops
     assert isinstance(op, Structured)
     assert op.sources[0] == 3
@@ -67,7 +67,7 @@ def test_a_constant_index_becomes_that_of_the_element(row: int, read: int) -> No
 
 @pytest.mark.parametrize("row", [0, 2, 4])
 def test_a_constant_index_that_meets_the_background_is_no_product(row: int) -> None:
-    assert apply(SkipZerosOfReduction(), row_of_stuffed(row), 1) == Refusal(
+    assert apply(SplitReductionIntoPhases(), row_of_interior_padded(row), 1) == Refusal(
         "expected some phase with products, but got none"
     )
 

@@ -15,14 +15,14 @@ COPY = DispatchWork((1_000_000,), (1_000_000,))
 
 def test_at_first_bounds_are_what_nothing_reaches() -> None:
     roofs = roofs_of(RATES)
-    assert roofs.least_ns(MATMUL) == round(2_000_000 / 150)
-    assert roofs.least_ns(COPY) == 2_000_000 / 80
-    assert roofs.least_ns(DispatchWork((4,), (4,))) == LAUNCH_NS
+    assert roofs.lower_bound_ns(MATMUL) == round(2_000_000 / 150)
+    assert roofs.lower_bound_ns(COPY) == 2_000_000 / 80
+    assert roofs.lower_bound_ns(DispatchWork((4,), (4,))) == LAUNCH_NS
 
 
 def test_an_element_type_without_a_rate_counts_as_f32() -> None:
     work = DispatchWork((1,), (1,), Contraction(1, 100, 100, 100, "f8E4M3"))
-    assert roofs_of(RATES).least_ns(work) == roofs_of(RATES).least_ns(MATMUL)
+    assert roofs_of(RATES).lower_bound_ns(work) == roofs_of(RATES).lower_bound_ns(MATMUL)
 
 
 def test_bounds_follow_the_best_of_many() -> None:

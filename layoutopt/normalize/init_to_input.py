@@ -2,8 +2,8 @@
 
     elementwise(x) writing over b    ->   elementwise(x, b) writing over nothing
 
-For b a constant or a broadcast, see `layoutopt.normalize.start`. Sound where every place of the
-result is written: what is not written keeps the start, which then has to stay an init.
+For b a constant or a broadcast, see `layoutopt.normalize.constant_init`. Sound where every place
+of the result is written: what is not written keeps the init.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from layoutopt.ir.affine import plain_dims
 from layoutopt.ir.graph import Graph, Structured, Uninitialized
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body
+from layoutopt.normalize.constant_init import constant_init
 from layoutopt.normalize.examples import elementwise_start_example
-from layoutopt.normalize.start import constant_start
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 @dataclass(frozen=True, slots=True)
-class ElementwiseStart:
+class ElementwiseInit:
     """An elementwise op and what it starts from: (place among the results, tensor)."""
 
     op: Structured
     starts: tuple[tuple[int, int], ...]
 
 
-class StartToInput:
+class InitToInput:
     """A start as an input."""
 
-    name = "start-to-input"
+    name = "init-to-input"
     summary = "elementwise op that writes over a constant -> elementwise op that reads it"
     argument = "the body reads the same element at each place, and every place is written"
     evidence = Evidence.ARGUMENT
@@ -46,7 +46,7 @@ class StartToInput:
         ),
     )
 
-    def match(self, graph: Graph, op: int) -> ElementwiseStart | None:
+    def match(self, graph: Graph, op: int) -> ElementwiseInit | None:
         """An elementwise op that starts from constants or broadcasts."""
         found = graph.ops[op]
         if not isinstance(found, Structured) or not found.is_elementwise:
@@ -54,12 +54,12 @@ class StartToInput:
         starts = tuple(
             (position, start)
             for position, init in enumerate(found.inits)
-            if (start := constant_start(graph, init)) is not None
+            if (start := constant_init(graph, init)) is not None
         )
         whole = tuple(pair for pair in starts if _writes_all(found, pair[0]))
-        return ElementwiseStart(found, whole or starts) if starts else None
+        return ElementwiseInit(found, whole or starts) if starts else None
 
-    def guard(self, match: ElementwiseStart) -> Refusal | None:
+    def guard(self, match: ElementwiseInit) -> Refusal | None:
         """Every place is written."""
         position, _ = match.starts[0]
         if _writes_all(match.op, position):
@@ -70,11 +70,11 @@ class StartToInput:
             f"but the result map is ({written})"
         )
 
-    def exactness_of(self, match: ElementwiseStart) -> Exactness:
+    def exactness_of(self, match: ElementwiseInit) -> Exactness:
         """The same scalar ops run."""
         return self.exactness
 
-    def rewrite(self, graph: Graph, match: ElementwiseStart) -> Expression:
+    def rewrite(self, graph: Graph, match: ElementwiseInit) -> Expression:
         """The same op with more inputs."""
         op = match.op
         for position, start in match.starts:

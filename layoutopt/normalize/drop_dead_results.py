@@ -21,7 +21,7 @@ from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class DeadResults:
     """An op with results that nobody reads, and the places of the others."""
 
     op: Op
@@ -30,10 +30,10 @@ class Unread:
     """The op with the others alone; None where they depend on what goes."""
 
 
-class DropUnread:
+class DropDeadResults:
     """Results, and whole ops, that nobody reads."""
 
-    name = "drop-unread"
+    name = "drop-dead-results"
     summary = "op with results that nobody reads -> the op without them, or nothing"
     argument = "what is not read changes nothing; the results that stay keep their scalar ops"
     evidence = Evidence.ARGUMENT
@@ -48,7 +48,7 @@ class DropUnread:
         ),
     )
 
-    def match(self, graph: Graph, op: int) -> Unread | None:
+    def match(self, graph: Graph, op: int) -> DeadResults | None:
         """Some results unread. Constants, and ops that the graph does not see through, stay."""
         found = graph.ops[op]
         if isinstance(found, Constant | Opaque):
@@ -59,19 +59,19 @@ class DropUnread:
         if len(kept) == len(found.outputs) or (kept and not isinstance(found, Structured)):
             return None
         narrowed = _narrowed(found, kept) if kept and isinstance(found, Structured) else None
-        return Unread(found, kept, narrowed)
+        return DeadResults(found, kept, narrowed)
 
-    def guard(self, match: Unread) -> Refusal | None:
+    def guard(self, match: DeadResults) -> Refusal | None:
         """What stays is computed from what stays."""
         if not match.kept or match.narrowed is not None:
             return None
         return Refusal("expected results that do not depend on one that nobody reads, but one does")
 
-    def exactness_of(self, match: Unread) -> Exactness:
+    def exactness_of(self, match: DeadResults) -> Exactness:
         """The same scalar ops run."""
         return self.exactness
 
-    def rewrite(self, graph: Graph, match: Unread) -> Expression:
+    def rewrite(self, graph: Graph, match: DeadResults) -> Expression:
         """The op as far as it is read."""
         return Expression((), () if match.narrowed is None else (match.narrowed,))
 

@@ -26,10 +26,10 @@ class SplatStart:
     several: tuple[str, str] | None
 
 
-class SplatStartToFill:
+class SplatInitToFill:
     """A tensor of one value as a scalar."""
 
-    name = "splat-start-to-fill"
+    name = "splat-init-to-fill"
     summary = "op that starts from a tensor of one value -> op that starts from the value"
     argument = "both starts hold the same value at every place"
     evidence = Evidence.ARGUMENT

@@ -11,7 +11,7 @@ from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.renaming import renumbered
 from layoutopt.ir.types import TensorType
 from layoutopt.normalize import NORMALIZATIONS
-from layoutopt.normalize.drop_unread import DropUnread
+from layoutopt.normalize.drop_dead_results import DropDeadResults
 from layoutopt.rules.rule import (
     EVERY_EXACTNESS,
     Exactness,
@@ -35,7 +35,7 @@ class RefusedNormalization:
 
 
 @dataclass(frozen=True)
-class NormalForm:
+class CanonicalForm:
     """A graph after the rules, and as it came; tensors that both have are the same."""
 
     graph: Graph
@@ -46,12 +46,12 @@ class NormalForm:
     refusals: tuple[RefusedNormalization, ...]
 
 
-def normal_form(
+def canonical_form(
     graph: Graph,
     admitted: Collection[Exactness] = EVERY_EXACTNESS,
     check: Check | None = None,
     rules: Rules = NORMALIZATIONS,
-) -> NormalForm:
+) -> CanonicalForm:
     """The graph that the rewrites start from.
 
     ``admitted``: a rule that changes the numbers further is refused. ``check``: refuses what
@@ -59,9 +59,9 @@ def normal_form(
     """
     run = _Run(admitted, check)
     start = _Ruled(graph, ((),) * len(graph.ops))
-    came = run.exhausted(start, [rule for rule in rules if isinstance(rule, DropUnread)])
+    came = run.exhausted(start, [rule for rule in rules if isinstance(rule, DropDeadResults)])
     found = run.exhausted(replace(came, rules=((),) * len(came.graph.ops)), rules)
-    return NormalForm(found.graph, found.rules, came.graph, tuple(run.refusals))
+    return CanonicalForm(found.graph, found.rules, came.graph, tuple(run.refusals))
 
 
 @dataclass(frozen=True)

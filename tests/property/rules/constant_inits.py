@@ -29,7 +29,7 @@ from tests.property.rules.ops import (
 
 
 @st.composite
-def started_ops(draw: st.DrawFn) -> Graph:
+def ops_with_constant_inits(draw: st.DrawFn) -> Graph:
     """An op that starts from a constant, a splat, or a broadcast of a constant or an input."""
     graph = draw(st.one_of(matmuls(), convolutions(), poolings(), reductions(), elementwise()))
     builder = GraphBuilder(len(graph.types))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from layoutopt.ir.graph import FromTensor, Graph, Init, Structured
 
 
-def constant_start(graph: Graph, init: Init) -> int | None:
+def constant_init(graph: Graph, init: Init) -> int | None:
     """The tensor that an op starts from, where it is a constant or a broadcast."""
     if not isinstance(init, FromTensor):
         return None

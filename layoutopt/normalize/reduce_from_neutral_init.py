@@ -2,7 +2,7 @@
 
     reduction(x) starting from b     ->   reduction(x) starting from neutral, then combined with b
 
-For b a constant or a broadcast (a bias), see `layoutopt.normalize.start`. Sound where one
+For b a constant or a broadcast (a bias), see `layoutopt.normalize.constant_init`. Sound where one
 commutative op folds into the accumulator: add, mul, max, min, and, or, xor; up to the order of
 additions.
 """
@@ -17,13 +17,13 @@ from layoutopt.ir.neutral import neutral
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body, ScalarOp, is_reassociable
 from layoutopt.ir.types import TensorType, is_float
+from layoutopt.normalize.constant_init import constant_init
 from layoutopt.normalize.examples import reduction_start_example
-from layoutopt.normalize.start import constant_start
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 @dataclass(frozen=True, slots=True)
-class ReductionStart:
+class ReductionInit:
     """A reduction and the constants that it starts from."""
 
     op: Structured
@@ -33,10 +33,10 @@ class ReductionStart:
     """For each result what changes nothing in it, None where that is unknown."""
 
 
-class StartFromNeutral:
+class ReduceFromNeutralInit:
     """A bias behind the sum."""
 
-    name = "start-from-neutral"
+    name = "reduce-from-neutral-init"
     summary = "reduction from a constant -> reduction from a neutral element + elementwise"
     argument = "a commutative, associative op takes its start last; neutral elements change nothing"
     evidence = Evidence.ARGUMENT
@@ -52,12 +52,12 @@ class StartFromNeutral:
         ),
     )
 
-    def match(self, graph: Graph, op: int) -> ReductionStart | None:
+    def match(self, graph: Graph, op: int) -> ReductionInit | None:
         """A reduction that starts from constants or broadcasts."""
         found = graph.ops[op]
         if not isinstance(found, Structured) or found.is_elementwise:
             return None
-        starts = tuple(constant_start(graph, init) for init in found.inits)
+        starts = tuple(constant_init(graph, init) for init in found.inits)
         if all(start is None for start in starts):
             return None
         folds = is_reassociable(found.body, len(found.results))
@@ -69,9 +69,9 @@ class StartFromNeutral:
                 strict=True,
             )
         )
-        return ReductionStart(found, starts, neutrals)
+        return ReductionInit(found, starts, neutrals)
 
-    def guard(self, match: ReductionStart) -> Refusal | None:
+    def guard(self, match: ReductionInit) -> Refusal | None:
         """Some result can take its start last."""
         if any(s is not None and n is not None for s, n in _pairs(match)):
             return None
@@ -84,12 +84,12 @@ class StartFromNeutral:
             f"but one is folded by {by}"
         )
 
-    def exactness_of(self, match: ReductionStart) -> Exactness:
+    def exactness_of(self, match: ReductionInit) -> Exactness:
         """Integers are the same in any order."""
         floats = any(map(is_float, match.op.body.arguments[len(match.op.sources) :]))
         return Exactness.REASSOCIATES if floats else Exactness.BIT_EXACT
 
-    def rewrite(self, graph: Graph, match: ReductionStart) -> Expression:
+    def rewrite(self, graph: Graph, match: ReductionInit) -> Expression:
         """The reduction into new tensors, and an elementwise op for each."""
         op = match.op
         inits, results = list(op.inits), list(op.results)
@@ -110,7 +110,7 @@ class StartFromNeutral:
         return Expression(tuple(types), (reduction, *behind))
 
 
-def _pairs(match: ReductionStart) -> list[tuple[int | None, str | None]]:
+def _pairs(match: ReductionInit) -> list[tuple[int | None, str | None]]:
     return list(zip(match.starts, match.neutrals, strict=True))
 
 
