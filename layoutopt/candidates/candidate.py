@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from layoutopt.candidates.cluster import Cluster, is_root, is_windowed
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.form import Form
-from layoutopt.candidates.output_variants import delivered, promised
+from layoutopt.candidates.output_variants import output_layout_variants, padding_variants
 from layoutopt.candidates.packing.options import PackingOptions, packings
 from layoutopt.candidates.preference import (
     canonical,
@@ -229,9 +229,9 @@ def _packed_ways(
                 continue
             if packing.mmt4d and not any(map(_is_mmt4d, form.graph.ops)):
                 continue
-            others = [*promised(graph, cluster, way.layouts, sets)]
+            others = [*padding_variants(graph, cluster, way.layouts, sets)]
             if packing.mmt4d:
-                others += delivered(graph, cluster, way.layouts, result, sets)
+                others += output_layout_variants(graph, cluster, way.layouts, result, sets)
             for layouts in others:
                 other = replace(way, layouts=layouts)
                 if not isinstance(physical_form(graph, cluster, other), Refusal):

@@ -126,7 +126,7 @@ def _filler(kind: TensorType, layout: Layout) -> str | None:
 
 
 def _refilled(kind: TensorType, source: Layout, target: Layout) -> PhysicalForm | Refusal:
-    """A copy of the logical tensor over both layouts: it masks what the target promises."""
+    """A copy of the logical tensor over both layouts: it masks what the target's padding holds."""
     rank = len(kind.shape)
     copy = Structured(
         (0,),

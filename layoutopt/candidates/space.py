@@ -87,7 +87,7 @@ def layout_sets(  # noqa: PLR0912 -- one fixed point
             ):
                 continue
             if isinstance(op, Structured) and op.is_copy and is_root(op):
-                continue  # an unfolding: its two sides are chosen apart
+                continue  # an im2col copy: its two sides are chosen apart
             if isinstance(op, Structured) and any(
                 isinstance(i, FromTensor) and i.tensor == tensor for i in op.inits
             ):

@@ -22,7 +22,7 @@ class Layout:
 
     ``outer_dims_perm[i]`` is the logical dim at outer position i; ``inner_dims_pos[j]`` the
     logical dim whose tile of ``inner_tiles[j]`` elements is inner dim j. ``padding`` is what
-    fills the last tile up where one does not divide its dim: a promise of whoever makes the tensor.
+    fills the last tile up where one does not divide its dim: the padding contract.
     """
 
     outer_dims_perm: tuple[int, ...]
@@ -104,7 +104,7 @@ class Layout:
         return tuple(-(-n // self.tile_of(d)) * self.tile_of(d) for d, n in enumerate(shape))
 
     def padded_with(self, padding: Padding) -> Layout:
-        """The same places with another promise about the padding."""
+        """The same places with another padding contract."""
         return replace(self, padding=padding)
 
     def apply(self, array: Array, padding: object = None) -> Array:
@@ -225,7 +225,7 @@ def same_memory(shape: Sequence[int], source: Layout, target: Layout) -> bool:
 
 
 def fills(source: Layout, target: Layout) -> bool:
-    """Whether the padding of ``source`` holds what ``target`` promises."""
+    """Whether the padding of ``source`` meets the padding contract of ``target``."""
     return target.padding in (source.padding, Padding.ANY)
 
 

@@ -24,25 +24,25 @@ class ElementwiseInit:
     """An elementwise op and what it starts from: (place among the results, tensor)."""
 
     op: Structured
-    starts: tuple[tuple[int, int], ...]
+    init_tensors: tuple[tuple[int, int], ...]
 
 
 class InitToInput:
-    """A start as an input."""
+    """An init as an input."""
 
     name = "init-to-input"
     summary = "elementwise op that writes over a constant -> elementwise op that reads it"
     argument = "the body reads the same element at each place, and every place is written"
     evidence = Evidence.ARGUMENT
     exactness = Exactness.BIT_EXACT
-    part = "start"
+    part = "init"
     examples = (
         Example(elementwise_start_example(stride=1), 1),
         Example(
             elementwise_start_example(stride=2),
             1,
             refusal="expected every place of the result to be written, for the others keep the "
-            "start, but the result map is (d0 * 2)",
+            "init, but the result map is (d0 * 2)",
         ),
     )
 
@@ -51,22 +51,22 @@ class InitToInput:
         found = graph.ops[op]
         if not isinstance(found, Structured) or not found.is_elementwise:
             return None
-        starts = tuple(
-            (position, start)
+        init_tensors = tuple(
+            (position, tensor)
             for position, init in enumerate(found.inits)
-            if (start := constant_init(graph, init)) is not None
+            if (tensor := constant_init(graph, init)) is not None
         )
-        whole = tuple(pair for pair in starts if _writes_all(found, pair[0]))
-        return ElementwiseInit(found, whole or starts) if starts else None
+        whole = tuple(pair for pair in init_tensors if _writes_all(found, pair[0]))
+        return ElementwiseInit(found, whole or init_tensors) if init_tensors else None
 
     def guard(self, match: ElementwiseInit) -> Refusal | None:
         """Every place is written."""
-        position, _ = match.starts[0]
+        position, _ = match.init_tensors[0]
         if _writes_all(match.op, position):
             return None
         written = ", ".join(map(str, match.op.result_maps[position]))
         return Refusal(
-            "expected every place of the result to be written, for the others keep the start, "
+            "expected every place of the result to be written, for the others keep the init, "
             f"but the result map is ({written})"
         )
 
@@ -77,8 +77,8 @@ class InitToInput:
     def rewrite(self, graph: Graph, match: ElementwiseInit) -> Expression:
         """The same op with more inputs."""
         op = match.op
-        for position, start in match.starts:
-            op = _with_input(op, position, start)
+        for position, tensor in match.init_tensors:
+            op = _with_input(op, position, tensor)
         return Expression((), (op,))
 
 
@@ -87,7 +87,7 @@ def _writes_all(op: Structured, position: int) -> bool:
     return written is not None and len(written) >= len(op.domain)
 
 
-def _with_input(op: Structured, position: int, start: int) -> Structured:
+def _with_input(op: Structured, position: int, tensor: int) -> Structured:
     count = len(op.sources)
     was = count + position
 
@@ -102,7 +102,7 @@ def _with_input(op: Structured, position: int, start: int) -> Structured:
     inits = (*op.inits[:position], Uninitialized(), *op.inits[position + 1 :])
     return replace(
         op,
-        sources=(*op.sources, start),
+        sources=(*op.sources, tensor),
         inits=inits,
         maps=(*op.maps[:count], op.result_maps[position], *op.maps[count:]),
         body=Body(arguments, ops, tuple(map(moved, body.yields))),

@@ -1,4 +1,4 @@
-"""Let reductions start from a neutral element, and combine their results with the start behind.
+"""Let reductions start from a neutral element, and combine their results with the init behind.
 
     reduction(x) starting from b     ->   reduction(x) starting from neutral, then combined with b
 
@@ -27,7 +27,7 @@ class ReductionInit:
     """A reduction and the constants that it starts from."""
 
     op: Structured
-    starts: tuple[int | None, ...]
+    init_tensors: tuple[int | None, ...]
     """For each result the tensor that it starts from, None where that is nothing constant."""
     neutrals: tuple[str | None, ...]
     """For each result what changes nothing in it, None where that is unknown."""
@@ -38,10 +38,10 @@ class ReduceFromNeutralInit:
 
     name = "reduce-from-neutral-init"
     summary = "reduction from a constant -> reduction from a neutral element + elementwise"
-    argument = "a commutative, associative op takes its start last; neutral elements change nothing"
+    argument = "a commutative, associative op takes its init last; neutral elements change nothing"
     evidence = Evidence.ARGUMENT
     exactness = Exactness.REASSOCIATES
-    part = "start"
+    part = "init"
     examples = (
         Example(reduction_start_example("arith.addf"), 1),
         Example(
@@ -57,8 +57,8 @@ class ReduceFromNeutralInit:
         found = graph.ops[op]
         if not isinstance(found, Structured) or found.is_elementwise:
             return None
-        starts = tuple(constant_init(graph, init) for init in found.inits)
-        if all(start is None for start in starts):
+        init_tensors = tuple(constant_init(graph, init) for init in found.inits)
+        if all(tensor is None for tensor in init_tensors):
             return None
         folds = is_reassociable(found.body, len(found.results))
         neutrals = tuple(
@@ -69,14 +69,14 @@ class ReduceFromNeutralInit:
                 strict=True,
             )
         )
-        return ReductionInit(found, starts, neutrals)
+        return ReductionInit(found, init_tensors, neutrals)
 
     def guard(self, match: ReductionInit) -> Refusal | None:
-        """Some result can take its start last."""
+        """Some result can take its init last."""
         if any(s is not None and n is not None for s, n in _pairs(match)):
             return None
         body = match.op.body
-        place = next(i for i, start in enumerate(match.starts) if start is not None)
+        place = next(i for i, tensor in enumerate(match.init_tensors) if tensor is not None)
         scalar = body.op_of(body.yields[place])
         by = "nothing" if scalar is None else scalar.name
         return Refusal(
@@ -95,23 +95,23 @@ class ReduceFromNeutralInit:
         inits, results = list(op.inits), list(op.results)
         types: list[TensorType] = []
         behind: list[Structured] = []
-        for position, (start, value) in enumerate(_pairs(match)):
+        for position, (tensor, value) in enumerate(_pairs(match)):
             folding = op.body.op_of(op.body.yields[position])
-            if start is None or value is None or folding is None:
+            if tensor is None or value is None or folding is None:
                 continue
             kind = graph.types[op.results[position]]
             inits[position] = Fill(value)
             results[position] = len(graph.types) + len(types)
             types.append(kind)
             behind.append(
-                _combine(folding.name, results[position], start, op.results[position], kind)
+                _combine(folding.name, results[position], tensor, op.results[position], kind)
             )
         reduction = replace(op, inits=tuple(inits), results=tuple(results))
         return Expression(tuple(types), (reduction, *behind))
 
 
 def _pairs(match: ReductionInit) -> list[tuple[int | None, str | None]]:
-    return list(zip(match.starts, match.neutrals, strict=True))
+    return list(zip(match.init_tensors, match.neutrals, strict=True))
 
 
 def _combine(name: str, first: int, second: int, result: int, kind: TensorType) -> Structured:

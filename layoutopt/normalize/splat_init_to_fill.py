@@ -31,10 +31,10 @@ class SplatInitToFill:
 
     name = "splat-init-to-fill"
     summary = "op that starts from a tensor of one value -> op that starts from the value"
-    argument = "both starts hold the same value at every place"
+    argument = "both inits hold the same value at every place"
     evidence = Evidence.ARGUMENT
     exactness = Exactness.BIT_EXACT
-    part = "start"
+    part = "init"
     examples = (
         Example(padded_start_example(around="2.0 : f32"), 2),
         Example(

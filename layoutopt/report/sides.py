@@ -47,7 +47,7 @@ def _side(
         dispatches,
         None if predicted_ns is None else predicted_ns / 1e6,
         measured_ms,
-        census.unfoldings,
+        census.im2col,
         None if spread is None else (spread.low / 1e6, spread.high / 1e6),
     )
 

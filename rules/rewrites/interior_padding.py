@@ -23,7 +23,7 @@ class InteriorPadding:
 
 
 def interior_padding(graph: Graph, tensor: int) -> InteriorPadding | None:
-    """How a tensor is stuffed, None where no producer scatters with a stride."""
+    """How a tensor is interior-padded; None where no producer scatters with a stride."""
     for index in graph.producers[tensor]:
         found = _interior_padding_by(graph, graph.ops[index])
         if found is not None and any(s > 1 for s in found.strides):

@@ -60,13 +60,13 @@ def interior_padded_gradient_example(
     wide = (small - 1) * stride + 1
     x = builder.tensor((wide + filter_size - 1, 2), "f32")
     dy = builder.tensor((small, 4), "f32")
-    stuffed = builder.tensor((wide, 4), "f32")
+    padded = builder.tensor((wide, 4), "f32")
     dw = builder.tensor((4, filter_size, 2), "f32")
-    builder.add(Scatter((dy,), stuffed, ((0, 0),), (stride, 1), background))
+    builder.add(Scatter((dy,), padded, ((0, 0),), (stride, 1), background))
     window = affine([(3, 1), (1, 1)]) if filter_size > 1 else dim(3)
     builder.add(
         Structured(
-            (x, stuffed),
+            (x, padded),
             (Fill("0.0 : f32"),),
             (dw,),
             (4, filter_size, 2, wide),

@@ -1,11 +1,10 @@
 """Contractions of an interior-padded operand, phase by phase: only products that are not zero.
 
-An operand that is read at ``c*i + e*k + b`` along a dim stuffed with stride s from offset o has an
-element there only where ``c*i + e*k + b - o`` is a multiple of s. For i = p (mod s / gcd(c, s)),
-a phase, the k that qualify are one arithmetic progression; so each phase is a contraction of its
-own over the unpadded tensor. A constant index is that of one element, or of the background.
-All else multiplies zeros. Assumes no Inf or NaN in the other
-operand: 0 * x = 0.
+An operand that is read at ``c*i + e*k + b`` along a dim interior-padded with stride s from offset o
+has an element there only where ``c*i + e*k + b - o`` is a multiple of s. For i = p (mod s / gcd(c,
+s)), a phase, the k that qualify are one arithmetic progression; so each phase is a contraction of
+its own over the unpadded tensor. A constant index is that of one element, or of the background. All
+else multiplies zeros. Assumes no Inf or NaN in the other operand: 0 * x = 0.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _PHASES = 64
 
 
 class Reading(Enum):
-    """How a contraction reads the stuffed dims of its operand."""
+    """How a contraction reads the interior-padded dims of its operand."""
 
     PARALLEL = "parallel"
     REDUCTION = "reduction"
@@ -43,7 +42,7 @@ class Reading(Enum):
 
 @dataclass(frozen=True, slots=True)
 class InteriorPaddedContraction:
-    """A contraction whose operand ``position`` is stuffed."""
+    """A contraction whose operand ``position`` is interior-padded."""
 
     op: Structured
     position: int
@@ -61,7 +60,7 @@ class _Phase:
 
 
 def interior_padded_contraction(graph: Graph, index: int) -> InteriorPaddedContraction | None:
-    """The facts about op ``index``, None where it is no contraction of a stuffed operand."""
+    """The facts about op ``index``, None where it contracts no interior-padded operand."""
     op = graph.ops[index]
     if not isinstance(op, Structured) or not op.is_contraction or op.body.reads_index:
         return None
@@ -203,12 +202,12 @@ def _scatter(
 
 
 def _phases(match: InteriorPaddedContraction) -> list[list[_Phase]]:
-    """For each dim of the stuffed operand, its phases that have products."""
-    op, stuffed = match.op, match.interior_padding
+    """For each dim of the interior-padded operand, its phases that have products."""
+    op, padding = match.op, match.interior_padding
     found = []
     for axis, form in enumerate(op.source_maps[match.position]):
         whole = match.source_shape[axis]
-        place = stuffed.offsets[axis], stuffed.strides[axis], whole
+        place = padding.offsets[axis], padding.strides[axis], whole
         found.append(_phases_of(op, form, *place) if form.terms else _element(form, *place))
     return found
 

@@ -25,9 +25,7 @@ class SplitConvolutionIntoPhases:
     """Backward-data convolutions with K x K filters."""
 
     name = "split-convolution-into-phases"
-    summary = (
-        "convolution of an interior-padded tensor -> interleaved convolutions, one per phase"
-    )
+    summary = "convolution of an interior-padded tensor -> interleaved convolutions, one per phase"
     argument = "c*i + e*k = o (mod s) fixes k modulo s / gcd(e, s) for each i modulo s / gcd(c, s)"
     evidence = Evidence.PROVED
     exactness = Exactness.ASSUMES_FINITE

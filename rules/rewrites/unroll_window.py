@@ -104,7 +104,7 @@ class UnrollWindow:
         if not _writes_all(match.op):
             return Refusal(
                 "expected each dim of the result to be one parallel loop, for what is not written "
-                "keeps the start, but one is not"
+                "keeps the init, but one is not"
             )
         if any(_reads_plainly(f, match) for m in match.op.source_maps for f in m):
             return Refusal(

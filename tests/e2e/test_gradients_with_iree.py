@@ -47,7 +47,7 @@ WRONG_OR_REFUSED = {
 
 
 def likes_what_rules_made(space: Space, candidate: Candidate) -> int:
-    """The model's own contractions are dear, and so are unfolded windows: phases are chosen."""
+    """The model's own contractions are dear, and so are im2col copies: phases are chosen."""
     root = space.clusters[candidate.cluster].root
     op = space.egraph.graph.ops[root]
     if space.clusters[candidate.cluster].region:  # some do not compile; only a measurement tells

@@ -160,7 +160,7 @@ class _Case:
                 yield Bug("wrong", f"candidate {rules} {kind} {written}", found)
 
     def _memory(self, layout: Layout, tensor: int, memory: Array) -> Iterator[str]:
-        """How memory differs from a tensor in a layout, and from what its padding promises."""
+        """How memory differs from a tensor in a layout, and from its padding contract."""
         wanted = self.values[tensor]
         found = self._near(layout.undo(memory, wanted.shape), wanted)
         if found:

@@ -177,7 +177,7 @@ def interior_padded_convolution(
     goes_on: bool = False,
     swapped: bool = False,
 ) -> Graph:
-    """A convolution along a stuffed dim; the last op."""
+    """A convolution along an interior-padded dim; the last op."""
     taps, stride, dilation = window
     builder = GraphBuilder()
     c, f, small = (size(paths, x) for x in ("c", "f", "small"))
@@ -206,16 +206,16 @@ def interior_padded_convolution(
 def weight_gradient(
     paths: Paths, window: tuple[int, int, int], interior_padding: InteriorPadding
 ) -> Graph:
-    """``dw[f, k, c] = sum_o x[s*o + d*k, c] * stuffed(dy)[o, f]``; the last op."""
+    """``dw[f, k, c] = sum_o x[s*o + d*k, c] * interior_padded(dy)[o, f]``; the last op."""
     taps, stride, dilation = window
     builder = GraphBuilder()
     f, c = size(paths, "f"), size(paths, "c")
-    stuffed, (wide, _) = _interior_padded(builder, (size(paths, "small"), f), interior_padding, 0)
+    padded, (wide, _) = _interior_padded(builder, (size(paths, "small"), f), interior_padding, 0)
     reach = (wide - 1) * stride + (taps - 1) * dilation + 1
     x, dw = builder.tensor((reach, c), "f32"), builder.tensor((f, taps, c), "f32")
     builder.add(
         Structured(
-            (x, stuffed),
+            (x, padded),
             (Fill(ZERO),),
             (dw,),
             (f, taps, c, wide),
@@ -228,7 +228,7 @@ def weight_gradient(
             contraction_body("f32", "f32", "f32"),
         )
     )
-    return builder.build((x, stuffed), (dw,))
+    return builder.build((x, padded), (dw,))
 
 
 def scattered(paths: Paths, builder: GraphBuilder, stride: int, phases: bool) -> tuple[int, int]:

@@ -26,7 +26,7 @@ from layoutopt.planning.selection import build_selection
 from layoutopt.profiles.target import Target, Tile, load_target
 from layoutopt.solver import Status, solve
 from tests.planning import with_row_major_ends
-from tests.property.forms import delivered
+from tests.property.forms import outputs_of
 from tests.property.layouts import assert_close, small_integers
 
 _HOST = load_target("host")
@@ -68,7 +68,7 @@ def check_candidates(space: Space, values: dict[int, Array]) -> list[Candidate]:
         if isinstance(form, Refusal):
             continue
         found.append(candidate)
-        for tensor, layout, memory in delivered(cluster, candidate, form, values):
+        for tensor, layout, memory in outputs_of(cluster, candidate, form, values):
             assert_memory(layout, memory, values[tensor])
     return found
 

@@ -11,7 +11,7 @@ from layoutopt.candidates.egraph import saturate
 from layoutopt.candidates.space import layout_sets
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.refusal import Refusal
-from tests.property.forms import delivered, random_values
+from tests.property.forms import outputs_of, random_values
 from tests.property.layouts import assert_close
 from tests.property.rules.windowed import dense_convolutions
 
@@ -30,7 +30,7 @@ def check(graph: Graph) -> None:
         cluster = clusters[candidate.cluster]
         form = physical_form(egraph.graph, cluster, candidate)
         assert not isinstance(form, Refusal)
-        for tensor, layout, memory in delivered(cluster, candidate, form, values):
+        for tensor, layout, memory in outputs_of(cluster, candidate, form, values):
             assert_close(layout.undo(memory, egraph.graph.types[tensor].shape), values[tensor])
             fired += any(not candidate.layout_of(t).is_row_major for t in cluster.inputs)
 

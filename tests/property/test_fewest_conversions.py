@@ -197,7 +197,7 @@ def test_sizes_that_no_tile_divides_stay_untiled(rows: int) -> None:
 
 @given(st.sampled_from([8, 12]), st.sampled_from([8, 12]), st.sampled_from([4, 6, 8]))
 @settings(max_examples=20, deadline=None)
-def test_outputs_delivered_in_other_layouts_are_right(m: int, n: int, k: int) -> None:
+def test_outputs_in_other_layouts_are_right(m: int, n: int, k: int) -> None:
     graph = layers(m, [k, n, 4])
     egraph = saturate(graph)
     clusters = form_clusters(egraph)

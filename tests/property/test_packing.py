@@ -27,7 +27,7 @@ from layoutopt.oracle import evaluate
 from layoutopt.planning.objective import moves
 from layoutopt.profiles.op_pattern import ROLES, OpPattern
 from layoutopt.profiles.target import Tile
-from tests.property.forms import delivered, random_values
+from tests.property.forms import outputs_of, random_values
 from tests.property.layouts import layouts, shapes, small_integers
 from tests.property.rules.ops import argmaxes, convolutions, matmuls
 
@@ -58,7 +58,7 @@ def moved(graph: Graph, source: Layout, target: Layout, lowered: bool) -> None:
 
 
 @given(st.data(), shapes(), st.booleans(), st.booleans())
-def test_conversions_move_every_element_and_keep_promises(
+def test_conversions_move_every_element_and_meet_padding_contracts(
     data: st.DataObject, shape: tuple[int, ...], dividing: bool, lowered: bool
 ) -> None:
     graph = Graph((TensorType(shape, "f32"),), (), (0,), (0,))
@@ -133,7 +133,7 @@ def test_packed_contractions_are_right(kind: str, data: st.DataObject) -> None:
         form = physical_form(egraph.graph, cluster, candidate)
         if isinstance(form, Refusal):
             continue
-        for tensor, layout, memory in delivered(cluster, candidate, form, values):
+        for tensor, layout, memory in outputs_of(cluster, candidate, form, values):
             back = layout.undo(memory, egraph.graph.types[tensor].shape)
             assert np.array_equal(back, values[tensor])
             if layout.padding is not Padding.ANY:

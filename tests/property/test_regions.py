@@ -13,7 +13,7 @@ from layoutopt.candidates.space import layout_sets
 from layoutopt.ir.graph import DispatchRegion, Graph, Pad, Structured
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.types import TensorType
-from tests.property.forms import delivered, random_values
+from tests.property.forms import outputs_of, random_values
 from tests.property.layouts import assert_close
 from tests.property.rules.ops import convolutions, poolings
 
@@ -61,7 +61,7 @@ def check(graph: Graph) -> None:
         if isinstance(form, Refusal):
             continue
         assert [type(op) for op in emitted(form).ops] == [DispatchRegion]
-        for tensor, layout, memory in delivered(cluster, candidate, form, values):
+        for tensor, layout, memory in outputs_of(cluster, candidate, form, values):
             back = layout.undo(memory, egraph.graph.types[tensor].shape)
             assert_close(back.astype("f8"), values[tensor].astype("f8"))
             fired += not candidate.layout_of(cluster.inputs[0]).is_row_major

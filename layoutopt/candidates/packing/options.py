@@ -22,7 +22,7 @@ from layoutopt.candidates.packing.tiling import (
     PackingRule,
     alone,
     fits,
-    promised,
+    padding_variants,
     tiled,
     tiled_layout,
 )
@@ -60,15 +60,17 @@ def packings(
     """
     found: dict[Packing, None] = {}
     for packing in options.custom(op, types) if options.custom is not None else ():
-        found |= dict.fromkeys(promised(checked(packing, op, types), op, types, constant_rhs))
+        found |= dict.fromkeys(
+            padding_variants(checked(packing, op, types), op, types, constant_rhs)
+        )
     matching = [p for p in options.patterns if meets(p, op, types, name)]
     for pattern in matching:
         for packing in patterned(pattern, op, types):
-            found |= dict.fromkeys(promised(packing, op, types, constant_rhs))
+            found |= dict.fromkeys(padding_variants(packing, op, types, constant_rhs))
     element = types[op.sources[0]].element
     tiles = () if any(p.only for p in matching) else options.tiles.get(element, ())
     for packing in _of_tiles(op, types, tiles, constant_rhs):
-        found |= dict.fromkeys(promised(packing, op, types, constant_rhs))
+        found |= dict.fromkeys(padding_variants(packing, op, types, constant_rhs))
     return tuple(found)
 
 

@@ -77,7 +77,7 @@ def alone(op: Structured, loops: Loops) -> Loops:
     )
 
 
-def promised(
+def padding_variants(
     packing: Packing, op: Structured, types: Sequence[TensorType], constant_rhs: bool
 ) -> Iterator[Packing]:
     """A packing with all that the paddings of its operands may hold together."""

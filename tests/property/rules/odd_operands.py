@@ -1,4 +1,4 @@
-"""What makes the operands of odd graphs: moved, padded, stuffed, broadcast or constant tensors."""
+"""What makes the operands of odd graphs: moved, padded (inside too), broadcast or constant."""
 
 from __future__ import annotations
 

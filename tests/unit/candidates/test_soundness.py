@@ -76,7 +76,7 @@ class WrongRow(FoldBroadcast):
 
 
 class ForgottenStart(ReduceFromNeutralInit):
-    """Leaves the start out."""
+    """Leaves the init out."""
 
     def rewrite(self, graph: Graph, match: ReductionInit) -> Expression:
         found = super().rewrite(graph, match)

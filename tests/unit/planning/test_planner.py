@@ -70,7 +70,7 @@ def test_the_identity_plan_is_the_model(graph: Graph) -> None:
 def test_cheap_nhwc_pulls_the_whole_model_over(graph: Graph) -> None:
     lowered = planned(graph, likes_nhwc, conversion_ns=100)
     barriers = [op for op in lowered.graph.ops if isinstance(op, FusionBarrier)]
-    assert len(barriers) == 1, "one conversion in; the last contraction delivers row-major itself"
+    assert len(barriers) == 1, "one conversion in; the last contraction writes row-major itself"
     got, expected = meaning(graph, lowered)
     assert got == expected
 

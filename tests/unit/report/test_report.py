@@ -137,8 +137,8 @@ def test_what_was_priced_without_a_check_is_named() -> None:
 
 
 def test_transposes_that_copy_windows_are_told_apart() -> None:
-    line = "Of the transposes, 0 before and 2 after copy windows.\n"
-    assert line in printed(replace(REPORT, after=replace(REPORT.after, unfold=2)))
+    line = "Of the transposes, 0 before and 2 after are im2col copies.\n"
+    assert line in printed(replace(REPORT, after=replace(REPORT.after, im2col=2)))
     assert line not in printed(REPORT)
 
 

@@ -40,7 +40,7 @@ from layoutopt.rules.rewrites.split_convolution_into_phases import SplitConvolut
 from layoutopt.rules.rewrites.unit_filter_to_contraction import UnitFilterToContraction
 from layoutopt.rules.rewrites.unroll_window import UnrollWindow
 from layoutopt.rules.rule import Expression, RewriteRule, apply
-from tests.unit.rules.contractions import P, R, contraction, form, stuffed
+from tests.unit.rules.contractions import P, R, contraction, form, interior_padded
 
 
 def changed(graph: Graph, op: int, **fields: Any) -> Graph:
@@ -162,7 +162,7 @@ def test_most_taps_that_winograd_takes() -> None:
 
 def scattered(maps: Any, shapes: Any, domain: tuple[int, ...], kinds: str, **more: Any) -> Graph:
     """A contraction whose first operand holds 2 x 3 elements at every second place of both dims."""
-    return stuffed((2, 3), (0, 0), (2, 2), shapes, maps, domain, kinds, **more)
+    return interior_padded((2, 3), (0, 0), (2, 2), shapes, maps, domain, kinds, **more)
 
 
 ROWS = (plain_map((0, 2)), plain_map((2, 1)), plain_map((0, 1)))
@@ -320,7 +320,7 @@ def test_as_many_phases_as_the_budget_holds(strides: tuple[int, int], fires: boo
     )
     a, b = strides
     shapes = ((2 * a - 1, 2 * b - 1), (a, b), (a, b))
-    graph = stuffed((2, 2), (0, 0), strides, shapes, maps, (a, b, a, b), "pprr")
+    graph = interior_padded((2, 2), (0, 0), strides, shapes, maps, (a, b, a, b), "pprr")
     found = apply(SplitConvolutionIntoPhases(), graph, 1)
     if fires:
         assert isinstance(found, Expression)

@@ -31,7 +31,7 @@ from layoutopt.rules.rewrites.unroll_window import UnrollWindow
 from layoutopt.rules.rule import Expression, RewriteRule, apply
 from tests.property.layouts import small_integers
 from tests.property.rules.equivalence import assert_rewritten
-from tests.unit.rules.contractions import P, R, contraction, form, stuffed
+from tests.unit.rules.contractions import P, R, contraction, form, interior_padded
 
 
 def held(rule: RewriteRule[Any], graph: Graph, op: int = 0) -> Expression:
@@ -45,7 +45,7 @@ def held(rule: RewriteRule[Any], graph: Graph, op: int = 0) -> Expression:
 
 def row_of_interior_padded(row: int) -> Graph:
     """``y[i] = sum_k s[row, k] * w[k, i]`` with every second row of s from row 1 on zero."""
-    return stuffed(
+    return interior_padded(
         (2, 3),
         (1, 0),
         (2, 1),
@@ -159,7 +159,7 @@ def test_an_unrolled_window_writes_its_whole_result() -> None:
     graph = pooled(maps, ((6,), (2,), (3, 2)), (2, 2), "pr")
     assert apply(UnrollWindow(), graph, 0) == Refusal(
         "expected each dim of the result to be one parallel loop, for what is not written keeps "
-        "the start, but one is not"
+        "the init, but one is not"
     )
 
 
