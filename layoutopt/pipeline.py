@@ -35,7 +35,7 @@ from layoutopt.profiles.target import Target, load_target
 from layoutopt.report.barriers import barriers
 from layoutopt.report.build import build_report
 from layoutopt.report.captured import compare_captured, starts_from_constant
-from layoutopt.report.outcome import Outcome
+from layoutopt.report.optimization_result import OptimizationResult
 from layoutopt.report.report import CapturedReport, Report
 from layoutopt.runtime.steps import Clock, SilentSteps, Steps
 from layoutopt.runtime.version import iree_version
@@ -180,7 +180,7 @@ class _Job:
                 )
         computed = written.module.stored_globals
         report = build_report(
-            Outcome(
+            OptimizationResult(
                 str(self.model),
                 self.target,
                 names,

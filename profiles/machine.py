@@ -25,7 +25,7 @@ class MemoryLevel:
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class WorkgroupTile:
     """What one workgroup computes in one step of its reduction loop."""
 
     m: int
@@ -75,7 +75,7 @@ class Machine:
     """The same for a form that only the shares in `rates.efficiency` describe."""
     levels: tuple[MemoryLevel, ...] = ()
     """Caches below the main memory, nearest first."""
-    tiles: tuple[Tile, ...] = ()
+    tiles: tuple[WorkgroupTile, ...] = ()
     """Tiles that the compiler chooses from."""
 
 
@@ -93,7 +93,9 @@ def machine_from(table: Table) -> Machine:
             values[name] = _field(given, name, kind, default)
     values["levels"] = tuple(map(_level, table.tables("memory")))
     rows = enumerate(table.items("tiles"))
-    values["tiles"] = tuple(Tile(*tile_sizes(table, f"tiles[{i}]", row)) for i, row in rows)
+    values["tiles"] = tuple(
+        WorkgroupTile(*tile_sizes(table, f"tiles[{i}]", row)) for i, row in rows
+    )
     return Machine(**values)  # type: ignore[arg-type]
 
 

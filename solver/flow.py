@@ -23,7 +23,7 @@ import networkx as nx
 from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.exclusive import exclusive_readers
 from layoutopt.solver.problem import Pair, Problem
-from layoutopt.solver.program import Program
+from layoutopt.solver.program import IntegerProgram
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Flow:
     `whole` are those of these conversions that are declared integer.
     """
 
-    program: Program
+    program: IntegerProgram
     candidates: tuple[int, ...]
     conversions: dict[int, int]
     whole: tuple[int, ...]
@@ -92,7 +92,7 @@ class _Builder:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.tables = Derivability(problem)
-        self.program = Program()
+        self.program = IntegerProgram()
         self.y = [self.program.variable(c.cost_ns, integer=True) for c in problem.candidates]
         self.whole = whole_conversions(problem)
         self.z: dict[int, int] = {}

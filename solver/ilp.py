@@ -8,7 +8,7 @@ from layoutopt.solver.cycles import cuts
 from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.flow import Flow, build
 from layoutopt.solver.problem import Pair, Problem
-from layoutopt.solver.program import Outcome, Term
+from layoutopt.solver.program import ProgramSolution, Term
 from layoutopt.solver.reduce import Reduced, reduce, restore
 from layoutopt.solver.solution import Solution, Status, StopReason, answer, no_answer
 
@@ -109,7 +109,7 @@ def _whole(bound_ns: float) -> int:
 
 
 def _chosen(
-    tables: Derivability, flow: Flow, outcome: Outcome
+    tables: Derivability, flow: Flow, outcome: ProgramSolution
 ) -> tuple[list[int], list[int]] | None:
     """Return the candidates that the outcome uses, and conversions to match, the free ones too."""
     values = outcome.values

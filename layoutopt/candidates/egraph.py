@@ -15,7 +15,7 @@ from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rule import EVERY_EXACTNESS, Exactness, RewriteRule, apply
 
 
-class StopReason(Enum):
+class SaturationStop(Enum):
     """Why saturation ended."""
 
     SATURATED = "saturated"
@@ -47,7 +47,7 @@ class EGraph:
     atomic: tuple[tuple[int, ...], ...]
     """Ops of one rewrite that get one price as a whole, in order."""
     refusals: tuple[RefusedRewrite, ...]
-    stop_reason: StopReason
+    stop_reason: SaturationStop
     came: tuple[int, ...] = ()
     """The model as it came, in order: its own ops, and behind all others those that normalization
     replaced."""
@@ -77,12 +77,12 @@ def saturate(  # noqa: PLR0912 -- one fixed point
     seen: dict[Op, int] = {op: i for i, op in enumerate(graph.ops)}
     original = len(graph.ops)
     grown = graph
-    stop = StopReason.SATURATED
+    stop = SaturationStop.SATURATED
     pending = deque(range(original))
     fired: set[tuple[int, str]] = set()
     while pending:
         if len(grown.ops) > op_limit:
-            stop = StopReason.OP_LIMIT
+            stop = SaturationStop.OP_LIMIT
             break
         index = pending.popleft()
         for rule in rules if _worth(grown, index) else ():

@@ -31,7 +31,7 @@ from layoutopt.frontend.source import open_source
 from layoutopt.ir.graph import Graph
 from layoutopt.mlir.module import has_work
 from layoutopt.options import Options
-from layoutopt.planning.profile_model import Priced, price_graphs
+from layoutopt.planning.profile_model import PricedModels, price_graphs
 from layoutopt.planning.sensitivity import OpenQuestion, open_questions
 from layoutopt.pricing.pricers import at_device, open_pricer
 from layoutopt.profiles.store import Store, store_path
@@ -130,7 +130,7 @@ def _held(store: Store) -> int:
 
 
 def _show_priced(
-    priced: Priced, target: Target, before: int, path: Path, console: Console
+    priced: PricedModels, target: Target, before: int, path: Path, console: Console
 ) -> None:  # fmt: skip
     refused = sum(count for _, count in priced.refused)
     console.print(f"{target.name}: {priced.candidates} candidates and {priced.conversions} "

@@ -17,7 +17,7 @@ from typing import Any
 from iree.compiler import ir
 
 from layoutopt.ir.affine import Affine, IndexMap, affine
-from layoutopt.mlir.read.computed_index import Computed, linear_form, repeat_of
+from layoutopt.mlir.read.computed_index import ComputedIndex, linear_form, repeat_of
 from layoutopt.mlir.read.state import NotUnderstood, static_type
 
 _SIGNS = {"arith.addi": 1, "arith.subi": -1}
@@ -38,7 +38,7 @@ class Extracts:
 def extracted(
     block: Any,
     scalars: Mapping[Any, tuple[str, str]],
-    computed: Mapping[Any, Computed],
+    computed: Mapping[Any, ComputedIndex],
     rank: int,
 ) -> Extracts:
     """Each ``tensor.extract`` of a body, by its result.
@@ -75,7 +75,7 @@ def _index(
     value: Any,
     forms: Mapping[Any, Affine],
     scalars: Mapping[Any, tuple[str, str]],
-    computed: Mapping[Any, Computed],
+    computed: Mapping[Any, ComputedIndex],
     found: Extracts,
     rank: int,
 ) -> Affine:

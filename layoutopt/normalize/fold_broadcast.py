@@ -19,7 +19,7 @@ from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class BroadcastRead:
     """An op that reads broadcasts, and the same op over their sources."""
 
     op: Structured
@@ -45,15 +45,15 @@ class FoldBroadcast:
         ),
     )
 
-    def match(self, graph: Graph, op: int) -> Read | None:
+    def match(self, graph: Graph, op: int) -> BroadcastRead | None:
         """A structured op with broadcasts among its sources."""
         found = graph.ops[op]
         if not isinstance(found, Structured):
             return None
         known = {t: b for t in found.sources if (b := _source(graph, t)) is not None}
-        return Read(found, _reading_through(found, known)) if known else None
+        return BroadcastRead(found, _reading_through(found, known)) if known else None
 
-    def guard(self, match: Read) -> Refusal | None:
+    def guard(self, match: BroadcastRead) -> Refusal | None:
         """Loops keep their sizes."""
         sized = loops_with_a_size(match.through.maps)
         lost = next((d for d in range(len(match.op.domain)) if d not in sized), None)
@@ -64,11 +64,11 @@ class FoldBroadcast:
             f"there, but loop {lost} is not"
         )
 
-    def exactness_of(self, match: Read) -> Exactness:
+    def exactness_of(self, match: BroadcastRead) -> Exactness:
         """The same numbers are read."""
         return self.exactness
 
-    def rewrite(self, graph: Graph, match: Read) -> Expression:
+    def rewrite(self, graph: Graph, match: BroadcastRead) -> Expression:
         """The same op over other tensors."""
         return Expression((), (match.through,))
 

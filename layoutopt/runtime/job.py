@@ -61,7 +61,7 @@ class Job:
     together: bool = False
 
 
-class Kind(Enum):
+class EventKind(Enum):
     """What an event tells."""
 
     READY = "ready"
@@ -77,7 +77,7 @@ class Kind(Enum):
 class Event:
     """One line from the worker. `place` is -1 where it is about the whole job."""
 
-    kind: Kind
+    kind: EventKind
     place: int = -1
     outcome: Outcome = Outcome.OK
     samples_ns: tuple[int, ...] = ()

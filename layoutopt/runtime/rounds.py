@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from layoutopt.runtime.binding import Call, Clock
-from layoutopt.runtime.job import Event, Job, Kind
+from layoutopt.runtime.job import Event, EventKind, Job
 from layoutopt.runtime.sampling import (
     Protocol,
     calls_per_sample,
@@ -56,7 +56,7 @@ def time_in_turns(
     while waiting:
         order.shuffle(waiting)
         for runner in waiting:
-            emit(Event(Kind.RUNNING, runner.place))
+            emit(Event(EventKind.RUNNING, runner.place))
             if runner.calls == 0:
                 _warm(runner, protocol, clock)
             memory.sum()
@@ -69,7 +69,7 @@ def time_in_turns(
             finished = [r for r in finished if is_beaten(r.samples_ns, best_ns[r.group], protocol)]
         for runner in sorted(finished, key=lambda runner: runner.place):
             samples_ns = _whole(runner.samples_ns)
-            emit(Event(Kind.RESULT, runner.place, samples_ns=samples_ns, reason=runner.note))
+            emit(Event(EventKind.RESULT, runner.place, samples_ns=samples_ns, reason=runner.note))
         waiting = [runner for runner in waiting if runner not in finished]
 
 

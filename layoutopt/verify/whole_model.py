@@ -13,7 +13,7 @@ from layoutopt.profiles.target import FlagSet, Target
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.steps import Clock
 from layoutopt.verify.evaluated import OPTIMIZED, Evaluation
-from layoutopt.verify.evaluation import Setting, evaluate_variants, variants_of
+from layoutopt.verify.evaluation import EvaluationSetting, evaluate_variants, variants_of
 from layoutopt.verify.host_check import check_on_host
 from layoutopt.verify.modules import Modules
 from layoutopt.verify.oracle_reference import oracle_run
@@ -151,7 +151,7 @@ def _evaluate(modules: Modules, target: Target, options: Options, refused: str =
         modules.optimized,
         modules.flags,
     )
-    setting = Setting(
+    setting = EvaluationSetting(
         target.device,
         options.threads,
         target.place,

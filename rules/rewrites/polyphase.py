@@ -25,7 +25,7 @@ from layoutopt.rules.rewrites.interior_padding import (
     typed,
 )
 from layoutopt.rules.rewrites.loops import Progression, Rewriting, restricted
-from layoutopt.rules.rewrites.shared_pad import Read, padded_once
+from layoutopt.rules.rewrites.shared_pad import PadRead, padded_once
 from layoutopt.rules.rule import Expression, over_budget
 
 _PHASES = 64
@@ -152,7 +152,7 @@ def by_phases(graph: Graph, match: InteriorPaddedContraction) -> Expression:
     strides: tuple[int, ...] = (1,) * len(shape)
     over = [{d: loop for p in phases for d, loop in p.loops.items()} for phases in chosen]
     reads = [
-        Read(
+        PadRead(
             match.interior_padding.source,
             tuple(phase.form for phase in phases),
             tuple(loops[d].size if d in loops else n for d, n in enumerate(op.domain)),

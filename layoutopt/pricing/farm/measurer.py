@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from layoutopt.errors import InputError
 from layoutopt.files.closing import Closing
 from layoutopt.ir.types import Array
-from layoutopt.pricing.farm.chunk import Chunk, Setting, chunks_of, measure_chunk
+from layoutopt.pricing.farm.chunk import Chunk, ChunkSetting, chunks_of, measure_chunk
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.measure.measure import fingerprint_of
 from layoutopt.profiles.store import Store, utc
@@ -32,7 +32,7 @@ CHUNK = 16
 IN_FLIGHT = 2
 """Chunks that are out for each worker at a time."""
 CONNECT_TIMEOUT_S = 30
-Measure = Callable[[Chunk, Setting], tuple[Record, ...]]
+Measure = Callable[[Chunk, ChunkSetting], tuple[Record, ...]]
 
 
 class FarmMeasurer(Closing):
@@ -42,7 +42,7 @@ class FarmMeasurer(Closing):
         self,
         store: Store,
         client: Client,
-        setting: Setting,
+        setting: ChunkSetting,
         measure: Measure = measure_chunk,
         chunk: int = CHUNK,
     ) -> None:

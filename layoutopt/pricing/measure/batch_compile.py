@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from layoutopt.pricing.measure.batch import Batch, Module, split, write_module
+from layoutopt.pricing.measure.batch import Batch, BatchModule, split, write_module
 from layoutopt.runtime.compile import CompileOutcome
 from layoutopt.runtime.outcome import Measurement, Outcome
 from layoutopt.runtime.tool_pool import tool_pool
@@ -37,7 +37,7 @@ class _Attempt:
     batch: Batch
     module: Path
     outcome: CompileOutcome
-    text: Module
+    text: BatchModule
 
 
 class BatchCompiler:

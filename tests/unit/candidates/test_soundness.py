@@ -14,7 +14,7 @@ from layoutopt.ir.affine import affine
 from layoutopt.ir.graph import Fill, Graph, GraphBuilder, Pad, Slice, Structured
 from layoutopt.normalize import NORMALIZATIONS
 from layoutopt.normalize.canonical_form import canonical_form
-from layoutopt.normalize.fold_broadcast import FoldBroadcast, Read
+from layoutopt.normalize.fold_broadcast import BroadcastRead, FoldBroadcast
 from layoutopt.normalize.reduce_from_neutral_init import ReduceFromNeutralInit, ReductionInit
 from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rewrites.examples import convolution_example
@@ -70,7 +70,7 @@ def test_without_the_check_it_would_have_been_taken() -> None:
 class WrongRow(FoldBroadcast):
     """Reads the same element for all columns."""
 
-    def rewrite(self, graph: Graph, match: Read) -> Expression:
+    def rewrite(self, graph: Graph, match: BroadcastRead) -> Expression:
         maps = (*match.through.maps[:1], (affine(()),), *match.through.maps[2:])
         return Expression((), (replace(match.through, maps=maps),))
 

@@ -18,7 +18,7 @@ from layoutopt.ir.types import Array
 from layoutopt.mlir.module import parse_module
 from layoutopt.options import ParameterFile
 from layoutopt.parameters import contents
-from layoutopt.parameters.archive import Entry, archive_of
+from layoutopt.parameters.archive import ArchiveEntry, archive_of
 from layoutopt.parameters.pack import KeptWeight, PackedWeights, pack_weights
 from layoutopt.runtime.binding import StoredParameter, read_parameters
 from tests.parameters import planned, transposed, write_archive
@@ -105,7 +105,9 @@ def test_safetensors_are_read(tmp_path: Path) -> None:
 
 
 def test_a_splat_stays_one_and_metadata_stays(tmp_path: Path) -> None:
-    archive = archive_of([Entry("w", 48, struct.pack("<f", 2.5)), Entry("b", 4, b"", b"PYTORCH:")])
+    archive = archive_of(
+        [ArchiveEntry("w", 48, struct.pack("<f", 2.5)), ArchiveEntry("b", 4, b"", b"PYTORCH:")]
+    )
     path = tmp_path / "old.irpa"
     path.write_bytes(archive.head.ljust(archive.size_bytes, b"\0"))
     module = planned(transposed("t", "w", 3, 4), "", named("w", "w", "3x4xf32"))

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from layoutopt.runtime.binding import Call
-from layoutopt.runtime.job import Event, Job, Kind
+from layoutopt.runtime.job import Event, EventKind, Job
 from layoutopt.runtime.rounds import Runner, time_in_turns
 from layoutopt.runtime.sampling import Protocol
 
@@ -39,7 +39,7 @@ def timed(together: bool, *calls: FakeCall) -> dict[int, int]:
     events: list[Event] = []
     job = Job((), PROTOCOL, together=together)
     time_in_turns(job, runners, 0.0, random.Random(0), events.append, lambda: 0)
-    return {e.place: len(e.samples_ns) for e in events if e.kind is Kind.RESULT}
+    return {e.place: len(e.samples_ns) for e in events if e.kind is EventKind.RESULT}
 
 
 NOISY = (100.0, 120.0) * 20
