@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from layoutopt.profiles.toml_table import MOST, Table
+from layoutopt.profiles.toml_table import LARGEST, Table
 
 MOST_TILE = 1 << 16
 """No tile of a packed contraction is larger."""
@@ -117,7 +117,7 @@ def _field(given: Table, name: str, kind: str, default: object) -> object:
         return given.whole(name, 1 if default == 1 else 0)
     if name.endswith("_share"):
         return given.number(name, most=1.0)
-    most = _MOST_UNCERTAIN if name.startswith("uncertainty") else MOST
+    most = _MOST_UNCERTAIN if name.startswith("uncertainty") else LARGEST
     return given.number(name, most, or_zero=True)
 
 

@@ -11,7 +11,7 @@ z_v         conversion v is used: one variable for all groups
 
 That is edge consistency: shipping each demand from where it is made leaves almost nothing
 fractional, unlike `needed <= made + converted`. A group holds readers of which at most one is used
-(`exclusive.py`), be they candidates of one operation or of rival ones. Were these apart, a half of
+(`exclusive.py`), of one operation or of alternatives. Were these apart, a half of
 each could share half a maker of t, and so on up the graph: a bound of next to nothing.
 """
 
@@ -47,7 +47,7 @@ def build(problem: Problem) -> Flow:
 def whole_conversions(problem: Problem) -> frozenset[int]:
     """Return the conversions that must be declared integer.
 
-    Any other is settled by the candidates: each pair comes by its cheapest conversion. Not so where
+    Any other follows from the candidates: each pair comes by its cheapest conversion. Not so where
     a budget or a cut ties conversions together, or a demand leaves the layout open.
     """
     tied = circular_tensors(problem) | {d.tensor for d in problem.demanded if len(d.layouts) > 1}
@@ -139,7 +139,7 @@ class _Builder:
         self._limit(tensor, w, together=not several)
 
     def _limit(self, tensor: int, w: dict[Pair, int], *, together: bool) -> None:
-        """Nothing is shipped from a layout that nobody made."""
+        """Nothing is shipped from a layout that was not made."""
         for source in self.sources.get(tensor, ()):
             leaving = [(v, 1) for (p, _), v in w.items() if p == source]
             if (tensor, source) in self.problem.given:

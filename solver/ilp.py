@@ -13,7 +13,7 @@ from layoutopt.solver.reduce import Reduced, reduce, restore
 from layoutopt.solver.solution import Solution, Status, StopReason, answer, no_answer
 
 _FIRST_REACH = 1e-5  # of the relaxation's bound: enough for a good answer early
-_LEAST_REACH_NS = 1_000.0
+_SMALLEST_REACH_NS = 1_000.0
 _WIDER = 10.0  # times the reach, at most, from one round to the next
 _ROUNDING_NS = 1e-3
 
@@ -70,7 +70,7 @@ def _search(reduced: Reduced, deadline: float) -> _Found:
     left_s = deadline - time.perf_counter()
     relaxed = flow.program.relax(left_s) if left_s > 0 else None
     floor = 0.0 if relaxed is None else max(0.0, relaxed.bound)
-    reach_ns = math.inf if relaxed is None else max(_LEAST_REACH_NS, floor * _FIRST_REACH)
+    reach_ns = math.inf if relaxed is None else max(_SMALLEST_REACH_NS, floor * _FIRST_REACH)
     costs = [0.0] * len(flow.program.costs) if relaxed is None else relaxed.reduced_costs
     best = _Found(None, math.inf, _whole(floor), StopReason.TIME_LIMIT)
     while (left_s := deadline - time.perf_counter()) > 0:

@@ -15,8 +15,8 @@ from ortools.math_opt.python import mathopt
 
 Term = tuple[int, float]  # (variable, coefficient)
 
-_LEAST_SECONDS = 0.01  # a limit of 0 would mean no limit
-_LEAST_GAP_NS = 0.5  # costs are whole
+_SHORTEST_LIMIT_S = 0.01  # a limit of 0 would mean no limit
+_SMALLEST_GAP_NS = 0.5  # costs are whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +103,14 @@ class IntegerProgram:
         )
 
     def _run(self, model: model_pb2.ModelProto, time_limit_s: float) -> mathopt.SolveResult:
-        limit = datetime.timedelta(seconds=max(time_limit_s, _LEAST_SECONDS))
+        limit = datetime.timedelta(seconds=max(time_limit_s, _SHORTEST_LIMIT_S))
         return mathopt.solve(
             mathopt.Model.from_model_proto(model),
             mathopt.SolverType.HIGHS,
             params=mathopt.SolveParameters(
                 time_limit=limit,
                 relative_gap_tolerance=0.0,
-                absolute_gap_tolerance=_LEAST_GAP_NS,
+                absolute_gap_tolerance=_SMALLEST_GAP_NS,
                 random_seed=1,
             ),
         )

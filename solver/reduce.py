@@ -21,7 +21,7 @@ from layoutopt.solver.problem import Candidate, Conversion, Demand, Pair, Proble
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """A smaller problem; its candidate i is the original's `candidates[i]`, conversions alike.
+    """A smaller problem; its candidate i is the original's `candidates[i]`; so for conversions.
 
     `free` are the conversions of the original that cost neither time nor budget.
     """
@@ -149,8 +149,8 @@ def _without_uncomputable(reduced: Reduced) -> Reduced | None:
 def _without_undemanded(reduced: Reduced) -> Reduced:
     problem = reduced.problem
     tables = Derivability(problem)
-    wanted: set[Pair] = set()  # somebody may ask for it in this very layout
-    native: set[Pair] = set()  # somebody may ask for it, or for a conversion of it
+    wanted: set[Pair] = set()  # may be demanded in this very layout
+    native: set[Pair] = set()  # it, or a conversion of it, may be demanded
     stack = [(d.tensor, layout) for d in problem.demanded for layout in d.layouts]
     while stack:
         pair = stack.pop()
@@ -173,11 +173,11 @@ def _without_undemanded(reduced: Reduced) -> Reduced:
 
 def _without_dominated(reduced: Reduced) -> Reduced:
     problem = reduced.problem
-    rivals: dict[frozenset[int], list[int]] = {}  # by the tensors that they make
+    alternatives: dict[frozenset[int], list[int]] = {}  # by the tensors that they make
     for i, candidate in enumerate(problem.candidates):
-        rivals.setdefault(frozenset(t for t, _ in candidate.outputs), []).append(i)
+        alternatives.setdefault(frozenset(t for t, _ in candidate.outputs), []).append(i)
     kept: set[int] = set()
-    for indices in rivals.values():
+    for indices in alternatives.values():
         best: list[tuple[set[Pair], set[Pair]]] = []  # cheapest first: only these can dominate
         for i in sorted(indices, key=lambda i: (problem.candidates[i].cost_ns, i)):
             inputs, outputs = set(problem.candidates[i].inputs), set(problem.candidates[i].outputs)

@@ -1,6 +1,6 @@
 """Candidates of atomic clusters: several dispatches in layouts that suit their contractions.
 
-The contractions inside are alike, so all of them take the same choice.
+The contractions inside are of one kind, so all of them take the same choice.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Cluster:
     outputs: tuple[int, ...]
     """Tensors that others read."""
     atomic: bool = False
-    """Several dispatches that are worth a price only as a whole."""
+    """Several dispatches that get one price as a whole."""
     region: bool = False
     """One dispatch that IREE would not form by itself."""
     replaced: bool = False

@@ -85,7 +85,7 @@ def saturate(  # noqa: PLR0912 -- one fixed point
             stop = SaturationStop.OP_LIMIT
             break
         index = pending.popleft()
-        for rule in rules if _worth(grown, index) else ():
+        for rule in rules if _is_computed(grown, index) else ():
             if (index, rule.name) in fired:
                 continue
             found = apply(rule, grown, index)
@@ -107,7 +107,7 @@ def saturate(  # noqa: PLR0912 -- one fixed point
             if found.atomic:
                 first = len(origin)
                 new = range(first, first + len(found.ops))
-                atomic.append(tuple(i for i in new if _worth(grown, i)))
+                atomic.append(tuple(i for i in new if _is_computed(grown, i)))
             for op in found.ops:
                 seen[op] = len(origin)
                 if not found.atomic:
@@ -146,6 +146,6 @@ def beside_its_canonical_form(egraph: EGraph, came: Graph) -> EGraph:
     )
 
 
-def _worth(graph: Graph, index: int) -> bool:
+def _is_computed(graph: Graph, index: int) -> bool:
     """What constants compute is evaluated ahead of time and needs no other form."""
     return not all(t in graph.constants for t in graph.ops[index].outputs)

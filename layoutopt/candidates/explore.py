@@ -30,7 +30,7 @@ _MOST_FEWEST = 12
 """The same where nothing is measured."""
 
 _MOST_NORMALIZED = 20_000_000
-"""Points that normalization is held against the model on: it changes nearly every op of some."""
+"""Points on which normalization is compared with the model: it changes nearly every op of some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def explore(
     refusals = [RefusedForm(r.op, r.rule, r.reason) for r in normal.refusals]
     refusals += [RefusedForm(name(r.op), r.rule, r.reason) for r in egraph.refusals]
     refusals += [
-        RefusedForm(checked, "check", f"{count} not held against the model's own ops: {why}")
+        RefusedForm(checked, "check", f"{count} not compared with the model's own ops: {why}")
         for checked, held in (("normalization", normalized), ("rewrites", soundness))
         for why, count in held.skipped.items()
     ]

@@ -1,4 +1,4 @@
-"""The model as it came, as candidates: what every plan is held against.
+"""The model as it came, as candidates: what every plan is compared with.
 
 What normalization replaced is a candidate too, as it came: so its price is that of the model and
 not of its canonical form, and the plan may keep it.

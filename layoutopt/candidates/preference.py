@@ -64,7 +64,7 @@ def _units_in_place(whole: tuple[int, ...], layout: Layout) -> Layout:
 
 
 def lhs_layouts(op: Structured, kind: TensorType) -> tuple[Layout, ...]:
-    """Layouts worth having for the first input, the model's own first."""
+    """Layouts to try for the first input, the model's own first."""
     r = roles(op)
     orders = [(*r.m, *r.batch, *r.window, *r.k)]
     if not is_windowed(op):
@@ -73,7 +73,7 @@ def lhs_layouts(op: Structured, kind: TensorType) -> tuple[Layout, ...]:
 
 
 def result_layouts(op: Structured, kind: TensorType) -> tuple[Layout, ...]:
-    """Layouts worth having for the result, the model's own first."""
+    """Layouts to try for the result, the model's own first."""
     r = roles(op)
     orders = [(*r.m, *r.batch, *r.n)]
     if not is_windowed(op):
@@ -82,7 +82,7 @@ def result_layouts(op: Structured, kind: TensorType) -> tuple[Layout, ...]:
 
 
 def rhs_layouts(op: Structured, kind: TensorType) -> tuple[Layout, ...]:
-    """Layouts worth having for a second input that is computed, the model's own first."""
+    """Layouts to try for a second input that is computed, the model's own first."""
     r = roles(op)
     k = (*r.window, *r.k)
     orders = [(*r.batch, *k, *r.n), (*r.batch, *r.n, *k), (*r.n, *r.batch, *k)]

@@ -1,7 +1,7 @@
 """Whether a rule computes what the op that it replaces does: both run on the same inputs.
 
 Rules have an argument, most have proofs of their index maps, and all are tested on small shapes;
-here each one that fired is held against the op that it fired on, before anything is priced. What a
+here each one that fired is compared with the op that it fired on, before anything is priced. What a
 rule knows of the tensors around (a fill of zeros, a padding) is computed too, so that it holds.
 """
 
@@ -41,7 +41,7 @@ class Soundness:
 
     skipped: Counter[str] = field(default_factory=Counter)
     most_in_all: float = math.inf
-    """Points that are evaluated at most for all rules together; what is alike counts once."""
+    """Points that are evaluated at most for all rules together; what is equal counts once."""
     _compared: set[Compared] = field(default_factory=set)
     _spent: float = 0
 

@@ -154,7 +154,7 @@ def _show_questions(questions: tuple[OpenQuestion, ...], console: Console) -> No
     if not questions:
         console.print("No estimate is uncertain enough to change the plan.", highlight=False)
         return
-    table = Table(title="Measurements that would settle the plan", title_justify="left", box=None)
+    table = Table(title="Measurements that could change the plan", title_justify="left", box=None)
     for column in ("op", "form", "in the plan", "uses", "us each", "+/-", "at stake us"):
         words = column in ("op", "form", "in the plan")
         table.add_column(column, justify="left" if words else "right", overflow="fold")

@@ -15,7 +15,7 @@ IREE_3_13 = Quirks(
         # Elementwise consumers take a pack or transpose in; that dispatch is another one than the
         # two that were priced.
         barrier_after_conversions=True,
-        # Where nobody else reads the tensor; a contraction takes ten times as long there (196x576
+        # Where no other op reads the tensor; a contraction takes ten times as long there (196x576
         # by 576x96 on AVX2).
         barrier_before_data_tiling=True,
         # A pad is a dispatch of its own by default, often a slow copy. Inside the dispatch of a

@@ -23,7 +23,7 @@ class Fusion:
     barrier_before_data_tiling: bool
     """Whether data-tiling a contraction's operand would join the dispatch before it."""
     joins_pads: frozenset[Processor]
-    """Where a pad is worth trying inside the dispatch that reads it through windows. Nowhere else:
+    """Where a pad is tried inside the dispatch that reads it through windows. Nowhere else:
     no such dispatch is written for other processors, and no GPU, unless a target says
     ``fuses_pads = true``."""
 

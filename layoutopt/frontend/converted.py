@@ -24,7 +24,7 @@ from layoutopt.profiles.store import cache_folder
 LIMIT_BYTES = 4 << 30
 """What all entries may take together; the least recently used go first."""
 _ABANDONED = timedelta(days=1)
-"""A file without its entry is somebody's work in progress no longer than this."""
+"""A file without its entry is work in progress for at most this long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ def _digest_or_none(path: Path) -> str | None:
 
 
 def _place(source: Path, output: Path) -> None:
-    """A second name for a file that nobody writes again, or a copy on another file system."""
+    """A second name for a file that is never written again, or a copy on another file system."""
     try:
         output.hardlink_to(source)
     except FileNotFoundError:

@@ -195,7 +195,7 @@ def conversion_kind(shape: Sequence[int], source: Layout, target: Layout) -> Con
 def _splits(shape: Sequence[int], source: Layout, target: Layout) -> bool:
     """Whether a transpose does: of two tiles of a dim the larger is a multiple of the other.
 
-    Both are padded alike, and the padding may stay what it is.
+    Both have the same padded dims, and the padding may stay what it is.
     """
     if source.pads(shape) and not fills(source, target):
         return False

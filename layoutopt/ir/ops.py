@@ -160,7 +160,7 @@ class Reshape(Unary):
 class FusionBarrier(Unary):
     """The identity, as a line that IREE's fusion does not cross.
 
-    Stands behind what would share a dispatch with its consumer, in a form that nobody priced.
+    Stands behind what would share a dispatch with its consumer, in a form that has no price.
     """
 
 

@@ -42,7 +42,7 @@ class CanonicalForm:
     rules: tuple[tuple[str, ...], ...]
     """For each op the rules that made it; none for those that are as they came."""
     came: Graph
-    """The graph before, less what nobody reads: that has no price."""
+    """The graph before, less what is not read: that has no price."""
     refusals: tuple[RefusedNormalization, ...]
 
 
@@ -121,7 +121,7 @@ class _Run:
 
 
 class _Replaced:
-    """The ops of a graph with others in place of some; what is computed alike is computed once."""
+    """The ops of a graph with others in place of some; equal ops are computed once."""
 
     def __init__(self, types: tuple[TensorType, ...]) -> None:
         self.given = len(types)

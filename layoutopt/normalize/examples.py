@@ -20,8 +20,8 @@ _P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION
 _F = "f32"
 
 
-def broadcast_example(alone: bool = False) -> Graph:
-    """``x + broadcast(b)`` for b along the rows; ``alone``: the broadcast negated, without x."""
+def broadcast_example(without_input: bool = False) -> Graph:
+    """``x + broadcast(b)`` for b along the rows; ``without_input``: the broadcast alone."""
     builder = GraphBuilder()
     x, b = builder.tensor((3, 4), _F), builder.tensor((4,), _F)
     spread, y = builder.tensor((3, 4), _F), builder.tensor((3, 4), _F)
@@ -37,7 +37,7 @@ def broadcast_example(alone: bool = False) -> Graph:
             copy_body(_F),
         )
     )
-    if alone:
+    if without_input:
         fold = Body((_F,) * 2, (ScalarOp("arith.addf", (0, 1), _F),), (2,))
         total = builder.tensor((4,), _F)
         builder.add(

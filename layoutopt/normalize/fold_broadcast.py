@@ -3,7 +3,7 @@
     f(broadcast(x))   ->   f(x)       read through the broadcast's map
 
 The op reads less memory, and a broadcast constant is not spread out at compile time. Sound because
-reading element i of a broadcast is reading element map(i) of its source. A broadcast that nobody
+reading element i of a broadcast is reading element map(i) of its source. A broadcast that no op
 reads any more goes with `layoutopt.normalize.drop_dead_results`.
 """
 
@@ -38,7 +38,7 @@ class FoldBroadcast:
     examples = (
         Example(broadcast_example(), 1),
         Example(
-            broadcast_example(alone=True),
+            broadcast_example(without_input=True),
             1,
             refusal="expected every loop to be one dim of an operand, for linalg takes its size "
             "from there, but loop 0 is not",

@@ -17,7 +17,7 @@ from layoutopt.runtime.reason import runtime_reason
 def resolve(
     model: Path, named: Mapping[Parameter, TensorType | None], files: Sequence[ParameterFile]
 ) -> tuple[tuple[str, Path], ...]:
-    """(scope, file) for every scope that a module names, each file read and held against it.
+    """(scope, file) for every scope that a module names, each file read and checked against it.
 
     Raises InputError where a scope has no file, a file no entry, or an entry another size.
     """

@@ -183,7 +183,7 @@ def _record(
 ) -> None:
     """Cost or refusal of each key whose pieces all have a price: the cheapest of them.
 
-    Also of those that nobody asked for: what is equal to something with a price has the same.
+    Also of those that were not asked for: what is equal to something with a price has the same.
     """
     priced.piece_prices.update(prices)
     for key in keys:

@@ -16,7 +16,7 @@ from layoutopt.candidates.conversion import Conversion
 from layoutopt.ir.graph import Pack, Structured, Unpack
 
 _RANKS = 8
-"""Forms of one cluster that are told apart by their estimate; slower ones count alike."""
+"""Forms of one cluster that are told apart by their estimate; slower ones are not told apart."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,14 +157,14 @@ def _compiled_moves(
 
 
 def _choices(function: str, plan: GraphPlan) -> list[ChoiceReport]:
-    rivals: dict[tuple[int, ...], list[Candidate]] = {}
+    alternatives: dict[tuple[int, ...], list[Candidate]] = {}
     for candidate in plan.costs:
         made = plan.clusters[candidate.cluster].outputs
-        rivals.setdefault(made, []).append(candidate)
+        alternatives.setdefault(made, []).append(candidate)
     found = []
     for chosen in plan.choice.candidates:
         cluster = plan.clusters[chosen.cluster]
-        others = [c for c in rivals.get(cluster.outputs, []) if c != chosen]
+        others = [c for c in alternatives.get(cluster.outputs, []) if c != chosen]
         second = min(others, key=plan.costs.__getitem__, default=None)
         found.append(
             ChoiceReport(

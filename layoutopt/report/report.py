@@ -237,7 +237,7 @@ class _Versioned:
 
 
 def read_report(path: Path) -> Report:
-    """A report that was written before. Raises InputError for a file that is none."""
+    """A report that was written before. Raises InputError for any other file."""
     try:
         text = path.read_bytes()
         version = msgspec.json.decode(text, type=_Versioned).version

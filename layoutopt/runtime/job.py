@@ -48,7 +48,7 @@ class Job:
 
     `weights` are the parameters of scope "weights", `archives` are (scope, file) beside them.
     `best_ns` holds the best price known per group. Without `timed` the functions only run. With
-    `together` rivals are timed for equally long, all but those that are clearly beaten.
+    With `together`, alternatives are timed for equally long, all but those that are clearly beaten.
     """
 
     tasks: tuple[Task, ...]

@@ -1,4 +1,4 @@
-"""Time several functions in turns, so that a slow moment of the machine hits all alike."""
+"""Time several functions in turns, so that a slow moment of the machine affects all of them."""
 
 from __future__ import annotations
 

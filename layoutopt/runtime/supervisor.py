@@ -37,7 +37,7 @@ class Supervisor(Closing):
         """Yield a verdict for each task as soon as there is one.
 
         A task that hangs is refused at once. One that crashes is run once more, alone, before it is
-        blamed: memory that another function wrote over may be what killed it.
+        refused: memory that another function wrote over may be what killed it.
         """
         waiting = {task.place: task for task in job.tasks}
         suspects: dict[int, Task] = {}
@@ -89,14 +89,14 @@ class Supervisor(Closing):
         finally:
             if not finished:
                 self.close()
-        for task in _blamed(job, last, done):
+        for task in _attributed(job, last, done):
             yield Verdict(task.place, lost, loaded=last.kind is not EventKind.LOADING)
 
     def _limit_s(self, kind: EventKind) -> float:
         return self._run_timeout_s if kind is EventKind.RUNNING else self._load_timeout_s
 
 
-def _blamed(job: Job, last: Event, done: set[int]) -> tuple[Task, ...]:
+def _attributed(job: Job, last: Event, done: set[int]) -> tuple[Task, ...]:
     """The task that the last event names; all of its module where that was being loaded."""
     tasks = tuple(task for task in job.tasks if task.place not in done)
     named = next((task for task in tasks if task.place == last.place), tasks[0])

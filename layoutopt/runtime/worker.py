@@ -1,7 +1,8 @@
 """The child that touches the device: `python -m layoutopt.runtime.worker --device URI`.
 
 It reads jobs from stdin and answers with events on stdout, one JSON object a line. Before each step
-that could hang or crash it says which function it is about, so that the parent knows whom to blame.
+that could hang or crash it says which function it is about, so that the parent
+can attribute the failure.
 """
 
 from __future__ import annotations

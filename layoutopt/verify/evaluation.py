@@ -1,7 +1,7 @@
 """Hold the optimized module against the original: equal results first, then time.
 
 Both run on the same inputs; all modules are timed in turns in one process, so that drift of the
-machine hits them alike. Results are remembered by the content of both modules.
+machine affects all of them. Results are remembered by the content of both modules.
 """
 
 from __future__ import annotations

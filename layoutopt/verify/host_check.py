@@ -1,7 +1,7 @@
 """A plan for a target that is not here, checked on this machine's CPU.
 
 Compiled for another target, the written module still computes what it computes: its algebra, its
-layouts and its constants are held against the original's, not the code that the target will run.
+layouts and its constants are compared with the original's, not the code that the target will run.
 """
 
 from __future__ import annotations

@@ -182,16 +182,16 @@ def _integers(
             return np.asarray(rng.choice([0, rows - 1], shape))
         return rng.integers(0, max(most, 1), shape)
     limits = np.iinfo(np.dtype(f"{dtype.kind}{dtype.itemsize}"))
-    least, most = int(limits.min), int(limits.max)
+    smallest, largest = int(limits.min), int(limits.max)
     byte = dtype.itemsize == 1
     if kind is InputKind.LARGE:
-        return np.asarray(rng.choice((least, most) if byte else _wide(dtype), shape))
-    low, high = (least, most) if byte else (-100, 100)
+        return np.asarray(rng.choice((smallest, largest) if byte else _wide(dtype), shape))
+    low, high = (smallest, largest) if byte else (-100, 100)
     if kind in _HALF_RANGES:
         low, high = -_HALF_RANGES[kind], _HALF_RANGES[kind]
     if kind is InputKind.POSITIVE:
         low = 1
-    found = rng.integers(max(low, least), high + 1, shape)
+    found = rng.integers(max(low, smallest), high + 1, shape)
     return np.where(_few(shape, rng), found, 0) if kind is InputKind.SPARSE else found
 
 

@@ -188,7 +188,7 @@ def _compared(subject: Subject, record: _Record) -> Compared:
     skipped = tuple(record.skipped)
     allowed = subject.allowed.tolerance
     if not record.done:
-        reason = f"none of the inputs that were tried serves: {skipped[0][1]}"
+        reason = f"none of the inputs that were tried works: {skipped[0][1]}"
         return Compared(
             FunctionVerified(subject.name, skipped=skipped, tolerance=allowed, unverified=reason)
         )
@@ -222,8 +222,8 @@ def _weakness(allowed: Allowed, inputs: Sequence[Value], results: Sequence[Seque
         return "its results are NaN or Inf for all inputs tried"
     if not inputs or len(results) < 2:
         return ""
-    alike = (not discrepancy(r, results[0], allowed, "").failure for r in results[1:])
-    if all(alike):
+    same = (not discrepancy(r, results[0], allowed, "").failure for r in results[1:])
+    if all(same):
         return "its results were the same for all inputs tried, or nearly (a saturated softmax?)"
     return ""
 

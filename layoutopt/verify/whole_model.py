@@ -22,7 +22,7 @@ from layoutopt.verify.verified import Verification, not_run
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What came of holding one module against the other."""
+    """The comparison of the optimized module with the original."""
 
     verification: Verification
     evaluation: Evaluation | None = None

@@ -77,7 +77,9 @@ def masks(
         if isinstance(made, Refusal):
             return made
         if made and op.is_contraction:
-            return Refusal(f"expected zeros in the padding of a contraction, but got {values.held}")
+            return Refusal(
+                f"expected zeros in the padding of a contraction, but got {values.paddings}"
+            )
         if made:
             found[position] = made
     return found
@@ -113,7 +115,7 @@ class _Values:
         return None not in loops and len({*loops}) == len(loops)
 
     @property
-    def held(self) -> str:
+    def paddings(self) -> str:
         """The padding of the inputs, for a refusal."""
         return " and ".join(self.layouts[t].padding.value for t in self.op.sources)
 
@@ -121,7 +123,7 @@ class _Values:
         """A value of the body where just the loops ``past`` are past their end."""
         op = self.op
         states: list[State] = [
-            self._held(t, {d for form in m for d in form.dims} & past)
+            self._state_of(t, {d for form in m for d in form.dims} & past)
             for t, m in zip(op.sources, op.source_maps, strict=True)
         ]
         states += [
@@ -139,10 +141,10 @@ class _Values:
             value = constant(start.value, self.types[self.op.results[position]].element)
             return Unknown.SPOILED if value is None else value
         if isinstance(start, FromTensor):
-            return self._held(start.tensor, past)
+            return self._state_of(start.tensor, past)
         return Unknown.SPOILED
 
-    def _held(self, tensor: int, past: frozenset[int] | set[int]) -> State:
+    def _state_of(self, tensor: int, past: frozenset[int] | set[int]) -> State:
         if not past:
             return Unknown.READ
         padding = self.layouts[tensor].padding

@@ -21,7 +21,7 @@ SETTING = ChunkSetting("simulated", "simulated://0", 1, "0/0", "", "simulate")
 
 
 def made_up_benchmark(number: int, flags: tuple[str, ...] = ("--made-up",)) -> Benchmark:
-    """A candidate that nobody compiles."""
+    """A candidate that is never compiled."""
     body = f'%r = "test.op"(%x) {{number = {number} : i64}}'
     kind = "tensor<4xf32>"
     return Benchmark((Operand("%x", kind),), (), body, (Result("%r", kind),), flags, no_case)

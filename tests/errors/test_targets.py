@@ -1,4 +1,4 @@
-"""A target or a price store that is none: one line each."""
+"""An invalid target or price store: one line each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def test_unknown_profile_names_the_known_ones(
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        (b"\xff", "{}: expected text in UTF-8, but got byte 0 that is none; save it as UTF-8"),
+        (b"\xff", "{}: expected text in UTF-8, but got an invalid byte at position 0; save it as "
+         "UTF-8"),
         (b"x = [", "profile '{}': expected valid TOML, but got Invalid value (at end of "
          "document); correct the file"),
         (b"name = 'x'", "profile '{}': compile: expected a table, but got none; compare with "

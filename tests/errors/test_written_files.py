@@ -1,4 +1,4 @@
-"""Plans, reports, modules and parameters that are none: one line each."""
+"""Plans, reports, modules and parameters that are invalid: one line each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One graph held to the oracle: every candidate, every conversion, several whole plans."""
+"""One graph compared with the oracle: every candidate, every conversion, several whole plans."""
 
 from __future__ import annotations
 

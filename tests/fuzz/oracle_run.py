@@ -1,4 +1,4 @@
-"""Many graphs held to the oracle, spread over processes."""
+"""Many graphs compared with the oracle, spread over processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions and random plans of them, compiled in one module, run, and held against each other."""
+"""Functions and random plans of them, compiled in one module, run, and compared."""
 
 from __future__ import annotations
 

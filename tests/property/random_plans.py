@@ -1,4 +1,4 @@
-"""Random consistent plans of a graph, and all that they are made of, held against the model."""
+"""Random consistent plans of a graph, and all that they are made of, compared with the model."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from layoutopt.candidates.cluster import form_clusters
 from layoutopt.candidates.conversion import Conversion, conversion_form, lower_packs
 from layoutopt.candidates.egraph import saturate
 from layoutopt.candidates.packing.options import PackingOptions, packings
-from layoutopt.candidates.packing.tiling import Packing, PackingRule, alone, tiled_layout
+from layoutopt.candidates.packing.tiling import Packing, PackingRule, plain_loops, tiled_layout
 from layoutopt.candidates.space import layout_sets
 from layoutopt.ir.graph import Graph, Pack, Reshape, Structured, Unpack
 from layoutopt.ir.layout import ConversionKind, Layout, conversion_kind
@@ -100,7 +100,7 @@ def customs(draw: st.DrawFn) -> PackingRule:
     mmt4d = draw(st.booleans())
 
     def rule(op: Structured, types: tuple[TensorType, ...]) -> Iterator[Packing]:
-        loops = alone(op, tuple(range(len(op.domain))))
+        loops = plain_loops(op, tuple(range(len(op.domain))))
         tiles = tuple((loop, size) for loop, size in zip(loops, sizes, strict=False) if size > 1)
         lhs, rhs, result = (
             tiled_layout(index_map, types[tensor], tuple(range(len(index_map))), tiles)

@@ -20,9 +20,9 @@ from layoutopt.candidates.packing.tiling import (
     Loops,
     Packing,
     PackingRule,
-    alone,
     fits,
     padding_variants,
+    plain_loops,
     tiled,
     tiled_layout,
 )
@@ -104,7 +104,7 @@ def _suited(op: Structured, tiles: Sequence[Tile]) -> list[Tile]:
 
 @dataclass(frozen=True, slots=True)
 class _Blocking:
-    """Tiled loops with their tiles, innermost last, and the outer orders worth having."""
+    """Tiled loops with their tiles, innermost last, and the outer orders to try."""
 
     tiles: tuple[tuple[int, int], ...]
     lhs: tuple[Loops, ...]
@@ -117,8 +117,8 @@ def _blockings(op: Structured, tile: Tile, fit: Fit) -> Iterator[_Blocking]:
     window = (*r.k, *r.window)
     wide = [d for d in r.m if op.domain[d] > 1]
     if not tile.mmt4d and (is_windowed(op) or len(wide) > 1):
-        n, k = tiled(op, r.n, tile.n, fit), tiled(op, alone(op, r.k), tile.k, fit)
-        channels = () if n or k else tiled(op, alone(op, r.batch), tile.n, fit)
+        n, k = tiled(op, r.n, tile.n, fit), tiled(op, plain_loops(op, r.k), tile.k, fit)
+        channels = () if n or k else tiled(op, plain_loops(op, r.batch), tile.n, fit)
         if n or k or channels:
             yield _Blocking(
                 (*channels, *n, *k),

@@ -79,7 +79,7 @@ def name_parameters(operation: Any, named: Mapping[str, Parameter]) -> None:
 
 
 def _erase_dead_parameters(operation: Any) -> None:
-    """Erase private parameters that nobody reads: the file need not hold them."""
+    """Erase private parameters that are not read: the file need not hold them."""
     read: set[str] = set()
 
     def visit(op: Any) -> Any:

@@ -22,7 +22,7 @@ _EXTRACT = "tensor.extract"
 
 
 def defer(state: State, op: Any) -> bool:
-    """Leave an op that computes one scalar until somebody reads it; whether it is such an op."""
+    """Leave an op that computes one scalar until it is read; whether it is such an op."""
     operation = op.operation
     if len(operation.results) != 1 or not is_number(operation.results[0].type):
         return False

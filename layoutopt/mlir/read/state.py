@@ -38,7 +38,7 @@ class State:
     deferred: dict[Any, Any] = field(default_factory=dict)
     """The op of each scalar that is computed: it stays only where an op that stays reads it."""
     held: dict[Any, int] = field(default_factory=dict)
-    """The tensor without dims that holds a scalar, for those that somebody reads as one."""
+    """The tensor without dims that holds a scalar, for ops that read it as one."""
     stages: dict[int, int] = field(default_factory=dict)
     packs: bool = False
     """Whether ``linalg.pack`` is understood: what computes weights may hold one, a model not."""

@@ -212,7 +212,7 @@ def _body(
 ) -> Body:
     """The body as a function of ``inputs``, its results last; ``known`` arguments are constants.
 
-    ``prune``: leave out what nobody reads.
+    ``prune``: leave out what is not read.
     """
     arguments = tuple(str(a.type) for a in inputs)
     number = {a: i for i, a in enumerate(inputs)}

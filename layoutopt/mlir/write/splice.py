@@ -145,7 +145,7 @@ def _read(op: Any) -> Iterator[Any]:
 
 
 def _erase_dead(lifted: Lifted) -> None:
-    """Erase the ops that the plan wrote anew, and constants that nobody reads any more."""
+    """Erase the ops that the plan wrote anew, and constants that are no longer read."""
     constants = [
         lifted.values[op.result].owner for op in lifted.graph.ops if isinstance(op, Constant)
     ]

@@ -111,6 +111,6 @@ def make_batches(
 
 
 def split(batch: Batch) -> tuple[Batch, Batch]:
-    """Two halves of a batch that failed, for nobody knows which candidate is to blame."""
+    """Two halves of a batch that failed, as it is not known which candidate caused it."""
     count = len(batch.benchmarks)
     return batch.part(range(count // 2)), batch.part(range(count // 2, count))

@@ -1,4 +1,4 @@
-"""Compile batches side by side; where one fails, find the candidates that are to blame."""
+"""Compile batches side by side; where one fails, find the candidates that cause it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _largest_first(batch: Batch) -> int:
 
 
 def _refused(attempt: _Attempt) -> dict[int, Refused]:
-    """The candidates that are to blame, by place: those that errors point at, or the only one."""
+    """The candidates that cause it, by place: those that errors point at, or the only one."""
     outcome = attempt.outcome
     reasons: dict[int, str] = {}
     if len(attempt.batch.benchmarks) == 1:

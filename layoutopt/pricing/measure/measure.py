@@ -36,7 +36,7 @@ def fingerprint_of(
 def known_measurements(
     store: Store, fingerprint: str, benchmarks: Sequence[Benchmark]
 ) -> list[Measurement | None]:
-    """What a store holds of these candidates, in order; None where nobody measured."""
+    """What a store holds of these candidates, in order; None where not measured."""
     keys = [benchmark.key(fingerprint, iree_version()) for benchmark in benchmarks]
     found = store.get_many(list(dict.fromkeys(keys)))
     return [
@@ -87,7 +87,7 @@ class Measurer(Closing):
         return benchmark.key(self.fingerprint, self.iree_version)
 
     def known(self, benchmarks: Sequence[Benchmark]) -> list[Measurement | None]:
-        """What the store holds of these candidates, in order; None where nobody measured."""
+        """What the store holds of these candidates, in order; None where not measured."""
         return known_measurements(self._plan.store, self.fingerprint, benchmarks)
 
     def measure(

@@ -1,4 +1,4 @@
-"""What a rewritten graph is held to by NumPy alone: well-formed ops, and the same numbers."""
+"""What a rewritten graph is checked for by NumPy alone: well-formed ops, and the same numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One op over tensors in random layouts, held against the op over row-major ones.
+"""One op over tensors in random layouts, compared with the op over row-major ones.
 
 Infinities and NaN stand among the numbers: padding must not meet them.
 """

@@ -1,4 +1,4 @@
-"""Every normalization rule in the table, held to what house rules ask of a rule."""
+"""Every normalization rule in the table, checked for what house rules ask of a rule."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def name_of(value: object) -> str:
 
 
 def assert_replaces(graph: Graph, op: int, found: Expression, seed: int = 0) -> None:
-    """The expression makes the results of the op that somebody reads, as they were."""
+    """The expression makes the results of the op that are read, as they were."""
     types = (*graph.types, *found.types)
     read = {t for o in graph.ops for t in o.inputs}.union(graph.outputs)
     made = {t for new in found.ops for t in new.outputs}

@@ -149,7 +149,7 @@ def test_what_is_too_large_in_all_is_counted() -> None:
     assert soundness.skipped == {"they have more than 10 points in all": 1}
 
 
-def test_what_is_alike_is_held_once() -> None:
+def test_equal_types_are_stored_once() -> None:
     (graph,) = [e.graph for e in FoldBroadcast.examples if e.refusal is None]
     (found,) = canonical_form(graph, rules=(FoldBroadcast(),)).graph.ops[1:]
     soundness = Soundness(most_in_all=15)

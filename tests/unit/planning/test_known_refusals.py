@@ -19,7 +19,7 @@ from tests.parsing import lifted
 HOST = load_target("host")
 
 
-def avoided(folder: Path, target: Target, options: Options) -> KnownRefusals:
+def known_refusals(folder: Path, target: Target, options: Options) -> KnownRefusals:
     clock = Clock(SilentSteps())
     job = _Job(Path("m.mlir"), target, options, clock, folder, None, TimeLimit(1.0))
     return job._known_refusals((lifted(CONVOLUTIONS),))
@@ -38,9 +38,9 @@ def avoided(folder: Path, target: Target, options: Options) -> KnownRefusals:
 def test_candidates_are_known_by_number_within_one_search(
     tmp_path: Path, target: Target, options: Options
 ) -> None:
-    first = avoided(tmp_path, HOST, Options(cache=tmp_path))
+    first = known_refusals(tmp_path, HOST, Options(cache=tmp_path))
     first.digests = [frozenset({"a"})]
     first.remember()
-    assert avoided(tmp_path, HOST, Options(cache=tmp_path)).digests == [frozenset({"a"})]
-    other = avoided(tmp_path, target, replace(options, cache=tmp_path))
+    assert known_refusals(tmp_path, HOST, Options(cache=tmp_path)).digests == [frozenset({"a"})]
+    other = known_refusals(tmp_path, target, replace(options, cache=tmp_path))
     assert other.digests == [frozenset()]

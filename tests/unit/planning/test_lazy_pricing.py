@@ -1,4 +1,4 @@
-"""Pricing by need gives the plan that all prices give, with fewer of them."""
+"""Lazy pricing gives the plan that all prices give, with fewer of them."""
 
 from __future__ import annotations
 

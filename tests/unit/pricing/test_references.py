@@ -1,4 +1,4 @@
-"""What candidates are held against: the model's own ops, by the oracle or as IREE computes them."""
+"""The reference of candidates: the model's own ops, by the oracle or as IREE computes them."""
 
 from __future__ import annotations
 

@@ -50,6 +50,6 @@ def test_what_is_clearly_beaten_leaves_early(together: bool) -> None:
     assert timed(together, FakeCall(*NOISY), FakeCall(500.0)) == {0: 12, 1: 5}
 
 
-def test_rivals_stay_as_long_as_one_is_uncertain() -> None:
+def test_alternatives_stay_as_long_as_one_is_uncertain() -> None:
     assert timed(True, FakeCall(*NOISY), FakeCall(110.0)) == {0: 12, 1: 12}
     assert timed(False, FakeCall(*NOISY), FakeCall(110.0)) == {0: 12, 1: 6}

@@ -1,4 +1,4 @@
-"""Compiling the modules that are held against each other."""
+"""Compiling the modules that are compared."""
 
 from __future__ import annotations
 

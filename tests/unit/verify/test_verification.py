@@ -84,7 +84,7 @@ def test_an_original_that_takes_no_inputs_leaves_the_function_unverified() -> No
     found = compare_function(Subject("f", ALLOWED), VECTOR, original, run_of(double))
     assert found.inputs is None
     assert found.verified.unverified == (
-        "none of the inputs that were tried serves: the original fails: run-error (no)"
+        "none of the inputs that were tried works: the original fails: run-error (no)"
     )
 
 

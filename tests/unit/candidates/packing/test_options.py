@@ -1,4 +1,4 @@
-"""Menus of tiles, packings of the user's own, and how packed contractions are written."""
+"""Tiles, packings of the user's own, and how packed contractions are written."""
 
 from __future__ import annotations
 
