@@ -16,7 +16,7 @@ class Table:
     """The keys of one table; ``path`` is where it stands in the file, ``rates.gflops``."""
 
     def __init__(self, where: str, path: str, values: object) -> None:
-        """Raises InputError where ``values`` are no table."""
+        """Raises InputError where ``values`` are not a table."""
         self.where = where
         self.path = path
         if not isinstance(values, dict):

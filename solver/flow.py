@@ -111,7 +111,7 @@ class _Builder:
         for tensor, readers in groups.items():
             alone = len(readers) == 1 and tensor not in demanded
             for group in readers:
-                self._supply(tensor, group, alone=alone)
+                self._inflow(tensor, group, alone=alone)
         for demand in self.problem.demanded:
             alone = demanded.count(demand.tensor) == 1 and demand.tensor not in groups
             w = self._flows(demand.tensor, demand.layouts, alone=alone)
@@ -124,7 +124,7 @@ class _Builder:
         whole = tuple(i for i in sorted(self.z) if i in self.whole)
         return Flow(self.program, tuple(self.y), self.z, whole)
 
-    def _supply(self, tensor: int, group: list[int], *, alone: bool) -> None:
+    def _inflow(self, tensor: int, group: list[int], *, alone: bool) -> None:
         needs: dict[int, list[int]] = {}  # layout -> candidates that need it
         several = False  # one candidate needs two layouts
         for i in group:

@@ -2,7 +2,7 @@
 
 In this order, the middle three until nothing changes:
 
-1. A copy that alone is over the weight budget goes; a budget that all others keep is no budget.
+1. A copy that alone is over the weight budget goes; a budget that all others keep is not a budget.
 2. An input or demand that is given, or converts for free from what is given, is met already.
 3. What cannot be computed from the given pairs by all candidates together goes.
 4. What the demands cannot lead back to goes: candidates and conversions.

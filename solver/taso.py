@@ -107,7 +107,7 @@ def _used_candidates(tables: Derivability, choice: Choice) -> list[int]:
 
 
 def _price(tables: Derivability, choice: Choice) -> _Priced | None:
-    """Convert what the chosen candidates need, cheapest first; None if that is no answer."""
+    """Convert what the chosen candidates need, cheapest first; None if that is not an answer."""
     problem = tables.problem
     candidates = _used_candidates(tables, choice)
     native = {*problem.given, *(p for i in candidates for p in problem.candidates[i].outputs)}

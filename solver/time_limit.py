@@ -32,7 +32,7 @@ class TimeLimit:
         """Solve in the seconds that are left.
 
         ``known``: answers of this problem, which serve where the search ends without one or where
-        its time is up; what is no answer of it is left out.
+        its time is up; what is not an answer of it is left out.
         """
         start = time.perf_counter()
         solution = solve(problem, search, max(0.0, self._left_s))

@@ -45,7 +45,7 @@ class WholeNumber(_Checked):
         self.expected = f"a whole number of at least {at_least}"
 
     def read(self, text: str) -> int | None:
-        """None for what is no whole number, or too small."""
+        """None for what is not a whole number, or too small."""
         try:
             found = int(text)
         except ValueError:
@@ -63,7 +63,7 @@ class Number(_Checked):
         self.expected = f"a number of at least {at_least:g}"
 
     def read(self, text: str) -> float | None:
-        """None for what is no finite number, or too small."""
+        """None for what is not a finite number, or too small."""
         try:
             found = float(text)
         except ValueError:

@@ -83,8 +83,8 @@ def measure_command(
 ) -> None:  # fmt: skip
     """Measure every candidate of MODELs that has no price yet; go on where a run stopped.
 
-    For a target that is not here, nothing is measured: listed is which measurements would settle
-    the plan, by how far the error of each estimate can move a plan that uses it.
+    For a target that is not here, nothing is measured: listed are the measurements that could
+    change the plan, by how far the error of each estimate can move a plan that uses it.
     """
     target = at_device(load_target(profile), device, scheduler, threads)
     options = Options(

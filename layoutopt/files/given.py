@@ -29,7 +29,7 @@ def read_input(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """All of a text file. Raises InputError where it cannot be read, or is no UTF-8."""
+    """All of a text file. Raises InputError where it cannot be read, or is not UTF-8."""
     try:
         return read_input(path).decode("utf-8")
     except UnicodeDecodeError as error:

@@ -182,7 +182,7 @@ def recorded_flags(path: Path, model: Path | None = None) -> tuple[str, ...]:
     if FLAGS_ATTRIBUTE in operation.attributes:
         attribute = operation.attributes[FLAGS_ATTRIBUTE]
     if not isinstance(attribute, ir.ArrayAttr) or not all(map(_is_flag, attribute)):
-        got = "none" if attribute is None else "one that is no list of flags"
+        got = "none" if attribute is None else "one that is not a list of flags"
         raise InputError(str(model or path), f"a module with '{FLAGS_ATTRIBUTE}'", got, PLANNED)
     return tuple(ir.StringAttr(flag).value for flag in attribute)
 

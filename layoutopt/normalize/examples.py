@@ -21,7 +21,7 @@ _F = "f32"
 
 
 def broadcast_example(without_input: bool = False) -> Graph:
-    """``x + broadcast(b)`` for b along the rows; ``without_input``: the broadcast alone."""
+    """``x + broadcast(b)``, b along the rows; ``without_input``: the broadcast's sum."""
     builder = GraphBuilder()
     x, b = builder.tensor((3, 4), _F), builder.tensor((4,), _F)
     spread, y = builder.tensor((3, 4), _F), builder.tensor((3, 4), _F)

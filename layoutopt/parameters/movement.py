@@ -159,7 +159,7 @@ class Movement:
         return bytes(view[(slice(0, 1),) * view.ndim].tobytes())
 
     def _needs_file(self, tensor: int) -> bool:
-        """Whether some op on the way to a tensor is no view of what it reads."""
+        """Whether some op on the way to a tensor is not a view of what it reads."""
         if tensor in self._views:
             return False
         op = self._graph.ops[self._graph.producers[tensor][0]]

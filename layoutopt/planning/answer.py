@@ -17,7 +17,7 @@ def check_answer(
     limit: TimeLimit,
     refusals: list[RefusedForm],
 ) -> None:
-    """Raises SolverError for what is no answer, InputError where the budget is why."""
+    """Raises SolverError for what is not an answer, InputError where the budget is why."""
     if solution.status in (Status.INFEASIBLE, Status.UNKNOWN):
         if problem.weight_budget_bytes is not None:
             _check_budget(problem, options, limit)

@@ -36,7 +36,7 @@ def moves(form: PhysicalForm) -> Moves:
 
 
 def _at_least_one(found: Moves, form: PhysicalForm) -> Moves:
-    """A conversion counts though it only fills padding anew, which is no move by its maps."""
+    """A conversion counts though it only fills padding anew, which is not a move by its maps."""
     if found.count:
         return found
     ends = (*form.inputs, *form.outputs)

@@ -188,7 +188,7 @@ class Report:
     validation: Validation | None = None
     """Predicted against measured, None where the plan was not run."""
     objective: str = "latency"
-    """Where it is ``conversions``, the solver's objective counts them and is no time."""
+    """Where it is ``conversions``, the solver's objective counts them and is not a time."""
     io_layouts: tuple[IoLayoutReport, ...] = ()
     """Those chosen where they are free; verified and timed on tensors in these layouts."""
     compiled_moves: tuple[MoveReport, ...] = ()

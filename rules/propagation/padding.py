@@ -251,7 +251,7 @@ def _keeps(folding: ScalarOp, start: State, value: State, goal: Array) -> bool:
 
 
 def _in_order(values: _Values) -> tuple[Mask, ...] | Refusal:
-    """A reduction that is no plain fold: past the end its accumulator stays."""
+    """A reduction that is not a plain fold: past the end its accumulator stays."""
     past = _subsets(values.parallel)
     goal = values.required_value()
     if goal is None:

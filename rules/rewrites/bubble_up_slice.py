@@ -31,7 +31,7 @@ class SlicedOp:
     op: Structured
     sizes: tuple[int, ...]
     others: int
-    """Readers of the whole tensor that are no slices, the caller among them."""
+    """Readers of the whole tensor that are not slices, the caller among them."""
 
 
 class BubbleUpSlice:

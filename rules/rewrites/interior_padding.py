@@ -13,7 +13,7 @@ from layoutopt.oracle.constant import constant
 class InteriorPadding:
     """``tensor[offsets + strides * i] = source[i]`` and ``background`` elsewhere.
 
-    ``background`` is MLIR text; None where it is no single value.
+    ``background`` is MLIR text; None where it is not a single value.
     """
 
     source: int

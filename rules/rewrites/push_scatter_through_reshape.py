@@ -28,7 +28,7 @@ class ReshapedScatter:
 
 
 class PushScatterThroughReshape:
-    """Groups and channels collapsed or expanded behind a scatter."""
+    """Reshapes of groups and channels behind a scatter."""
 
     name = "push-scatter-through-reshape"
     summary = "reshape of a scatter -> scatter of reshapes"

@@ -30,7 +30,7 @@ from layoutopt.rules.rule import Evidence, Exactness, Example, Expression, over_
 
 _TAPS = 25
 """Elements of a window at most: a 5 x 5 one. Every one of them is code."""
-_UNREAD = -1
+_NOT_READ = -1
 """In place of an argument: a source that only says how large the window is."""
 
 
@@ -148,7 +148,7 @@ def _unrolled(op: Structured) -> Structured:
         row: list[int] = []
         for position, index_map in enumerate(op.source_maps):
             if not op.body.used(position):
-                row.append(_UNREAD)
+                row.append(_NOT_READ)
                 continue
             read = (position, tuple(_fixed(f, at).renamed(number) for f in index_map))
             row.append(reads.setdefault(read, len(reads)))

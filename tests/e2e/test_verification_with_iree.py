@@ -181,7 +181,7 @@ def test_the_module_as_written_is_run_on_packed_inputs(
     assert (tmp_path / "out.mlirbc").read_bytes().hex() in compiled
 
 
-def test_a_model_that_iree_refuses_is_held_against_the_oracle(tmp_path: Path, cache: Path) -> None:
+def test_a_model_that_iree_refuses_is_compared_with_the_oracle(tmp_path: Path, cache: Path) -> None:
     report = optimized(tmp_path, cache, REFUSED_OUTS).report
     assert report.verification is not None
     assert report.verification.passed

@@ -56,7 +56,7 @@ def test_a_flag_of_a_profile_is_true_or_false(
 
 def test_a_price_store_that_is_none(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "prices.sqlite"
-    path.write_bytes(b"this is no database" * 100)
+    path.write_bytes(b"this is not a database" * 100)
     code, text = failure(capsys, "profile", "show", "--cache", str(tmp_path))
     assert (code, text) == (
         2,

@@ -162,7 +162,7 @@ def test_packings_pad_what_is_summed_with_zeros(graph: Graph, tile: Tile) -> Non
 
 
 @given(argmaxes(), st.data())
-def test_dropping_unread_results_changes_no_other(graph: Graph, data: st.DataObject) -> None:
+def test_dropping_dead_results_changes_no_other(graph: Graph, data: st.DataObject) -> None:
     (op,) = graph.ops
     kept = data.draw(st.sampled_from(op.outputs))
     narrowed = canonical_form(Graph(graph.types, graph.ops, graph.inputs, (kept,))).came

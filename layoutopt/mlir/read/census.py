@@ -7,7 +7,7 @@ once wherever it stands (in a loop, a branch, a dispatch region, a private funct
 often it runs. What is ready ahead of the first call counts apart: ops inside a
 ``util.initializer``, and ops that read nothing but constants (literals, globals that no store
 changes, tensors without values), directly or through other such ops. Calls, and what a function
-takes as arguments, are no constants.
+takes as arguments, are not constants.
 """
 
 from __future__ import annotations

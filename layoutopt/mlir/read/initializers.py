@@ -112,7 +112,7 @@ def _weight(initializer: Any, sources: Mapping[str, Parameter | None]) -> LoadTi
         if parameter is not None:
             parameters[tensor] = parameter
         elif splat is None:
-            reason = f"{owner.name} is no parameter"
+            reason = f"{owner.name} is not a parameter"
     if not parameters or not graph.outputs:
         return None
     barriers = [op for op in graph.ops if isinstance(op, Opaque) and op.name != _STORE]

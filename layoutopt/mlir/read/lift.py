@@ -188,7 +188,7 @@ def _understood(state: State, op: Any, name: str) -> None:  # noqa: PLR0912 -- o
 def _unknown(op: Any, name: str) -> str:
     """Why an op of a kind that the graph does not hold stays."""
     if name == "tensor.empty":
-        static_type(op.result.type)  # raises NotUnderstood: any other is no op of its own
+        static_type(op.result.type)  # raises NotUnderstood: any other is not an op of its own
     if name == "tensor.dim":
         return "expected static shapes, but a size is asked for at run time"
     if name in _CALLS:

@@ -45,8 +45,8 @@ def is_number(kind: Any) -> bool:
 
 def scalar_tensor(state: State, value: Any, reader: Any) -> int:
     """The tensor without dims that holds a scalar which ``reader``, the op lifted now, reads."""
-    if value in state.held:
-        return state.held[value]
+    if value in state.scalar_tensors:
+        return state.scalar_tensors[value]
     if not is_number(value.type):
         raise NotUnderstood(f"expected numbers as scalars, but got {value.type}")
     op = state.deferred.get(value)
@@ -56,7 +56,7 @@ def scalar_tensor(state: State, value: Any, reader: Any) -> int:
         tensor = _extracted(state, op)
     else:
         tensor = _computed(state, op, reader)
-    state.held[value] = tensor
+    state.scalar_tensors[value] = tensor
     return tensor
 
 

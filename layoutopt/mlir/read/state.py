@@ -37,7 +37,7 @@ class State:
     planned: list[Any] = field(default_factory=list)
     deferred: dict[Any, Any] = field(default_factory=dict)
     """The op of each scalar that is computed: it stays only where an op that stays reads it."""
-    held: dict[Any, int] = field(default_factory=dict)
+    scalar_tensors: dict[Any, int] = field(default_factory=dict)
     """The tensor without dims that holds a scalar, for ops that read it as one."""
     stages: dict[int, int] = field(default_factory=dict)
     packs: bool = False

@@ -285,7 +285,7 @@ def _unreadable(op: Structured) -> bool:
 
 
 def _region(body: Body, reads: dict[int, list[str]]) -> list[str]:
-    """``reads``: lines that make the arguments which are no block arguments."""
+    """``reads``: lines that make the arguments which are not block arguments."""
     names = [f"%b{i}" for i in range(len(body.arguments))]
     header = ", ".join(f"%b{i}: {kind}" for i, kind in enumerate(body.arguments) if i not in reads)
     lines = [f"  ^bb0({header}):", *(line for made in reads.values() for line in made)]

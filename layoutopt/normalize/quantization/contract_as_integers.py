@@ -67,7 +67,7 @@ class ContractAsIntegers:
     )
 
     def match(self, graph: Graph, op: int) -> QuantizedProduct | None:
-        """A sum of products of quantized numbers that is no contraction of integers already."""
+        """A sum of products of quantized numbers that is not a contraction of integers already."""
         rewriting = Rewriting(graph.types)
         found = _product(graph, op, rewriting)
         if found is None or _is_plain(found):

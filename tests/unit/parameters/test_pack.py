@@ -54,7 +54,7 @@ def numbers(tmp_path: Path) -> Path:
     return write_archive(tmp_path / "old.irpa", {"w": weight, "other": np.ones(2, np.float32)})
 
 
-def test_a_converted_weight_replaces_the_one_that_nobody_reads(
+def test_a_converted_weight_replaces_the_one_that_is_not_read(
     tmp_path: Path, numbers: Path
 ) -> None:
     module = planned(transposed("t", "w", 3, 4), "", named("w", "w", "3x4xf32"))
@@ -138,7 +138,7 @@ def test_a_splat_stays_one_and_metadata_stays(tmp_path: Path) -> None:
             " -> tensor<4x4xf32>\n"
             "%t = tensor.extract_slice %s[1, 0] [3, 4] [1, 1] : tensor<4x4xf32> to tensor<3x4xf32>",
             "f32",
-            "arith.constant is no parameter",
+            "arith.constant is not a parameter",
         ),
     ],
     ids=["unknown", "computed", "constant"],

@@ -115,7 +115,7 @@ def test_a_weight_budget_of_nothing_keeps_the_weights_as_they_are(graph: Graph) 
     assert got == expected
 
 
-def test_conversions_start_where_somebody_makes_the_tensor(graph: Graph) -> None:
+def test_conversions_start_where_the_tensor_is_made(graph: Graph) -> None:
     space = explore(graph, HOST)
     found = needed_conversions(space.egraph.graph, space.clusters, space.candidates)
     tensor = graph.inputs[0]

@@ -103,10 +103,10 @@ def test_captured_constants_are_counted_with_their_copies() -> None:
 
 
 def test_functions_that_could_not_be_run_are_named() -> None:
-    reason = "an argument is no tensor of static shape"
+    reason = "an argument is not a tensor of static shape"
     verification = replace(VERIFIED, unverified=(("decode", reason), ("prefill", reason)))
     assert (
-        "Not run, so not verified: decode, prefill; an argument is no tensor of static shape.\n"
+        "Not run, so not verified: decode, prefill; an argument is not a tensor of static shape.\n"
     ) in printed(replace(REPORT, verification=verification))
 
 

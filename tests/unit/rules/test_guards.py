@@ -82,7 +82,7 @@ def result_twice() -> Graph:
 
 
 LEFT_ALONE: dict[str, tuple[RewriteRule[Any], Graph, int]] = {
-    "an op that is no slice": (BubbleUpSlice(), sliced_example(), 0),
+    "an op that is not a slice": (BubbleUpSlice(), sliced_example(), 0),
     "an insert without a stride": (
         InsertToScatter(),
         changed(InsertToScatter.examples[0].graph, 1, strides=(1, 1)),

@@ -69,7 +69,7 @@ def test_a_tensor_that_is_returned_as_it_came_stays(tmp_path: Path) -> None:
     assert found.count("linalg.generic") == 1
 
 
-def test_an_empty_window_that_nobody_reads_any_more_goes(tmp_path: Path) -> None:
+def test_an_empty_window_that_is_no_longer_read_goes(tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"
     path.write_text(TEXT)
     module = parse_module(path)
