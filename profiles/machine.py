@@ -114,7 +114,7 @@ def _field(given: Table, name: str, kind: str, default: object) -> object:
     if kind == "bool":
         return given.flag(name)
     if kind == "int":
-        return given.whole(name, 1 if default == 1 else 0)
+        return given.integer(name, 1 if default == 1 else 0)
     if name.endswith("_share"):
         return given.number(name, most=1.0)
     most = _MOST_UNCERTAIN if name.startswith("uncertainty") else LARGEST
@@ -123,4 +123,4 @@ def _field(given: Table, name: str, kind: str, default: object) -> object:
 
 def _level(row: Table) -> MemoryLevel:
     row.only(("name", "size_bytes", "gb_s"))
-    return MemoryLevel(row.text("name"), row.whole("size_bytes", 0), row.number("gb_s"))
+    return MemoryLevel(row.text("name"), row.integer("size_bytes", 0), row.number("gb_s"))

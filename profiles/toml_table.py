@@ -78,11 +78,11 @@ class Table:
             raise self.refused(key, "true or false", given)
         return given
 
-    def whole(self, key: str, least: int, default: int | None = None) -> int:
-        """A whole number from ``least`` on."""
+    def integer(self, key: str, lowest: int, default: int | None = None) -> int:
+        """A whole number from ``lowest`` on."""
         given = self.values.get(key, default)
-        if not isinstance(given, int) or isinstance(given, bool) or not least <= given <= LARGEST:
-            raise self.refused(key, f"a whole number from {least} to {LARGEST:g}", given)
+        if not isinstance(given, int) or isinstance(given, bool) or not lowest <= given <= LARGEST:
+            raise self.refused(key, f"a whole number from {lowest} to {LARGEST:g}", given)
         return given
 
     def number(self, key: str, most: float = LARGEST, or_zero: bool = False) -> float:

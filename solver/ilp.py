@@ -72,7 +72,7 @@ def _search(reduced: Reduced, deadline: float) -> _Found:
     floor = 0.0 if relaxed is None else max(0.0, relaxed.bound)
     reach_ns = math.inf if relaxed is None else max(_SMALLEST_REACH_NS, floor * _FIRST_REACH)
     costs = [0.0] * len(flow.program.costs) if relaxed is None else relaxed.reduced_costs
-    best = _Found(None, math.inf, _whole(floor), StopReason.TIME_LIMIT)
+    best = _Found(None, math.inf, _ceil_ns(floor), StopReason.TIME_LIMIT)
     while (left_s := deadline - time.perf_counter()) > 0:
         keep = [cost <= reach_ns for cost in costs]
         horizon = math.inf if all(keep) else floor + reach_ns
@@ -82,7 +82,7 @@ def _search(reduced: Reduced, deadline: float) -> _Found:
                 return replace(best, stop_reason=StopReason.PROVED, infeasible=True)
             reach_ns *= _WIDER
             continue
-        best = replace(best, bound_ns=max(best.bound_ns, _whole(min(outcome.bound, horizon))))
+        best = replace(best, bound_ns=max(best.bound_ns, _ceil_ns(min(outcome.bound, horizon))))
         chosen = _chosen(tables, flow, outcome)
         if chosen is None:
             reason = StopReason.TIME_LIMIT if outcome.timed_out else StopReason.NUMERICS
@@ -103,7 +103,7 @@ def _search(reduced: Reduced, deadline: float) -> _Found:
     return best
 
 
-def _whole(bound_ns: float) -> int:
+def _ceil_ns(bound_ns: float) -> int:
     """Round a bound up, since costs are whole; 41.0001 proves 42, 41.0000001 may be 41."""
     return max(0, math.ceil(bound_ns - _ROUNDING_NS)) if math.isfinite(bound_ns) else 0
 
@@ -119,7 +119,7 @@ def _chosen(
     candidates = [i for i, v in enumerate(flow.candidates) if values[v] > 0.5]
     native = {*problem.given, *(p for i in candidates for p in problem.candidates[i].outputs)}
     conversions = {i for i in range(len(problem.conversions)) if tables.is_free(i)}
-    conversions.update(i for i in flow.whole if values[flow.conversions[i]] > 0.5)
+    conversions.update(i for i in flow.integer if values[flow.conversions[i]] > 0.5)
     needed = [pair for i in candidates for pair in problem.candidates[i].inputs]
     needed += [(d.tensor, x) for d in problem.demanded if len(d.layouts) == 1 for x in d.layouts]
     for pair in needed:

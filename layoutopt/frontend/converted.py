@@ -18,7 +18,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from layoutopt.errors import InputError, why
-from layoutopt.files.sealed import LOG, is_whole, sealed, unsealed
+from layoutopt.files.sealed import LOG, is_sealed, sealed, unsealed
 from layoutopt.profiles.store import cache_folder
 
 LIMIT_BYTES = 4 << 30
@@ -132,7 +132,7 @@ class ConvertedModels:
         """(time of last use, key, entry), the least recently used first."""
         found = []
         for about in self.folder.glob("*.json"):
-            entry = unsealed(about, ConvertedModel) if is_whole(about, ConvertedModel) else None
+            entry = unsealed(about, ConvertedModel) if is_sealed(about, ConvertedModel) else None
             with suppress(FileNotFoundError):
                 if entry is not None:
                     found.append((about.stat().st_mtime, about.stem, entry))
@@ -153,7 +153,7 @@ class ConvertedModels:
         """What a killed process left behind, and entries that are damaged."""
         limit = time.time() - _ABANDONED.total_seconds()
         for path in self.folder.iterdir():
-            if path.is_dir() or is_whole(self._about(path.stem), ConvertedModel):
+            if path.is_dir() or is_sealed(self._about(path.stem), ConvertedModel):
                 continue
             with suppress(FileNotFoundError):
                 if path.stat().st_mtime < limit:

@@ -99,7 +99,7 @@ class Layout:
         tiles = zip(self.inner_dims_pos, self.inner_tiles, strict=True)
         return any(shape[d] % tile for d, tile in tiles) and 0 not in shape
 
-    def whole_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+    def padded_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """The logical ``shape`` padded up to whole tiles."""
         return tuple(-(-n // self.tile_of(d)) * self.tile_of(d) for d, n in enumerate(shape))
 
@@ -200,7 +200,7 @@ def _splits(shape: Sequence[int], source: Layout, target: Layout) -> bool:
     if source.pads(shape) and not fills(source, target):
         return False
     tiles = [sorted((source.tile_of(d), target.tile_of(d))) for d in range(len(shape))]
-    return source.whole_shape(shape) == target.whole_shape(shape) and all(
+    return source.padded_shape(shape) == target.padded_shape(shape) and all(
         large % small == 0 for small, large in tiles
     )
 
@@ -216,8 +216,8 @@ def same_memory(shape: Sequence[int], source: Layout, target: Layout) -> bool:
     """
     if 0 in shape:
         return True
-    whole = source.whole_shape(shape)
-    if whole != target.whole_shape(shape):
+    whole = source.padded_shape(shape)
+    if whole != target.padded_shape(shape):
         return False
     if source.pads(shape) and not fills(source, target):
         return False

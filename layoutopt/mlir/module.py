@@ -12,7 +12,7 @@ from iree.compiler import ir
 
 from layoutopt.errors import InputError, LoweringError
 from layoutopt.files.given import read_input
-from layoutopt.files.written import written_whole
+from layoutopt.files.written import written_atomically
 from layoutopt.ir.graph import Constant, Graph, Opaque
 from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.types import TensorType
@@ -101,7 +101,7 @@ class Module:
                 "one that does not",
                 "report this as a bug of layoutopt",
             )
-        with written_whole(path) as partial, partial.open("wb") as file:
+        with written_atomically(path) as partial, partial.open("wb") as file:
             if path.suffix == ".mlirbc":
                 self.operation.write_bytecode(file)
             else:

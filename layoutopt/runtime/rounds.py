@@ -68,7 +68,7 @@ def time_in_turns(
         if job.together and len(finished) < len(waiting):
             finished = [r for r in finished if is_beaten(r.samples_ns, best_ns[r.group], protocol)]
         for runner in sorted(finished, key=lambda runner: runner.place):
-            samples_ns = _whole(runner.samples_ns)
+            samples_ns = _rounded(runner.samples_ns)
             emit(Event(EventKind.RESULT, runner.place, samples_ns=samples_ns, reason=runner.note))
         waiting = [runner for runner in waiting if runner not in finished]
 
@@ -96,5 +96,5 @@ def _sample(runner: Runner, base_ns: float, clock: Clock) -> None:
     runner.samples_ns.append(max(1.0, call_ns - base_ns))
 
 
-def _whole(samples: Sequence[float]) -> tuple[int, ...]:
+def _rounded(samples: Sequence[float]) -> tuple[int, ...]:
     return tuple(round(sample) for sample in samples)

@@ -134,8 +134,8 @@ def _reads_plainly(form: Affine, match: Reduction) -> bool:
         return False
     moving = [(d, c) for d, c in form.terms if d not in match.loops]
     spans = [c * (match.op.domain[d] - 1) for d, c in form.terms if d in match.loops]
-    least = form.offset + sum(min(0, s) for s in spans)
-    return affine(moving).plain_dim is not None and least <= 0
+    lowest = form.offset + sum(min(0, s) for s in spans)
+    return affine(moving).plain_dim is not None and lowest <= 0
 
 
 def _unrolled(op: Structured) -> Structured:

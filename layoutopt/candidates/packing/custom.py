@@ -68,7 +68,7 @@ def checked(packing: Packing, op: Structured, types: tuple[TensorType, ...]) -> 
         if layout.rank != len(shape):
             raise _misfit(wanted, str(layout))
         for axis, (form, whole) in enumerate(
-            zip(index_map, layout.whole_shape(shape), strict=True)
+            zip(index_map, layout.padded_shape(shape), strict=True)
         ):
             loop = form.plain_dim
             fixed = shape[axis] if loop is None else wholes.setdefault(loop, whole)

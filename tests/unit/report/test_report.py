@@ -184,7 +184,7 @@ def test_no_conversion_stays_only_where_the_module_agrees() -> None:
     assert f"Discrepancy: {text}\n" in disagreeing
 
 
-def test_json_is_written_whole_and_reads_back(tmp_path: Path) -> None:
+def test_json_is_written_atomically_and_reads_back(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     REPORT.write(path)
     assert read_report(path) == REPORT
