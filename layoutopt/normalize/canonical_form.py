@@ -52,7 +52,7 @@ def canonical_form(
     check: Check | None = None,
     rules: Rules = NORMALIZATIONS,
 ) -> CanonicalForm:
-    """The graph that the rewrites start from.
+    """The graph that the rewrites are applied to.
 
     ``admitted``: a rule that changes the numbers further is refused. ``check``: refuses what
     computes something else than the op that it replaces.

@@ -97,7 +97,7 @@ def _folded(name: str, x: int, init: int, result: int) -> Structured:
     )
 
 
-def padded_start_example(around: str) -> Graph:
+def padded_init_example(around: str) -> Graph:
     """Sums of rows that go on from twos, some of them put there by a pad."""
     builder = GraphBuilder()
     x = builder.tensor((3, 4), _F)

@@ -21,7 +21,7 @@ from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 @dataclass(frozen=True, slots=True)
 class ElementwiseInit:
-    """An elementwise op and what it starts from: (place among the results, tensor)."""
+    """An elementwise op and its inits: (place among the results, tensor)."""
 
     op: Structured
     init_tensors: tuple[tuple[int, int], ...]
@@ -47,7 +47,7 @@ class InitToInput:
     )
 
     def match(self, graph: Graph, op: int) -> ElementwiseInit | None:
-        """An elementwise op that starts from constants or broadcasts."""
+        """An elementwise op whose inits are constants or broadcasts."""
         found = graph.ops[op]
         if not isinstance(found, Structured) or not found.is_elementwise:
             return None

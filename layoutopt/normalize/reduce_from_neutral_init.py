@@ -1,4 +1,4 @@
-"""Let reductions start from a neutral element, and combine their results with the init behind.
+"""Let reductions have a neutral init, and combine their results with the init after them.
 
     reduction(x) starting from b     ->   reduction(x) starting from neutral, then combined with b
 
@@ -24,11 +24,11 @@ from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 @dataclass(frozen=True, slots=True)
 class ReductionInit:
-    """A reduction and the constants that it starts from."""
+    """A reduction and its constant inits."""
 
     op: Structured
     init_tensors: tuple[int | None, ...]
-    """For each result the tensor that it starts from, None where that is nothing constant."""
+    """For each result its init, None where that is not constant."""
     neutrals: tuple[str | None, ...]
     """For each result what changes nothing in it, None where that is unknown."""
 
@@ -53,7 +53,7 @@ class ReduceFromNeutralInit:
     )
 
     def match(self, graph: Graph, op: int) -> ReductionInit | None:
-        """A reduction that starts from constants or broadcasts."""
+        """A reduction whose inits are constants or broadcasts."""
         found = graph.ops[op]
         if not isinstance(found, Structured) or found.is_elementwise:
             return None

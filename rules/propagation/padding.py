@@ -135,13 +135,13 @@ class _Values:
         return states[value]
 
     def init(self, past: frozenset[int], position: int) -> State:
-        """What a result starts from there."""
-        start = self.op.inits[position]
-        if isinstance(start, Fill):
-            value = constant(start.value, self.types[self.op.results[position]].element)
+        """The init of a result there."""
+        init = self.op.inits[position]
+        if isinstance(init, Fill):
+            value = constant(init.value, self.types[self.op.results[position]].element)
             return Unknown.SPOILED if value is None else value
-        if isinstance(start, FromTensor):
-            return self._state_of(start.tensor, past)
+        if isinstance(init, FromTensor):
+            return self._state_of(init.tensor, past)
         return Unknown.SPOILED
 
     def _state_of(self, tensor: int, past: frozenset[int] | set[int]) -> State:
@@ -168,12 +168,12 @@ def _unproved(values: _Values) -> Refusal | None:
     goal = values.required_value()
     if goal is None:
         return Refusal(f"expected an element type with a neutral element, but got {values.element}")
-    starts = [values.init(past, values.position) for past in _subsets(values.parallel)]
-    if values.writes_all or all(equal(start, goal) for start in starts):
+    inits = [values.init(past, values.position) for past in _subsets(values.parallel)]
+    if values.writes_all or all(equal(init, goal) for init in inits):
         return None
     return Refusal(
-        f"expected {values.required.value} in the padding where nothing is written, but the result "
-        "starts from another value"
+        f"expected {values.required.value} in the padding where nothing is written, "
+        "but the init of the result is another value"
     )
 
 
@@ -227,27 +227,27 @@ def _required_of_reduction(
         return ()
     wrong: dict[int, None] = {}
     for past in _subsets(values.parallel):
-        start = values.init(past, values.position)
+        init = values.init(past, values.position)
         for more in (frozenset[int](), *_subsets(values.reduced)):
             if more & guarded or past & wrong.keys():
                 continue
             value = values.after(past | more, folded)
             if more and equal(value, nothing):
                 continue
-            if not _keeps(folding, start, value, goal):
+            if not _keeps(folding, init, value, goal):
                 wrong |= dict.fromkeys(sorted(past))
-    started = [values.init(past, values.position) for past in _subsets(values.parallel)]
-    if wrong and not all(_keeps(folding, start, goal, goal) for start in started):
+    inits = [values.init(past, values.position) for past in _subsets(values.parallel)]
+    if wrong and not all(_keeps(folding, init, goal, goal) for init in inits):
         return Refusal(
             f"expected a reduction that leaves {values.required.value} in the padding of its "
-            f"result, but {folding.name} starts from another value"
+            f"result, but the init of {folding.name} is another value"
         )
     return _mask(tuple(wrong), values.required.text(values.element), values)
 
 
-def _keeps(folding: ScalarOp, start: State, value: State, goal: Array) -> bool:
+def _keeps(folding: ScalarOp, init: State, value: State, goal: Array) -> bool:
     """Whether folding a value in gives the goal at once, and again from there."""
-    return all(equal(applied(folding, [state, value]), goal) for state in (start, goal))
+    return all(equal(applied(folding, [state, value]), goal) for state in (init, goal))
 
 
 def _in_order(values: _Values) -> tuple[Mask, ...] | Refusal:
@@ -259,8 +259,8 @@ def _in_order(values: _Values) -> tuple[Mask, ...] | Refusal:
     if all(equal(values.init(p, values.position), goal) for p in past):
         return _mask((*values.parallel, *values.reduced), None, values)
     return Refusal(
-        f"expected a reduction that starts from {goal} in the padding of its result, "
-        "but it starts from another value"
+        f"expected a reduction with init {goal} in the padding of its result, "
+        "but its init is another value"
     )
 
 

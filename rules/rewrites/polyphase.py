@@ -125,7 +125,7 @@ def refusal_of(match: InteriorPaddedContraction) -> Refusal | None:
     if match.refusal is not None:
         return Refusal(match.refusal)
     if not isinstance(match.op.inits[0], Fill | FromTensor):
-        return Refusal("expected a contraction that starts from something, but it does not")
+        return Refusal("expected a contraction with an init, but it has none")
     count = len(list(itertools.product(*_phases(match))))
     if not count:
         return Refusal("expected some phase with products, but got none")

@@ -117,7 +117,7 @@ def _depthwise(
 
 
 def pooling(paths: Paths, window: tuple[int, int, int], combiner: str) -> Graph:
-    """A pooling along one dim, that goes on from another tensor."""
+    """A pooling along one dim, with another tensor as init."""
     taps, stride, dilation = window
     n, image = size(paths, "n"), size(paths, "image")
     reach = (image - 1) * stride + (taps - 1) * dilation + 1 + paths.symbol("margin")

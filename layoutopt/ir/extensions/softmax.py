@@ -31,7 +31,7 @@ class Softmax(Extension):
 
     @classmethod
     def operands(cls, operation: Any) -> Sequence[Any]:
-        """The input; what the result starts from is never read."""
+        """The input; the init of the result is never read."""
         return list(operation.operands)[:1]
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Broadcasts are read through; contractions start from zero."""
+"""Broadcasts are read through; contractions have init zero."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Ops that start from constants read them as inputs instead."""
+"""Constant inits are read as inputs instead."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ CASES = [(element, name) for element, names in COMBINERS.items() for name in nam
 
 
 def reduction(element: str, combiner: str, where: str = "inline") -> Graph:
-    """A column-wise reduction that starts from a constant that is not a splat."""
+    """A column-wise reduction whose init is a constant that is not a splat."""
     start = {
         "inline": "%c = arith.constant dense_resource<w> : tensor<3xELEMENT>",
         "util": "%c = util.global.load @w : tensor<3xELEMENT>",

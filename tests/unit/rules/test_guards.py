@@ -103,7 +103,7 @@ LEFT_ALONE: dict[str, tuple[RewriteRule[Any], Graph, int]] = {
         computed(scatter_reshape_example()),
         1,
     ),
-    "an elementwise op that starts from something": (
+    "an elementwise op with an init": (
         PushScatterThroughElementwise(),
         changed(SCATTERED, 1, inits=(Fill("0.0 : f32"),)),
         1,
@@ -174,11 +174,11 @@ REFUSED: dict[str, tuple[RewriteRule[Any], Graph, int, str]] = {
         1,
         "expected a zero background, but got a tensor that is computed",
     ),
-    "nothing to start from": (
+    "no init": (
         CommuteScatterWithContraction(),
         scattered(ROWS, SHAPES, (4, 2, 6), "ppr", init=Uninitialized()),
         1,
-        "expected a contraction that starts from something, but it does not",
+        "expected a contraction with an init, but it has none",
     ),
     "two image loops along a dim": (
         CommuteScatterWithContraction(),
@@ -267,11 +267,11 @@ REFUSED: dict[str, tuple[RewriteRule[Any], Graph, int, str]] = {
         0,
         "expected windows one element apart, but got stride 1 and dilation 2",
     ),
-    "Winograd that goes on from a tensor": (
+    "Winograd with a tensor as init": (
         ConvolutionToWinogradF2(),
         changed(WINDOWED, 0, inits=(FromTensor(2),)),
         0,
-        "expected a sum that starts from zero, but it goes on from another value",
+        "expected a sum with init zero, but its init is another value",
     ),
     "the whole tensor is a result": (
         BubbleUpSlice(),

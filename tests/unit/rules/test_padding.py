@@ -138,8 +138,8 @@ def test_padding_that_a_reduction_cannot_leave_is_refused() -> None:
     graph = reduction("arith.addf", "2.0 : f32")
     layout = Layout((0, 1), (0,), (4,))
     assert written(graph, layout, Layout((0,), (0,), (4,))) == Refusal(
-        "expected a reduction that leaves zero in the padding of its result, but arith.addf starts"
-        " from another value"
+        "expected a reduction that leaves zero in the padding of its result, but the init of "
+        "arith.addf is another value"
     )
 
 
@@ -220,11 +220,11 @@ def at_one_row(start: str) -> Graph:
     return g.build((x,), (y,))
 
 
-def test_what_is_not_written_holds_the_start_in_the_padding_too() -> None:
+def test_what_is_not_written_holds_the_init_in_the_padding_too() -> None:
     source, result = Layout((0,), (0,), (4,)), Layout((0, 1), (1,), (4,))
     assert not isinstance(written(at_one_row("0.0 : f32"), source, result), Refusal)
     assert written(at_one_row("2.0 : f32"), source, result) == Refusal(
-        "expected zero in the padding where nothing is written, but the result starts from "
+        "expected zero in the padding where nothing is written, but the init of the result is "
         "another value"
     )
     loose = result.padded_with(Padding.ANY)
