@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write backward-data convolutions with strides as plain linalg, zero-stuffed as importers do.
+"""Write backward-data convolutions with strides as plain linalg, interior-padded as importers do.
 
 1x1, 3x3: NHWC contractions and convolutions; stride, type, groups and sizes are options.
 The accumulator is f32; 16-bit results are truncated behind the convolution.

@@ -3,8 +3,8 @@
 
 y = relu(conv3x3(relu(conv3x3/2(x))) + conv1x1/2(x)); the loss is |y|^2 / 2, so its gradient is y.
 Results: dx, and the gradients of the three filters. NCHW, in the forms that torch-mlir gives:
-input gradients convolve a zero-stuffed tensor with flipped filters, weight gradients convolve the
-input with the output gradient as a filter that is dilated by the stride.
+input gradients convolve an interior-padded tensor with flipped filters, weight gradients convolve
+the input with the output gradient as a filter that is dilated by the stride.
 """
 
 import argparse

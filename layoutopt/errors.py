@@ -22,7 +22,7 @@ class InputError(LayoutoptError):
 
 
 class MissingProfileError(LayoutoptError):
-    """A target that nobody described."""
+    """A target without a description."""
 
 
 class SolverError(LayoutoptError):

@@ -55,7 +55,7 @@ from layoutopt.report.barriers import barriers
 from layoutopt.report.build import build_report
 from layoutopt.report.captured import compare_captured, starts_from_constant
 from layoutopt.report.html import html_page
-from layoutopt.report.outcome import Outcome
+from layoutopt.report.optimization_result import OptimizationResult
 from layoutopt.report.report import CapturedReport, Report
 from layoutopt.runtime.progress import Progress, Silent
 from layoutopt.runtime.steps import Clock, SilentSteps, Steps
@@ -68,10 +68,10 @@ from layoutopt.verify.evaluated import OPTIMIZED
 from layoutopt.verify.modules import Modules
 from layoutopt.verify.subjects import subjects_of, with_layouts
 from layoutopt.verify.whole_model import (
-    Held,
+    Comparison,
     OtherResultsError,
+    compare_with_original,
     flags_of_original,
-    hold_against_original,
     keep_original,
 )
 from layoutopt.verify.written_module import Written
@@ -276,20 +276,20 @@ def lower(model: Model, plans: Sequence[GraphPlan]) -> LoweredModel:
         )
     for function, plan in zip(model.functions, plans, strict=True):
         module.replace(function.place, plan.lowered())
-    tiling = (model.target.data_tiling_flag,) if any(p.hinted for p in plans) else ()
+    tiling = (model.target.data_tiling_flag,) if any(p.data_tiled for p in plans) else ()
     flags = (*model.source.phase_flags, *model.target.flags, *tiling)
     path = model.folder / "optimized.mlirbc"
     module.write(path, flags)
     return LoweredModel(module, path, flags, tuple(plans))
 
 
-def verify(model: Model, lowered: LoweredModel, clock: Clock | None = None) -> Held:
+def verify(model: Model, lowered: LoweredModel, clock: Clock | None = None) -> Comparison:
     """Compare the planned module's results with the original's, and time both.
 
     Raises LoweringError where the planned module does not compile or computes something else.
     """
     clock = clock or Clock(SilentSteps())
-    return hold_against_original(_modules(model, lowered), model.target, model.options, clock)
+    return compare_with_original(_modules(model, lowered), model.target, model.options, clock)
 
 
 def optimize(
@@ -378,13 +378,15 @@ class _Job:
                 held = self._kept(lowered, error)
                 break
         written = self._written(lowered, held)
-        report = build_report(self._outcome(plans, written, held))
+        report = build_report(self._result(plans, written, held))
         functions = tuple(
             PlannedFunction(f.name, f.graph, p) for f, p in zip(model.functions, plans, strict=True)
         )
         return Plan(functions, model.target.name, written.module, written.flags, report)
 
-    def _outcome(self, plans: tuple[GraphPlan, ...], written: Written, held: Held) -> Outcome:
+    def _outcome(
+        self, plans: tuple[GraphPlan, ...], written: Written, held: Comparison
+    ) -> OptimizationResult:
         model = self.model
         functions = model.functions
         graphs = tuple(f.graph for f in functions)
@@ -400,7 +402,7 @@ class _Job:
                 )
         already = model.module.stored_globals.keys()
         computed = written.module.stored_globals
-        return Outcome(
+        return OptimizationResult(
             str(model.path),
             model.target,
             tuple(f.name for f in functions),
@@ -421,7 +423,7 @@ class _Job:
             held.kept_for,
         )
 
-    def _written(self, lowered: LoweredModel, held: Held) -> Written:
+    def _written(self, lowered: LoweredModel, held: Comparison) -> Written:
         """The module that is kept: the plan, or the original where nothing was faster."""
         model = self.model
         planned = model.options.objective == "conversions" and not held.kept_for
@@ -452,7 +454,7 @@ class _Job:
         located = operands_at(lowered.path, error.lines)
         return refused.add([attributed(p, error.dispatches, located) for p in lowered.plans])
 
-    def _kept(self, lowered: LoweredModel, error: LoweringError) -> Held:
+    def _kept(self, lowered: LoweredModel, error: LoweringError) -> Comparison:
         """The original in place of a plan that cannot be used; a given one ends in the error."""
         model = self.model
         if self.plan is None:

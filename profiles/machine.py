@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from layoutopt.profiles.toml_table import MOST, Table
+from layoutopt.profiles.toml_table import LARGEST, Table
 
 MOST_TILE = 1 << 16
 """No tile of a packed contraction is larger."""
@@ -25,7 +25,7 @@ class MemoryLevel:
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class WorkgroupTile:
     """What one workgroup computes in one step of its reduction loop."""
 
     m: int
@@ -75,7 +75,7 @@ class Machine:
     """The same for a form that only the shares in `rates.efficiency` describe."""
     levels: tuple[MemoryLevel, ...] = ()
     """Caches below the main memory, nearest first."""
-    tiles: tuple[Tile, ...] = ()
+    tiles: tuple[WorkgroupTile, ...] = ()
     """Tiles that the compiler chooses from."""
 
 
@@ -93,7 +93,9 @@ def machine_from(table: Table) -> Machine:
             values[name] = _field(given, name, kind, default)
     values["levels"] = tuple(map(_level, table.tables("memory")))
     rows = enumerate(table.items("tiles"))
-    values["tiles"] = tuple(Tile(*tile_sizes(table, f"tiles[{i}]", row)) for i, row in rows)
+    values["tiles"] = tuple(
+        WorkgroupTile(*tile_sizes(table, f"tiles[{i}]", row)) for i, row in rows
+    )
     return Machine(**values)  # type: ignore[arg-type]
 
 
@@ -112,13 +114,13 @@ def _field(given: Table, name: str, kind: str, default: object) -> object:
     if kind == "bool":
         return given.flag(name)
     if kind == "int":
-        return given.whole(name, 1 if default == 1 else 0)
+        return given.integer(name, 1 if default == 1 else 0)
     if name.endswith("_share"):
         return given.number(name, most=1.0)
-    most = _MOST_UNCERTAIN if name.startswith("uncertainty") else MOST
+    most = _MOST_UNCERTAIN if name.startswith("uncertainty") else LARGEST
     return given.number(name, most, or_zero=True)
 
 
 def _level(row: Table) -> MemoryLevel:
     row.only(("name", "size_bytes", "gb_s"))
-    return MemoryLevel(row.text("name"), row.whole("size_bytes", 0), row.number("gb_s"))
+    return MemoryLevel(row.text("name"), row.integer("size_bytes", 0), row.number("gb_s"))

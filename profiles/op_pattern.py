@@ -65,7 +65,7 @@ class OpPattern:
 
 
 def op_patterns(rows: object, where: str) -> tuple[OpPattern, ...]:
-    """The patterns of a target's ``packing.op``. Raises InputError for an entry that is none."""
+    """The patterns of a target's ``packing.op``. Raises InputError for an invalid entry."""
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise _error(f"{where}: packing.op", "tables [[packing.op]]", rows)
     return tuple(_Reader(f"{where}: packing.op {i}", row).pattern() for i, row in enumerate(rows))

@@ -19,7 +19,7 @@ from platformdirs import user_cache_dir
 
 from layoutopt.errors import InputError, why
 from layoutopt.files.closing import Closing
-from layoutopt.files.written import written_whole
+from layoutopt.files.written import written_atomically
 from layoutopt.profiles.store_record import COLUMNS, Record, from_line, from_row, to_line, to_row
 from layoutopt.profiles.store_schema import BUSY_TIMEOUT_S, migrate
 
@@ -111,7 +111,7 @@ class Store(Closing):
     def export(self, path: Path) -> int:
         """Write all records to `path` as lines of JSON; return their number. All or nothing."""
         count = 0
-        with written_whole(path) as partial, partial.open("w", encoding="utf-8") as file:
+        with written_atomically(path) as partial, partial.open("w", encoding="utf-8") as file:
             file.write(EXPORT_HEADER + "\n")
             for record in self.records():
                 file.write(to_line(record) + "\n")

@@ -56,7 +56,7 @@ def migrate(connection: sqlite3.Connection, path: Path, steps: tuple[str, ...] =
 
 def _is_current(connection: sqlite3.Connection, path: Path, steps: tuple[str, ...]) -> bool:
     version = _version(connection)
-    # In this order: whoever makes the store meanwhile makes its tables and its id at once.
+    # In this order: another process may make the store meanwhile, tables and id at once.
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if tables and application != APPLICATION_ID:

@@ -74,7 +74,7 @@ class Target:
     description: str
     flags: tuple[str, ...]
     data_tiling_flag: str
-    """The flag that makes per-op hints count; empty where the target has none."""
+    """The flag that enables per-op data tiling; empty where the target has none."""
     flag_sets: tuple[FlagSet, ...]
     device: str
     measurable: bool
@@ -108,7 +108,7 @@ def known_targets() -> tuple[str, ...]:
 def load_target(name: str) -> Target:
     """A target by name, or from a TOML file of the user's own.
 
-    Raises MissingProfileError for an unknown name and InputError for a file that is no target.
+    Raises MissingProfileError for an unknown name and InputError for a file that is not a target.
     """
     if Path(name).suffix == ".toml":
         return _parse(target_text(name), name, shipped=False)
@@ -181,8 +181,8 @@ def _target(table: Table, shipped: bool) -> Target:
         ),
         fuses_pads=compiling.flag("fuses_pads", fuses_pads),
         machine=machine_from(table),
-        tiles=_menu(packing.table("tiles", optional=True)),
-        blocks=_menu(packing.table("blocks", optional=True)),
+        tiles=_tiles(packing.table("tiles", optional=True)),
+        blocks=_tiles(packing.table("blocks", optional=True)),
         custom_packing=packing.text("custom", ""),
         op_packings=op_patterns(packing.values.get("op", []), table.where),
     )
@@ -200,7 +200,7 @@ def _rates(table: Table, detect: bool) -> Rates:
     )
 
 
-def _menu(table: Table) -> dict[str, tuple[Tile, ...]]:
+def _tiles(table: Table) -> dict[str, tuple[Tile, ...]]:
     """The tiles of ``[packing.<key>]``, none where the target does not say."""
     return {
         element: tuple(_tile(table, f"{element}[{i}]", row) for i, row in enumerate(rows))

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from layoutopt.errors import InputError
 
-LEAST, MOST = 1e-9, 1e15
+SMALLEST, LARGEST = 1e-9, 1e15
 """No rate, time or size of a target is smaller or larger: estimates stay finite."""
 _NEXT_STEP = "compare with `layoutopt targets --show mi355x`"
 _LENGTH = 60
@@ -16,7 +16,7 @@ class Table:
     """The keys of one table; ``path`` is where it stands in the file, ``rates.gflops``."""
 
     def __init__(self, where: str, path: str, values: object) -> None:
-        """Raises InputError where ``values`` are no table."""
+        """Raises InputError where ``values`` are not a table."""
         self.where = where
         self.path = path
         if not isinstance(values, dict):
@@ -78,23 +78,23 @@ class Table:
             raise self.refused(key, "true or false", given)
         return given
 
-    def whole(self, key: str, least: int, default: int | None = None) -> int:
-        """A whole number from ``least`` on."""
+    def integer(self, key: str, lowest: int, default: int | None = None) -> int:
+        """A whole number from ``lowest`` on."""
         given = self.values.get(key, default)
-        if not isinstance(given, int) or isinstance(given, bool) or not least <= given <= MOST:
-            raise self.refused(key, f"a whole number from {least} to {MOST:g}", given)
+        if not isinstance(given, int) or isinstance(given, bool) or not lowest <= given <= LARGEST:
+            raise self.refused(key, f"a whole number from {lowest} to {LARGEST:g}", given)
         return given
 
-    def number(self, key: str, most: float = MOST, or_zero: bool = False) -> float:
+    def number(self, key: str, most: float = LARGEST, or_zero: bool = False) -> float:
         """A number above 0, or ``or_zero``, and up to ``most``."""
         given = self.values.get(key)
         is_number = isinstance(given, int | float) and not isinstance(given, bool)
-        if is_number and (LEAST <= given <= most or (or_zero and given == 0)):  # type: ignore[operator]
+        if is_number and (SMALLEST <= given <= most or (or_zero and given == 0)):  # type: ignore[operator]
             return float(given)  # type: ignore[arg-type]
-        kind = f"0, or a number from {LEAST:g}" if or_zero else f"a number from {LEAST:g}"
+        kind = f"0, or a number from {SMALLEST:g}" if or_zero else f"a number from {SMALLEST:g}"
         raise self.refused(key, f"{kind} to {most:g}", given)
 
-    def numbers(self, required: Sequence[str], most: float = MOST) -> dict[str, float]:
+    def numbers(self, required: Sequence[str], most: float = LARGEST) -> dict[str, float]:
         """All keys of the table with a number above 0 for each; the required ones are there."""
         return {key: self.number(key, most=most) for key in (*self.values, *required)}
 

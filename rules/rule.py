@@ -60,7 +60,7 @@ class Evidence(Enum):
     """How it is established that both sides of a rewrite are equal."""
 
     PROVED = "index maps proved equal (Z3) over what docs/rules.md says, and property tests"
-    """By ``tests/proofs``, which hold the rule to it."""
+    """By ``tests/proofs``, which check it."""
     ARGUMENT = "argument and property tests"
 
 
@@ -73,7 +73,7 @@ class Unproven:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A graph that a rule is held to: op ``op`` is rewritten, or refused with this exact text."""
+    """A graph to test a rule on: op ``op`` is rewritten, or refused with this exact text."""
 
     graph: Graph
     op: int
@@ -92,8 +92,8 @@ class Expression:
     ops: tuple[Op, ...]
     rounds: bool = False
     """Whether the numbers are equal up to rounding only, on small integers too."""
-    together: bool = False
-    """Whether the ops are worth a price only as a whole; no rule looks at them one by one."""
+    atomic: bool = False
+    """Whether the ops get one price as a whole; no rule looks at them one by one."""
 
 
 class RewriteRule(Protocol[MatchT]):
@@ -120,10 +120,10 @@ class RewriteRule(Protocol[MatchT]):
         """How far the numbers of both sides may differ."""
 
     @property
-    def normal_form(self) -> bool:
+    def canonicalizes(self) -> bool:
         """Whether the new form is the same computation with fewer loops.
 
-        Where it exists, no other layout of the old form is worth a price.
+        Where it exists, no other layout of the old form is priced.
         """
 
     @property
@@ -184,7 +184,7 @@ class NormalizationRule(Protocol[MatchT]):
         """How far the numbers of both sides may differ here."""
 
     def rewrite(self, graph: Graph, match: MatchT) -> Expression:
-        """All results of the op that somebody reads; cannot fail after the guard."""
+        """All results of the op that are read; cannot fail after the guard."""
 
 
 def apply(rule: RewriteRule[MatchT], graph: Graph, op: int) -> Expression | Refusal | None:

@@ -66,7 +66,7 @@ def _computable(
         c = problem.conversions[i]
         arrivals.add((c.tensor, c.target))
         if (c.tensor, c.source) not in claimed:
-            wrong.append(f"conversion {i}: nobody makes tensor {c.tensor} in layout {c.source}")
+            wrong.append(f"conversion {i}: nothing makes tensor {c.tensor} in layout {c.source}")
     for i in candidates:
         for tensor, layout in problem.candidates[i].inputs:
             if (tensor, layout) not in arrivals:
@@ -79,7 +79,7 @@ def _computable(
 
     native = set(problem.given)
     waiting = list(candidates)
-    while True:  # all that is asked for is claimed by somebody; now compute it, in passes
+    while True:  # all that is asked for is claimed; now compute it, in passes
         present = native | {
             (c.tensor, c.target)
             for c in (problem.conversions[i] for i in conversions)
@@ -101,11 +101,11 @@ def _unused(problem: Problem, solution: Solution) -> list[str]:
     for i in solution.conversions:
         c = problem.conversions[i]
         if (c.tensor, c.target) not in wanted:
-            wrong.append(f"conversion {i}: nobody demands what it makes")
+            wrong.append(f"conversion {i}: no demand for what it makes")
     wanted |= {(c.tensor, c.source) for c in (problem.conversions[i] for i in solution.conversions)}
     for i in solution.candidates:
         if wanted.isdisjoint(problem.candidates[i].outputs):
-            wrong.append(f"candidate {i}: nobody demands what it makes")
+            wrong.append(f"candidate {i}: no demand for what it makes")
     return wrong
 
 

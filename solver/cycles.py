@@ -12,14 +12,18 @@ the circle of candidates would be wrong: they may be used together where a given
 
 import networkx as nx
 
-from layoutopt.solver.derivability import Derivation, Supply
+from layoutopt.solver.derivability import Derivability, Derivation
 from layoutopt.solver.flow import Flow
 from layoutopt.solver.problem import Pair
 from layoutopt.solver.program import Term
 
 
 def cuts(
-    tables: Supply, flow: Flow, candidates: list[int], conversions: list[int], found: Derivation
+    tables: Derivability,
+    flow: Flow,
+    candidates: list[int],
+    conversions: list[int],
+    found: Derivation,
 ) -> list[list[Term]]:
     """Return rows `terms <= 0` that the answer breaks; none if all of it can be computed.
 
@@ -52,7 +56,7 @@ def cuts(
 class _Answer:
     def __init__(
         self,
-        tables: Supply,
+        tables: Derivability,
         flow: Flow,
         candidates: set[int],
         conversions: set[int],
@@ -66,7 +70,7 @@ class _Answer:
         self.claimed = {p for i in candidates for p in tables.problem.candidates[i].outputs}
 
     def used_sources(self, pair: Pair) -> list[Pair]:
-        """Native pairs that this answer says supply `pair`."""
+        """Native pairs from which this answer derives `pair`."""
         ways = (i for i in self.tables.arriving.get(pair, ()) if i in self.conversions)
         sources = [pair, *((pair[0], self.tables.problem.conversions[i].source) for i in ways)]
         return [source for source in sources if source in self.claimed]
@@ -82,15 +86,15 @@ class _Answer:
         """Variables of which one must be 1 for `candidate` to be the first maker inside."""
         inputs = self.tables.problem.candidates[candidate].inputs
         for pair in inputs:
-            supplies = self._supplies(pair, inside)
+            sources = self._sources_of(pair, inside)
             if candidate in self.candidates:
                 if pair not in self.found.arrived and inside.issuperset(self.used_sources(pair)):
-                    return supplies
-            elif not supplies:
+                    return sources
+            elif not sources:
                 return set()
         return {self.flow.candidates[candidate]}
 
-    def _supplies(self, pair: Pair, inside: set[Pair]) -> set[int]:
+    def _sources_of(self, pair: Pair, inside: set[Pair]) -> set[int]:
         """Variables of which one must be 1 for `pair` to come from outside."""
         variables: set[int] = set()
         for source, way in [(pair, None), *self._arrivals(pair)]:

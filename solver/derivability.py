@@ -1,4 +1,4 @@
-"""Who can supply a pair, and what a set of used candidates and conversions really computes.
+"""How a pair can be derived, and what a set of used candidates and conversions really computes.
 
 Shared by the searches. `check.py` stays apart from it on purpose.
 """
@@ -25,7 +25,7 @@ class Derivation:
     ran: tuple[int, ...]
 
 
-class Supply:
+class Derivability:
     """Tables of a problem: makers, users and conversions by pair, each in ascending order."""
 
     def __init__(self, problem: Problem) -> None:
@@ -129,7 +129,7 @@ class Supply:
     def pruned(
         self, candidates: Iterable[int], conversions: Iterable[int]
     ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """Drop what nobody needs; None if some demand cannot be met. Never costs more."""
+        """Drop what is not needed; None if some demand cannot be met. Never costs more."""
         return self.needed(self.derive(candidates, conversions))
 
     def cost_ns(self, candidates: Iterable[int], conversions: Iterable[int]) -> int:

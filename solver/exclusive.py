@@ -1,7 +1,7 @@
-"""Which readers of a tensor can never be used together? They share one supply of it.
+"""Which readers of a tensor can never be used together? They share one flow of it.
 
 Candidates that read and make the same tensors are one *form*. Two facts hold in every answer from
-which all that nobody needs has been dropped, and some cheapest answer is such an answer:
+which all that is not needed has been dropped, and some cheapest answer is such an answer:
 
 - of the forms that make one tensor T, at most one is used, by definition;
 - a used form none of whose outputs is demanded has a used reader.

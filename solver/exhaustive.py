@@ -52,7 +52,7 @@ def _made_once(
 
 
 def _askable(problem: Problem, candidates: tuple[int, ...]) -> list[int]:
-    """Return the conversions from what is native to what somebody may ask for."""
+    """Return the conversions from what is native to what may be demanded."""
     native = {*problem.given, *(p for i in candidates for p in problem.candidates[i].outputs)}
     asked = {p for i in candidates for p in problem.candidates[i].inputs}
     asked |= {(d.tensor, layout) for d in problem.demanded for layout in d.layouts}

@@ -11,7 +11,7 @@ import heapq
 import time
 from dataclasses import dataclass, field
 
-from layoutopt.solver.derivability import Supply
+from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.problem import Pair, Problem
 from layoutopt.solver.solution import Solution, Status, StopReason, answer, no_answer
 
@@ -19,7 +19,7 @@ from layoutopt.solver.solution import Solution, Status, StopReason, answer, no_a
 def solve_greedy(problem: Problem, time_limit_s: float = 60.0) -> Solution:
     """Return the heuristic's answer, FEASIBLE with no bound, or UNKNOWN. Ignores the time limit."""
     start = time.perf_counter()
-    tables = Supply(problem)
+    tables = Derivability(problem)
     walk = walked(tables)
     found = tables.pruned(walk.candidates, walk.conversions)
     if found is not None:
@@ -37,7 +37,7 @@ def solve_greedy(problem: Problem, time_limit_s: float = 60.0) -> Solution:
 class Walk:
     """What has been decided so far, in order."""
 
-    tables: Supply
+    tables: Derivability
     candidates: list[int] = field(default_factory=list)
     conversions: set[int] = field(default_factory=set)
     native: set[Pair] = field(default_factory=set)
@@ -94,7 +94,7 @@ class Walk:
             self.total_ns.setdefault(pair[0], price_ns)
 
 
-def walked(tables: Supply) -> Walk:
+def walked(tables: Derivability) -> Walk:
     """Walk until nothing more can be computed, then convert for the demands."""
     walk = Walk(tables)
     for pair in sorted(tables.problem.given):

@@ -5,15 +5,15 @@ import time
 from dataclasses import dataclass, replace
 
 from layoutopt.solver.cycles import cuts
-from layoutopt.solver.derivability import Supply
+from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.flow import Flow, build
 from layoutopt.solver.problem import Pair, Problem
-from layoutopt.solver.program import Outcome, Term
+from layoutopt.solver.program import ProgramSolution, Term
 from layoutopt.solver.reduce import Reduced, reduce, restore
 from layoutopt.solver.solution import Solution, Status, StopReason, answer, no_answer
 
 _FIRST_REACH = 1e-5  # of the relaxation's bound: enough for a good answer early
-_LEAST_REACH_NS = 1_000.0
+_SMALLEST_REACH_NS = 1_000.0
 _WIDER = 10.0  # times the reach, at most, from one round to the next
 _ROUNDING_NS = 1e-3
 
@@ -43,7 +43,7 @@ def solve_ilp(
     found = _search(reduced, start + time_limit_s)
     if found.infeasible:
         return no_answer(Status.INFEASIBLE, time.perf_counter() - start, StopReason.PROVED)
-    tables = Supply(problem)
+    tables = Derivability(problem)
     answers = []
     if found.chosen is not None:
         answers.append(restore(problem, reduced, *found.chosen))
@@ -66,13 +66,13 @@ def _search(reduced: Reduced, deadline: float) -> _Found:
     if not reduced.problem.demanded:
         return _Found(([], []), 0, 0, StopReason.PROVED)
     flow = build(reduced.problem)
-    tables = Supply(reduced.problem)
+    tables = Derivability(reduced.problem)
     left_s = deadline - time.perf_counter()
     relaxed = flow.program.relax(left_s) if left_s > 0 else None
     floor = 0.0 if relaxed is None else max(0.0, relaxed.bound)
-    reach_ns = math.inf if relaxed is None else max(_LEAST_REACH_NS, floor * _FIRST_REACH)
+    reach_ns = math.inf if relaxed is None else max(_SMALLEST_REACH_NS, floor * _FIRST_REACH)
     costs = [0.0] * len(flow.program.costs) if relaxed is None else relaxed.reduced_costs
-    best = _Found(None, math.inf, _whole(floor), StopReason.TIME_LIMIT)
+    best = _Found(None, math.inf, _ceil_ns(floor), StopReason.TIME_LIMIT)
     while (left_s := deadline - time.perf_counter()) > 0:
         keep = [cost <= reach_ns for cost in costs]
         horizon = math.inf if all(keep) else floor + reach_ns
@@ -82,7 +82,7 @@ def _search(reduced: Reduced, deadline: float) -> _Found:
                 return replace(best, stop_reason=StopReason.PROVED, infeasible=True)
             reach_ns *= _WIDER
             continue
-        best = replace(best, bound_ns=max(best.bound_ns, _whole(min(outcome.bound, horizon))))
+        best = replace(best, bound_ns=max(best.bound_ns, _ceil_ns(min(outcome.bound, horizon))))
         chosen = _chosen(tables, flow, outcome)
         if chosen is None:
             reason = StopReason.TIME_LIMIT if outcome.timed_out else StopReason.NUMERICS
@@ -103,12 +103,14 @@ def _search(reduced: Reduced, deadline: float) -> _Found:
     return best
 
 
-def _whole(bound_ns: float) -> int:
+def _ceil_ns(bound_ns: float) -> int:
     """Round a bound up, since costs are whole; 41.0001 proves 42, 41.0000001 may be 41."""
     return max(0, math.ceil(bound_ns - _ROUNDING_NS)) if math.isfinite(bound_ns) else 0
 
 
-def _chosen(tables: Supply, flow: Flow, outcome: Outcome) -> tuple[list[int], list[int]] | None:
+def _chosen(
+    tables: Derivability, flow: Flow, outcome: ProgramSolution
+) -> tuple[list[int], list[int]] | None:
     """Return the candidates that the outcome uses, and conversions to match, the free ones too."""
     values = outcome.values
     if values is None:
@@ -117,7 +119,7 @@ def _chosen(tables: Supply, flow: Flow, outcome: Outcome) -> tuple[list[int], li
     candidates = [i for i, v in enumerate(flow.candidates) if values[v] > 0.5]
     native = {*problem.given, *(p for i in candidates for p in problem.candidates[i].outputs)}
     conversions = {i for i in range(len(problem.conversions)) if tables.is_free(i)}
-    conversions.update(i for i in flow.whole if values[flow.conversions[i]] > 0.5)
+    conversions.update(i for i in flow.integer if values[flow.conversions[i]] > 0.5)
     needed = [pair for i in candidates for pair in problem.candidates[i].inputs]
     needed += [(d.tensor, x) for d in problem.demanded if len(d.layouts) == 1 for x in d.layouts]
     for pair in needed:
@@ -127,7 +129,9 @@ def _chosen(tables: Supply, flow: Flow, outcome: Outcome) -> tuple[list[int], li
     return candidates, sorted(conversions)
 
 
-def _cheapest_way(tables: Supply, pair: Pair, native: set[Pair], used: set[int]) -> int | None:
+def _cheapest_way(
+    tables: Derivability, pair: Pair, native: set[Pair], used: set[int]
+) -> int | None:
     """Return the conversion to add for `pair`; None if it is there already, or cannot come."""
     if pair in native:
         return None
@@ -143,7 +147,7 @@ def _cheapest_way(tables: Supply, pair: Pair, native: set[Pair], used: set[int])
 
 
 def _broken_rows(
-    tables: Supply, flow: Flow, candidates: list[int], conversions: list[int]
+    tables: Derivability, flow: Flow, candidates: list[int], conversions: list[int]
 ) -> list[tuple[list[Term], float]]:
     """Return rows that every answer keeps and this one breaks."""
     found = tables.derive(candidates, conversions)

@@ -1,7 +1,7 @@
 """The selection problem in integers: which candidates to use, which tensors to convert.
 
 Tensors and layouts are numbers; a *pair* is (tensor, layout). A tensor is an e-class: any candidate
-that makes it will do, in whatever layout somebody needs or somebody can convert to.
+that makes it will do, in any layout that is needed or that can be converted to one that is.
 
 The smallest set of facts that defines a right answer:
 

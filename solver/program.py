@@ -15,8 +15,8 @@ from ortools.math_opt.python import mathopt
 
 Term = tuple[int, float]  # (variable, coefficient)
 
-_LEAST_SECONDS = 0.01  # a limit of 0 would mean no limit
-_LEAST_GAP_NS = 0.5  # costs are whole
+_SHORTEST_LIMIT_S = 0.01  # a limit of 0 would mean no limit
+_SMALLEST_GAP_NS = 0.5  # costs are whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Relaxed:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ProgramSolution:
     """What the solver found. `values` is None without an answer; `bound` holds for every answer."""
 
     values: Sequence[float] | None
@@ -41,7 +41,7 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Program:
+class IntegerProgram:
     """Grows one variable and one row at a time; minimizes the sum of the costs."""
 
     costs: list[int] = field(default_factory=list)
@@ -86,7 +86,7 @@ class Program:
         bound = result.termination.objective_bounds.dual_bound
         return Relaxed(bound, _by_id(result.reduced_costs(), count))
 
-    def solve(self, time_limit_s: float, keep: Sequence[bool]) -> Outcome:
+    def solve(self, time_limit_s: float, keep: Sequence[bool]) -> ProgramSolution:
         """Minimize, with the variables not to keep held at 0.
 
         Deterministic, unless the time limit strikes.
@@ -95,7 +95,7 @@ class Program:
         values = None
         if result.has_primal_feasible_solution():
             values = _by_id(result.variable_values(), len(self.costs))
-        return Outcome(
+        return ProgramSolution(
             values=values,
             bound=result.termination.objective_bounds.dual_bound,
             infeasible=result.termination.reason == mathopt.TerminationReason.INFEASIBLE,
@@ -103,14 +103,14 @@ class Program:
         )
 
     def _run(self, model: model_pb2.ModelProto, time_limit_s: float) -> mathopt.SolveResult:
-        limit = datetime.timedelta(seconds=max(time_limit_s, _LEAST_SECONDS))
+        limit = datetime.timedelta(seconds=max(time_limit_s, _SHORTEST_LIMIT_S))
         return mathopt.solve(
             mathopt.Model.from_model_proto(model),
             mathopt.SolverType.HIGHS,
             params=mathopt.SolveParameters(
                 time_limit=limit,
                 relative_gap_tolerance=0.0,
-                absolute_gap_tolerance=_LEAST_GAP_NS,
+                absolute_gap_tolerance=_SMALLEST_GAP_NS,
                 random_seed=1,
             ),
         )

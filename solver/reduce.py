@@ -2,7 +2,7 @@
 
 In this order, the middle three until nothing changes:
 
-1. A copy that alone is over the weight budget goes; a budget that all others keep is no budget.
+1. A copy that alone is over the weight budget goes; a budget that all others keep is not a budget.
 2. An input or demand that is given, or converts for free from what is given, is met already.
 3. What cannot be computed from the given pairs by all candidates together goes.
 4. What the demands cannot lead back to goes: candidates and conversions.
@@ -15,13 +15,13 @@ None of them makes a circle out of an answer without one: 5 only takes needs awa
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from layoutopt.solver.derivability import Supply
+from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.problem import Candidate, Conversion, Demand, Pair, Problem
 
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """A smaller problem; its candidate i is the original's `candidates[i]`, conversions alike.
+    """A smaller problem; its candidate i is the original's `candidates[i]`; so for conversions.
 
     `free` are the conversions of the original that cost neither time nor budget.
     """
@@ -71,7 +71,7 @@ def restore(
     """
     used = {reduced.conversions[i] for i in conversions}
     used.update(reduced.free)
-    answer = Supply(original).pruned((reduced.candidates[i] for i in candidates), used)
+    answer = Derivability(original).pruned((reduced.candidates[i] for i in candidates), used)
     if answer is None:
         raise ValueError("restore: expected an answer, but got unmet demands; solve again")
     return answer
@@ -88,7 +88,7 @@ def _without_loose_budget(original: Problem) -> Reduced:
         weight_budget_bytes=budget,
         conversions=tuple(original.conversions[i] for i in fits),
     )
-    free = Supply(problem).is_free
+    free = Derivability(problem).is_free
     return Reduced(
         problem,
         tuple(range(len(problem.candidates))),
@@ -104,7 +104,7 @@ def _size(problem: Problem) -> tuple[int, int, int]:
 
 def _without_met_inputs(reduced: Reduced) -> Reduced:
     problem = reduced.problem
-    tables = Supply(problem)
+    tables = Derivability(problem)
     met = set(problem.given)
     for i, c in enumerate(problem.conversions):
         if (c.tensor, c.source) in problem.given and tables.is_free(i):
@@ -129,7 +129,9 @@ def _without_met_inputs(reduced: Reduced) -> Reduced:
 
 def _without_uncomputable(reduced: Reduced) -> Reduced | None:
     problem = reduced.problem
-    found = Supply(problem).derive(range(len(problem.candidates)), range(len(problem.conversions)))
+    found = Derivability(problem).derive(
+        range(len(problem.candidates)), range(len(problem.conversions))
+    )
     demanded: list[Demand] = []
     for demand in problem.demanded:
         layouts = tuple(x for x in demand.layouts if (demand.tensor, x) in found.arrived)
@@ -146,9 +148,9 @@ def _without_uncomputable(reduced: Reduced) -> Reduced | None:
 
 def _without_undemanded(reduced: Reduced) -> Reduced:
     problem = reduced.problem
-    tables = Supply(problem)
-    wanted: set[Pair] = set()  # somebody may ask for it in this very layout
-    native: set[Pair] = set()  # somebody may ask for it, or for a conversion of it
+    tables = Derivability(problem)
+    wanted: set[Pair] = set()  # may be demanded in this very layout
+    native: set[Pair] = set()  # it, or a conversion of it, may be demanded
     stack = [(d.tensor, layout) for d in problem.demanded for layout in d.layouts]
     while stack:
         pair = stack.pop()
@@ -171,11 +173,11 @@ def _without_undemanded(reduced: Reduced) -> Reduced:
 
 def _without_dominated(reduced: Reduced) -> Reduced:
     problem = reduced.problem
-    rivals: dict[frozenset[int], list[int]] = {}  # by the tensors that they make
+    alternatives: dict[frozenset[int], list[int]] = {}  # by the tensors that they make
     for i, candidate in enumerate(problem.candidates):
-        rivals.setdefault(frozenset(t for t, _ in candidate.outputs), []).append(i)
+        alternatives.setdefault(frozenset(t for t, _ in candidate.outputs), []).append(i)
     kept: set[int] = set()
-    for indices in rivals.values():
+    for indices in alternatives.values():
         best: list[tuple[set[Pair], set[Pair]]] = []  # cheapest first: only these can dominate
         for i in sorted(indices, key=lambda i: (problem.candidates[i].cost_ns, i)):
             inputs, outputs = set(problem.candidates[i].inputs), set(problem.candidates[i].outputs)

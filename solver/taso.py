@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from layoutopt.solver.derivability import Supply
+from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.greedy import solve_greedy, walked
 from layoutopt.solver.problem import Pair, Problem
 from layoutopt.solver.solution import Solution, StopReason, answer
@@ -37,7 +37,7 @@ def solve_taso(problem: Problem, time_limit_s: float = 60.0) -> Solution:
     greedy = solve_greedy(problem)
     if greedy.objective_ns is None:
         return greedy
-    tables = Supply(problem)
+    tables = Derivability(problem)
     best = _Priced(greedy.objective_ns, greedy.candidates, greedy.conversions)
     first = _first_choice(tables)
     seen = {first}
@@ -69,11 +69,11 @@ def solve_taso(problem: Problem, time_limit_s: float = 60.0) -> Solution:
     return answer(best.candidates, best.conversions, best.cost_ns, 0, seconds, reason)
 
 
-def _first_choice(tables: Supply) -> Choice:
+def _first_choice(tables: Derivability) -> Choice:
     return _with_makers(tables, (None,) * tables.problem.tensors, walked(tables).candidates)
 
 
-def _with_makers(tables: Supply, choice: Choice, candidates: Iterable[int]) -> Choice:
+def _with_makers(tables: Derivability, choice: Choice, candidates: Iterable[int]) -> Choice:
     makers = list(choice)
     for i in candidates:
         for tensor, _ in tables.problem.candidates[i].outputs:
@@ -81,7 +81,7 @@ def _with_makers(tables: Supply, choice: Choice, candidates: Iterable[int]) -> C
     return tuple(makers)
 
 
-def _substitutes(tables: Supply, choice: Choice) -> Iterator[Choice]:
+def _substitutes(tables: Derivability, choice: Choice) -> Iterator[Choice]:
     """Every choice with one other candidate, for a tensor that is in use, in index order."""
     used = _used_candidates(tables, choice)
     tensors = {t for i in used for t, _ in tables.problem.candidates[i].outputs}
@@ -90,7 +90,7 @@ def _substitutes(tables: Supply, choice: Choice) -> Iterator[Choice]:
             yield _with_makers(tables, choice, (i,))
 
 
-def _used_candidates(tables: Supply, choice: Choice) -> list[int]:
+def _used_candidates(tables: Derivability, choice: Choice) -> list[int]:
     stack = [d.tensor for d in tables.problem.demanded]
     seen = set(stack)
     used: set[int] = set()
@@ -106,8 +106,8 @@ def _used_candidates(tables: Supply, choice: Choice) -> list[int]:
     return sorted(used)
 
 
-def _price(tables: Supply, choice: Choice) -> _Priced | None:
-    """Convert what the chosen candidates need, cheapest first; None if that is no answer."""
+def _price(tables: Derivability, choice: Choice) -> _Priced | None:
+    """Convert what the chosen candidates need, cheapest first; None if that is not an answer."""
     problem = tables.problem
     candidates = _used_candidates(tables, choice)
     native = {*problem.given, *(p for i in candidates for p in problem.candidates[i].outputs)}
@@ -139,7 +139,7 @@ def _price(tables: Supply, choice: Choice) -> _Priced | None:
     return _Priced(tables.cost_ns(*pruned), *pruned)
 
 
-def _way(tables: Supply, native: set[Pair], pair: Pair) -> int | None:
+def _way(tables: Derivability, native: set[Pair], pair: Pair) -> int | None:
     conversions = tables.problem.conversions
     ways = [
         (conversions[i].cost_ns, conversions[i].size_bytes, i)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 
 from layoutopt.solver.check import check
-from layoutopt.solver.derivability import Supply
+from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.problem import Problem
 from layoutopt.solver.searches import Search, solve
 from layoutopt.solver.solution import Solution, Status, StopReason, answer
@@ -32,7 +32,7 @@ class TimeLimit:
         """Solve in the seconds that are left.
 
         ``known``: answers of this problem, which serve where the search ends without one or where
-        its time is up; what is no answer of it is left out.
+        its time is up; what is not an answer of it is left out.
         """
         start = time.perf_counter()
         solution = solve(problem, search, max(0.0, self._left_s))
@@ -47,7 +47,7 @@ class TimeLimit:
 
 def _answer(problem: Problem, solution: Solution, known: Answer) -> Solution | None:
     """A known answer under the bound of a search; None where it is none."""
-    tables = Supply(problem)
+    tables = Derivability(problem)
     pruned = tables.pruned(*known)
     if pruned is None:
         return None

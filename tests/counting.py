@@ -12,8 +12,8 @@ from tests.parsing import CONTEXT
 
 def counted(lowered: Lowered) -> tuple[int, int, int]:
     """Packs, unpacks and transposes that run on each call."""
-    outside = (*lowered.given.values(), *(weight.planned for weight in lowered.prepared))
-    text = function_text(lowered.graph, outside, lowered.made.values(), "f")
+    outside = (*lowered.inputs.values(), *(weight.planned_tensor for weight in lowered.hoisted))
+    text = function_text(lowered.graph, outside, lowered.outputs.values(), "f")
     with CONTEXT:
         found = census(ir.Module.parse(text).operation)
     return found.count("pack"), found.count("unpack"), found.count("transpose")

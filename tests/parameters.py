@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from layoutopt.ir.types import Array
-from layoutopt.parameters.archive import Entry, archive_of
+from layoutopt.parameters.archive import ArchiveEntry, archive_of
 
 FLAGS = (
     "--iree-hal-target-device=local",
@@ -65,7 +65,7 @@ def tied_parameters() -> dict[str, Array]:
 
 
 def write_archive(path: Path, arrays: dict[str, Array]) -> Path:
-    archive = archive_of([Entry(key, array.nbytes) for key, array in arrays.items()])
+    archive = archive_of([ArchiveEntry(key, array.nbytes) for key, array in arrays.items()])
     contents = bytearray(archive.head.ljust(archive.size_bytes, b"\0"))
     for array, at in zip(arrays.values(), archive.offsets, strict=True):
         contents[at : at + array.nbytes] = array.tobytes()

@@ -88,11 +88,11 @@ def input_gradient(
 
 
 def weight_gradient(
-    small: Sequence[int], taps: int, stride: int, dilation: int = 1, stuffed: bool = False
+    small: Sequence[int], taps: int, stride: int, dilation: int = 1, interior_padded: bool = False
 ) -> str:
     """dw from x ``[c, n, ..]`` and dy ``[k, n, *small]``.
 
-    ``stuffed``: dy is spread out first, as other importers do, in place of a dilated filter.
+    ``interior_padded``: dy is padded first, as other importers do, in place of a dilated filter.
     """
     rank = len(small)
     n, c, k = 2, 3, 2
@@ -105,7 +105,7 @@ def weight_gradient(
       %ye = tensor.empty() : {tensor(dw)}
       %init = linalg.fill ins(%zero : f32) outs(%ye : {tensor(dw)}) -> {tensor(dw)}
 """
-    if stuffed:
+    if interior_padded:
         text += f"""
       %zeros = arith.constant dense<0.0> : {tensor(spread)}
       %s = tensor.insert_slice %dy into %zeros{[0] * (rank + 2)} {dy} {[1, 1, *[stride] * rank]} : {tensor(dy)} into {tensor(spread)}

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from layoutopt.candidates.cluster import Cluster, is_root, is_windowed
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.form import Form
-from layoutopt.candidates.output_variants import delivered, promised
-from layoutopt.candidates.packing.options import Menu, packings
+from layoutopt.candidates.output_variants import output_layout_variants, padding_variants
+from layoutopt.candidates.packing.options import PackingOptions, packings
 from layoutopt.candidates.preference import (
     canonical,
     lhs_layouts,
@@ -71,12 +71,13 @@ def enumerate_candidates(
     egraph: EGraph,
     clusters: tuple[Cluster, ...],
     sets: LayoutSets,
-    hints: bool,
-    menu: Menu | None = None,
+    data_tiling: bool,
+    options: PackingOptions | None = None,
 ) -> tuple[tuple[Candidate, ...], tuple[tuple[int, str], ...]]:
     """All candidates of all simple clusters, and (op, reason) for forms that do not exist.
 
-    ``hints``: whether the target knows per-op data tiling. ``menu``: tiles of packed contractions.
+    ``data_tiling``: whether the target knows per-op data tiling. ``options``: of packed
+    contractions.
     The first candidate of a cluster of the model's own ops is its identity: row-major
     throughout, written as it came.
     """
@@ -84,15 +85,15 @@ def enumerate_candidates(
     refusals: dict[tuple[int, str], None] = {}
     for index, cluster in enumerate(clusters):
         root = egraph.graph.ops[cluster.root]
-        if cluster.composite:
+        if cluster.atomic:
             continue
         if cluster.replaced:
             found[identity_candidate(egraph.graph, index, cluster)] = None
             continue
         ways = (
             itertools.chain(
-                _contraction_ways(egraph, index, cluster, root, sets, hints),
-                _packed_ways(egraph, index, cluster, root, sets, menu or Menu()),
+                _contraction_ways(egraph, index, cluster, root, sets, data_tiling),
+                _packed_ways(egraph, index, cluster, root, sets, options or PackingOptions()),
             )
             if isinstance(root, Structured) and root.is_contraction
             else _plain_ways(egraph, index, cluster, sets)
@@ -160,7 +161,12 @@ def _plain_ways(
 
 
 def _contraction_ways(
-    egraph: EGraph, index: int, cluster: Cluster, root: Structured, sets: LayoutSets, hints: bool
+    egraph: EGraph,
+    index: int,
+    cluster: Cluster,
+    root: Structured,
+    sets: LayoutSets,
+    data_tiling: bool,
 ) -> Iterator[Candidate | Refusal]:
     graph = egraph.graph
     lhs, rhs = root.sources
@@ -168,7 +174,7 @@ def _contraction_ways(
     original = cluster.root < egraph.original_ops
     if original:
         yield identity_candidate(graph, index, cluster)
-        if cluster.root in egraph.superseded:
+        if cluster.root in egraph.canonicalized:
             return
     windowed = is_windowed(root)
     own = lhs_layouts(root, graph.types[lhs])
@@ -191,18 +197,23 @@ def _contraction_ways(
             if isinstance(way, Refusal):
                 yield way
                 continue
-            yield from _forms(graph, cluster, way, windowed, hints)
+            yield from _forms(graph, cluster, way, windowed, data_tiling)
 
 
 def _packed_ways(
-    egraph: EGraph, index: int, cluster: Cluster, root: Structured, sets: LayoutSets, menu: Menu
+    egraph: EGraph,
+    index: int,
+    cluster: Cluster,
+    root: Structured,
+    sets: LayoutSets,
+    options: PackingOptions,
 ) -> Iterator[Candidate | Refusal]:
     graph, name = egraph.graph, egraph.graph.name_of(cluster.root)
-    if cluster.root in egraph.superseded:
+    if cluster.root in egraph.canonicalized:
         return
     lhs, rhs = root.sources
     result = root.results[0]
-    for packing in packings(root, graph.types, menu, rhs in graph.constants, name):
+    for packing in packings(root, graph.types, options, rhs in graph.constants, name):
         start = {lhs: packing.lhs, rhs: packing.rhs, result: packing.result}
         if any(t not in graph.constants and x not in sets.of[t] for t, x in start.items()):
             continue
@@ -218,9 +229,9 @@ def _packed_ways(
                 continue
             if packing.mmt4d and not any(map(_is_mmt4d, form.graph.ops)):
                 continue
-            others = [*promised(graph, cluster, way.layouts, sets)]
+            others = [*padding_variants(graph, cluster, way.layouts, sets)]
             if packing.mmt4d:
-                others += delivered(graph, cluster, way.layouts, result, sets)
+                others += output_layout_variants(graph, cluster, way.layouts, result, sets)
             for layouts in others:
                 other = replace(way, layouts=layouts)
                 if not isinstance(physical_form(graph, cluster, other), Refusal):
@@ -234,7 +245,7 @@ def _is_mmt4d(op: Op) -> bool:
 
 
 def _forms(
-    graph: Graph, cluster: Cluster, way: Candidate, windowed: bool, hints: bool
+    graph: Graph, cluster: Cluster, way: Candidate, windowed: bool, data_tiling: bool
 ) -> Iterator[Candidate | Refusal]:
     """The same layouts as they came or as matmul, plain or data-tiled."""
     if windowed:
@@ -246,7 +257,7 @@ def _forms(
         yield form
         return
     yield matmul
-    if hints and any(_tileable(op) for op in form.graph.ops):
+    if data_tiling and any(_tileable(op) for op in form.graph.ops):
         yield replace(way, form=Form.DATA_TILED)
 
 

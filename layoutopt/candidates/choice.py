@@ -51,7 +51,7 @@ def _pairs(
     candidates: Sequence[Candidate],
     free: Container[int] = (),
 ) -> tuple[dict[int, dict[Layout, None]], dict[int, dict[Layout, None]]]:
-    """For each tensor, the layouts somebody makes and the layouts somebody wants."""
+    """For each tensor, the layouts that are made and the layouts that are read."""
     made: dict[int, dict[Layout, None]] = {}
     wanted: dict[int, dict[Layout, None]] = {}
     for tensor in graph.inputs:

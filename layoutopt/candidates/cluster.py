@@ -31,8 +31,8 @@ class Cluster:
     """Constants, in order of first use."""
     outputs: tuple[int, ...]
     """Tensors that others read."""
-    composite: bool = False
-    """Several dispatches that are worth a price only as a whole."""
+    atomic: bool = False
+    """Several dispatches that get one price as a whole."""
     region: bool = False
     """One dispatch that IREE would not form by itself."""
     replaced: bool = False
@@ -52,9 +52,9 @@ def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
     of_result = {t: ops for ops in partition for t in graph.ops[ops[0]].outputs}
     split: set[tuple[int, ...]] = set()
     chained: set[int] = set()
-    for ops in egraph.together:
+    for ops in egraph.atomic:
         behind = of_result.get(graph.ops[ops[-1]].outputs[0], ())[1:]
-        clusters.append(replace(cluster_of(graph, (*ops, *behind)), composite=True))
+        clusters.append(replace(cluster_of(graph, (*ops, *behind)), atomic=True))
         chained.update(ops)
     for index in range(egraph.original_ops, len(graph.ops)):
         op = graph.ops[index]

@@ -68,8 +68,8 @@ def conversion_form(graph: Graph, conversion: Conversion) -> PhysicalForm:
         case ConversionKind.NOTHING | ConversionKind.RESHAPE:
             builder.add(Reshape(start, end))
         case ConversionKind.TRANSPOSE:
-            whole = TensorType(source.whole_shape(kind.shape), kind.element)
-            _shuffle(builder, whole, source, target, start, end)
+            padded = TensorType(source.padded_shape(kind.shape), kind.element)
+            _shuffle(builder, padded, source, target, start, end)
         case ConversionKind.PACK:
             builder.add(Pack(start, end, _seen_from(target, source), _filler(kind, target)))
         case ConversionKind.UNPACK:
@@ -96,24 +96,24 @@ def lower_packs(graph: Graph) -> Graph:
 
 
 def _lower_pack(builder: GraphBuilder, kind: TensorType, op: Pack) -> None:
-    source, whole = op.source, _whole(kind, op.layout)
-    if op.padding is not None and whole != kind:
-        source = builder.tensor(whole.shape, whole.element)
-        high = tuple(w - n for w, n in zip(whole.shape, kind.shape, strict=True))
+    source, padded = op.source, _padded(kind, op.layout)
+    if op.padding is not None and padded != kind:
+        source = builder.tensor(padded.shape, padded.element)
+        high = tuple(w - n for w, n in zip(padded.shape, kind.shape, strict=True))
         builder.add(Pad(op.source, source, (0,) * len(high), high, op.padding))
-    _shuffle(builder, whole, row_major(len(kind.shape)), op.layout, source, op.result)
+    _shuffle(builder, padded, row_major(len(kind.shape)), op.layout, source, op.result)
 
 
 def _lower_unpack(builder: GraphBuilder, kind: TensorType, op: Unpack) -> None:
-    whole = _whole(kind, op.layout)
-    result = op.result if whole == kind else builder.tensor(whole.shape, whole.element)
-    _shuffle(builder, whole, op.layout, row_major(len(kind.shape)), op.source, result)
+    padded = _padded(kind, op.layout)
+    result = op.result if padded == kind else builder.tensor(padded.shape, padded.element)
+    _shuffle(builder, padded, op.layout, row_major(len(kind.shape)), op.source, result)
     if result != op.result:
         zeros, ones = (0,) * len(kind.shape), (1,) * len(kind.shape)
         builder.add(Slice(result, op.result, zeros, ones))
 
 
-def _whole(kind: TensorType, layout: Layout) -> TensorType:
+def _padded(kind: TensorType, layout: Layout) -> TensorType:
     """The type padded up to whole tiles."""
     tiles = map(layout.tile_of, range(len(kind.shape)))
     return TensorType(
@@ -126,7 +126,7 @@ def _filler(kind: TensorType, layout: Layout) -> str | None:
 
 
 def _refilled(kind: TensorType, source: Layout, target: Layout) -> PhysicalForm | Refusal:
-    """A copy of the logical tensor over both layouts: it masks what the target promises."""
+    """A copy of the logical tensor over both layouts: it masks what the target's padding holds."""
     rank = len(kind.shape)
     copy = Structured(
         (0,),

@@ -15,7 +15,7 @@ from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rule import EVERY_EXACTNESS, Exactness, RewriteRule, apply
 
 
-class StopReason(Enum):
+class SaturationStop(Enum):
     """Why saturation ended."""
 
     SATURATED = "saturated"
@@ -36,18 +36,18 @@ class EGraph:
     """The graph with all alternatives behind its own ops.
 
     ``rule[i]`` are the rules that made op i; ops below ``original_ops`` are the model's own, in
-    normal form.
+    canonical form.
     """
 
     graph: Graph
     original_ops: int
     rule: tuple[tuple[str, ...], ...]
-    superseded: frozenset[int]
-    """Ops that a normal form replaces in all but their original layout."""
-    together: tuple[tuple[int, ...], ...]
+    canonicalized: frozenset[int]
+    """Ops that a canonical form replaces in all but their original layout."""
+    atomic: tuple[tuple[int, ...], ...]
     """Ops of one rewrite that get one price as a whole, in order."""
     refusals: tuple[RefusedRewrite, ...]
-    stop_reason: StopReason
+    stop_reason: SaturationStop
     came: tuple[int, ...] = ()
     """The model as it came, in order: its own ops, and behind all others those that normalization
     replaced."""
@@ -72,20 +72,20 @@ def saturate(  # noqa: PLR0912 -- one fixed point
     origin = list(range(len(graph.ops)))
     made: list[tuple[str, ...]] = [*(made_by or [()] * len(graph.ops))]
     refusals: dict[RefusedRewrite, None] = {}
-    superseded: set[int] = set()
-    together: list[tuple[int, ...]] = []
+    canonicalized: set[int] = set()
+    atomic: list[tuple[int, ...]] = []
     seen: dict[Op, int] = {op: i for i, op in enumerate(graph.ops)}
     original = len(graph.ops)
     grown = graph
-    stop = StopReason.SATURATED
+    stop = SaturationStop.SATURATED
     pending = deque(range(original))
     fired: set[tuple[int, str]] = set()
     while pending:
         if len(grown.ops) > op_limit:
-            stop = StopReason.OP_LIMIT
+            stop = SaturationStop.OP_LIMIT
             break
         index = pending.popleft()
-        for rule in rules if _worth(grown, index) else ():
+        for rule in rules if _is_computed(grown, index) else ():
             if (index, rule.name) in fired:
                 continue
             found = apply(rule, grown, index)
@@ -98,19 +98,19 @@ def saturate(  # noqa: PLR0912 -- one fixed point
             if unsound:
                 refusals[RefusedRewrite(origin[index], rule.name, unsound)] = None
                 continue
-            if rule.normal_form:
-                superseded.add(index)
+            if rule.canonicalizes:
+                canonicalized.add(index)
             if all(op in seen for op in found.ops):
                 continue
             name = graph.name_of(origin[index])
             grown = grown.extended(found.types, found.ops, [name] * len(found.ops))
-            if found.together:
+            if found.atomic:
                 first = len(origin)
                 new = range(first, first + len(found.ops))
-                together.append(tuple(i for i in new if _worth(grown, i)))
+                atomic.append(tuple(i for i in new if _is_computed(grown, i)))
             for op in found.ops:
                 seen[op] = len(origin)
-                if not found.together:
+                if not found.atomic:
                     pending.append(len(origin))
                 origin.append(origin[index])
                 made.append((*made[index], rule.name))
@@ -120,18 +120,18 @@ def saturate(  # noqa: PLR0912 -- one fixed point
         grown,
         original,
         tuple(made),
-        frozenset(superseded),
-        tuple(together),
+        frozenset(canonicalized),
+        tuple(atomic),
         tuple(refusals),
         stop,
         tuple(range(original)),
     )
 
 
-def beside_its_normal_form(egraph: EGraph, came: Graph) -> EGraph:
+def beside_its_canonical_form(egraph: EGraph, came: Graph) -> EGraph:
     """The same with the ops of the model as it came that normalization replaced.
 
-    No rule looks at them. ``came`` has the tensors of the normal form.
+    No rule looks at them. ``came`` has the tensors of the canonical form.
     """
     place = {op: i for i, op in enumerate(egraph.graph.ops[: egraph.original_ops])}
     replaced = [i for i, op in enumerate(came.ops) if op not in place]
@@ -146,6 +146,6 @@ def beside_its_normal_form(egraph: EGraph, came: Graph) -> EGraph:
     )
 
 
-def _worth(graph: Graph, index: int) -> bool:
+def _is_computed(graph: Graph, index: int) -> bool:
     """What constants compute is evaluated ahead of time and needs no other form."""
     return not all(t in graph.constants for t in graph.ops[index].outputs)

@@ -6,19 +6,19 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from layoutopt.candidates.atomic import atomic_candidates
 from layoutopt.candidates.candidate import Candidate, enumerate_candidates
 from layoutopt.candidates.cluster import Cluster, form_clusters
-from layoutopt.candidates.composite import composite_candidates
-from layoutopt.candidates.egraph import EGraph, beside_its_normal_form, saturate
+from layoutopt.candidates.egraph import EGraph, beside_its_canonical_form, saturate
 from layoutopt.candidates.identity import replaced_clusters
 from layoutopt.candidates.packing.custom import load_rule
-from layoutopt.candidates.packing.options import Menu
+from layoutopt.candidates.packing.options import PackingOptions
 from layoutopt.candidates.packing.packed_only import packed_only
 from layoutopt.candidates.regions import padded_regions
 from layoutopt.candidates.soundness import Soundness
 from layoutopt.candidates.space import layout_sets
 from layoutopt.ir.graph import Graph
-from layoutopt.normalize.normal_form import normal_form
+from layoutopt.normalize.canonical_form import canonical_form
 from layoutopt.options import Objective
 from layoutopt.profiles.target import Target
 from layoutopt.rules.rewrites import REWRITES
@@ -30,7 +30,7 @@ _MOST_FEWEST = 12
 """The same where nothing is measured."""
 
 _MOST_NORMALIZED = 20_000_000
-"""Points that normalization is held against the model on: it changes nearly every op of some."""
+"""Points on which normalization is compared with the model: it changes nearly every op of some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,31 +63,33 @@ def explore(
 ) -> Space:
     """Enumerate the candidates of a function, made by rules whose exactness is ``admitted``."""
     soundness, normalized = Soundness(), Soundness(most_in_all=_MOST_NORMALIZED)
-    normal = normal_form(graph, admitted, normalized.reason)
+    normal = canonical_form(graph, admitted, normalized.reason)
     rewritten = saturate(
         normal.graph, rules, soundness=soundness, admitted=admitted, made_by=normal.rules
     )
-    egraph = beside_its_normal_form(rewritten, normal.came)
+    egraph = beside_its_canonical_form(rewritten, normal.came)
     formed = form_clusters(rewritten)
     clusters = (*formed, *replaced_clusters(egraph, normal.came, formed))
     if target.fuses_pads and objective == "latency":
         clusters = (*clusters, *padded_regions(rewritten.graph, formed))
     fewest = objective == "conversions"
     rule = load_rule(target.custom_packing) if target.custom_packing else None
-    menu = Menu(target.blocks if fewest else target.tiles, rule, target.op_packings)
-    sets = layout_sets(rewritten, menu, _MOST_FEWEST if fewest else _MOST)
-    hints = bool(target.data_tiling_flag) and not fewest
-    candidates, forms = enumerate_candidates(egraph, clusters, sets, hints, menu)
+    packing_options = PackingOptions(
+        target.blocks if fewest else target.tiles, rule, target.op_packings
+    )
+    sets = layout_sets(rewritten, packing_options, _MOST_FEWEST if fewest else _MOST)
+    data_tiling = bool(target.data_tiling_flag) and not fewest
+    candidates, forms = enumerate_candidates(egraph, clusters, sets, data_tiling, packing_options)
     if fewest:
         candidates = packed_only(egraph.graph, clusters, candidates)
     else:
-        composites, refused = composite_candidates(egraph, clusters, sets, hints)
-        candidates, forms = (*candidates, *composites), (*forms, *refused)
+        atomic, refused = atomic_candidates(egraph, clusters, sets, data_tiling)
+        candidates, forms = (*candidates, *atomic), (*forms, *refused)
     name = egraph.graph.name_of
     refusals = [RefusedForm(r.op, r.rule, r.reason) for r in normal.refusals]
     refusals += [RefusedForm(name(r.op), r.rule, r.reason) for r in egraph.refusals]
     refusals += [
-        RefusedForm(checked, "check", f"{count} not held against the model's own ops: {why}")
+        RefusedForm(checked, "check", f"{count} not compared with the model's own ops: {why}")
         for checked, held in (("normalization", normalized), ("rewrites", soundness))
         for why, count in held.skipped.items()
     ]

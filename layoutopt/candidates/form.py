@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import Enum
 
-from layoutopt.candidates.normal_form import with_matmuls
+from layoutopt.candidates.matmul_form import with_matmuls
 from layoutopt.candidates.packing.packed_form import with_mmt4d
 from layoutopt.ir.graph import Graph, Op, Structured
 

@@ -1,7 +1,7 @@
-"""The model as it came, as candidates: what every plan is held against.
+"""The model as it came, as candidates: what every plan is compared with.
 
 What normalization replaced is a candidate too, as it came: so its price is that of the model and
-not of its normal form, and the plan may keep it.
+not of its canonical form, and the plan may keep it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from layoutopt.ir.graph import Graph
 def replaced_clusters(
     egraph: EGraph, came: Graph, clusters: tuple[Cluster, ...]
 ) -> tuple[Cluster, ...]:
-    """The clusters of the model as it came that its normal form does not have.
+    """The clusters of the model as it came that its canonical form does not have.
 
-    ``egraph``: with the ops that came. ``clusters``: those of the normal form.
+    ``egraph``: with the ops that came. ``clusters``: those of the canonical form.
     """
     if max(egraph.came, default=0) < egraph.original_ops:
         return ()
-    known = {c.ops: c for c in clusters if not c.composite}
+    known = {c.ops: c for c in clusters if not c.atomic}
     place = {index: i for i, index in enumerate(egraph.came)}
     found: list[Cluster] = []
     for ops in partition_of(egraph.graph, egraph.came):
@@ -39,7 +39,7 @@ def identity_candidates(egraph: EGraph, clusters: tuple[Cluster, ...]) -> tuple[
     """The candidate of each cluster of the model as it came that leaves it so."""
     place: dict[tuple[int, ...], int] = {}
     for index, cluster in enumerate(clusters):
-        if cluster.replaced or not (cluster.composite or cluster.region):
+        if cluster.replaced or not (cluster.atomic or cluster.region):
             place[cluster.ops] = index if cluster.replaced else place.get(cluster.ops, index)
     own = (place[ops] for ops in partition_of(egraph.graph, egraph.came))
     return tuple(identity_candidate(egraph.graph, i, clusters[i]) for i in own)

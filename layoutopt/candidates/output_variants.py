@@ -1,4 +1,4 @@
-"""Other layouts in which a packed contraction's dispatch may hand out what it makes."""
+"""Other layouts in which a packed contraction's dispatch may write its output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Layouts = tuple[tuple[int, Layout], ...]
 """(tensor, layout) for every tensor of a cluster."""
 
 
-def promised(
+def padding_variants(
     graph: Graph, cluster: Cluster, layouts: Layouts, sets: LayoutSets
 ) -> Iterator[Layouts]:
     """The same with something else in the padding of an output: it is masked where it has to be."""
@@ -28,7 +28,7 @@ def promised(
                 yield _with(layouts, output, layout)
 
 
-def delivered(
+def output_layout_variants(
     graph: Graph, cluster: Cluster, layouts: Layouts, result: int, sets: LayoutSets
 ) -> Iterator[Layouts]:
     """The same with the one output in another layout: the conversion is fused into the dispatch.

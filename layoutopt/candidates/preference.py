@@ -46,16 +46,16 @@ def canonical(shape: tuple[int, ...], layout: Layout) -> Layout:
     """One layout for all that put every element at the same address (unit dims move freely)."""
     if not layout.pads(shape):
         return layout_of_runs(shape, memory_runs(shape, layout)) or layout
-    whole = layout.whole_shape(shape)
-    found = layout_of_runs(whole, memory_runs(whole, layout))
-    if found is None or found.whole_shape(shape) != whole:
-        found = _units_in_place(whole, layout)
+    padded = layout.padded_shape(shape)
+    found = layout_of_runs(padded, memory_runs(padded, layout))
+    if found is None or found.padded_shape(shape) != padded:
+        found = _units_in_place(padded, layout)
     return found.padded_with(layout.padding)
 
 
-def _units_in_place(whole: tuple[int, ...], layout: Layout) -> Layout:
+def _units_in_place(padded: tuple[int, ...], layout: Layout) -> Layout:
     """The layout with outer dims of one step, and tiles of one element, where they say nothing."""
-    counts = {d: whole[d] // layout.tile_of(d) for d in layout.outer_dims_perm}
+    counts = {d: padded[d] // layout.tile_of(d) for d in layout.outer_dims_perm}
     outer = [d for d in layout.outer_dims_perm if counts[d] != 1]
     for d in sorted(d for d in counts if counts[d] == 1):
         outer.insert(next((i for i, o in enumerate(outer) if o > d), len(outer)), d)
@@ -64,7 +64,7 @@ def _units_in_place(whole: tuple[int, ...], layout: Layout) -> Layout:
 
 
 def lhs_layouts(op: Structured, kind: TensorType) -> tuple[Layout, ...]:
-    """Layouts worth having for the first input, the model's own first."""
+    """Layouts to try for the first input, the model's own first."""
     r = roles(op)
     orders = [(*r.m, *r.batch, *r.window, *r.k)]
     if not is_windowed(op):
@@ -73,7 +73,7 @@ def lhs_layouts(op: Structured, kind: TensorType) -> tuple[Layout, ...]:
 
 
 def result_layouts(op: Structured, kind: TensorType) -> tuple[Layout, ...]:
-    """Layouts worth having for the result, the model's own first."""
+    """Layouts to try for the result, the model's own first."""
     r = roles(op)
     orders = [(*r.m, *r.batch, *r.n)]
     if not is_windowed(op):
@@ -82,7 +82,7 @@ def result_layouts(op: Structured, kind: TensorType) -> tuple[Layout, ...]:
 
 
 def rhs_layouts(op: Structured, kind: TensorType) -> tuple[Layout, ...]:
-    """Layouts worth having for a second input that is computed, the model's own first."""
+    """Layouts to try for a second input that is computed, the model's own first."""
     r = roles(op)
     k = (*r.window, *r.k)
     orders = [(*r.batch, *k, *r.n), (*r.batch, *r.n, *k), (*r.n, *r.batch, *k)]

@@ -25,7 +25,7 @@ def padded_regions(graph: Graph, clusters: Sequence[Cluster]) -> Iterator[Cluste
     """The clusters that read a padded tensor through windows, with the pad inside."""
     for cluster in clusters:
         root = graph.ops[cluster.root]
-        if cluster.composite or not isinstance(root, Structured) or not is_windowed(root):
+        if cluster.atomic or not isinstance(root, Structured) or not is_windowed(root):
             continue
         if root.is_contraction and roles(root).k:
             continue

@@ -1,7 +1,7 @@
 """Whether a rule computes what the op that it replaces does: both run on the same inputs.
 
 Rules have an argument, most have proofs of their index maps, and all are tested on small shapes;
-here each one that fired is held against the op that it fired on, before anything is priced. What a
+here each one that fired is compared with the op that it fired on, before anything is priced. What a
 rule knows of the tensors around (a fill of zeros, a padding) is computed too, so that it holds.
 """
 
@@ -30,7 +30,7 @@ _MOST_WORK = 4_000_000
 """Points that are evaluated at most; those of contractions count a tenth, for BLAS does them."""
 _AROUND = 12
 """How many ops back something is looked for that a rule may know of its inputs."""
-Held = tuple[Graph, Graph, tuple[tuple[int, str], ...]]
+Compared = tuple[Graph, Graph, tuple[tuple[int, str], ...]]
 """Two graphs over the same tensors, and values of some of these."""
 _DIFFERS = "computes something else than the model's own op"
 
@@ -41,8 +41,8 @@ class Soundness:
 
     skipped: Counter[str] = field(default_factory=Counter)
     most_in_all: float = math.inf
-    """Points that are evaluated at most for all rules together; what is alike counts once."""
-    _held: set[Held] = field(default_factory=set)
+    """Points that are evaluated at most for all rules together; what is equal counts once."""
+    _compared: set[Compared] = field(default_factory=set)
     _spent: float = 0
 
     def reason(self, graph: Graph, index: int, found: Expression) -> str:
@@ -69,11 +69,11 @@ class Soundness:
         )
         splats = tuple((place[t], v) for t, v in graph.splats.items() if t in place)
         held = one, other, splats
-        if held not in self._held and self._spent + work > self.most_in_all:
+        if held not in self._compared and self._spent + work > self.most_in_all:
             self.skipped[f"they have more than {self.most_in_all} points in all"] += 1
             return ""
-        self._spent += 0 if held in self._held else work
-        self._held.add(held)
+        self._spent += 0 if held in self._compared else work
+        self._compared.add(held)
         try:
             return _difference(*held)
         except OracleError as error:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from layoutopt.candidates.cluster import is_root
 from layoutopt.candidates.egraph import EGraph
-from layoutopt.candidates.packing.options import Menu, packings
+from layoutopt.candidates.packing.options import PackingOptions, packings
 from layoutopt.candidates.preference import canonical, lhs_layouts, result_layouts, rhs_layouts
 from layoutopt.ir.graph import Constant, FromTensor, Opaque, Structured
 from layoutopt.ir.layout import Layout, row_major, unfillable
@@ -27,11 +27,11 @@ class LayoutSets:
 
 
 def layout_sets(  # noqa: PLR0912 -- one fixed point
-    egraph: EGraph, menu: Menu | None = None, most: int = 4
+    egraph: EGraph, options: PackingOptions | None = None, most: int = 4
 ) -> LayoutSets:
     """Seed with what contractions like, then let layouts pass through every other op.
 
-    ``menu``: tiles that packed contractions may take. ``most`` bounds the set of each tensor;
+    ``options``: tiles that packed contractions may take. ``most`` bounds the set of each tensor;
     what comes later is left out.
     """
     graph = egraph.graph
@@ -53,7 +53,7 @@ def layout_sets(  # noqa: PLR0912 -- one fixed point
         found[tensor].append(layout)
         pending.append((tensor, layout))
 
-    inside = {i for ops in egraph.together for i in ops}
+    inside = {i for ops in egraph.atomic for i in ops}
     for index, op in enumerate(graph.ops):
         if (
             not isinstance(op, Structured)
@@ -70,7 +70,9 @@ def layout_sets(  # noqa: PLR0912 -- one fixed point
         for layout in result_layouts(op, graph.types[op.results[0]]):
             offer(op.results[0], layout)
         name = graph.name_of(index)
-        for packing in packings(op, graph.types, menu or Menu(), rhs in graph.constants, name):
+        for packing in packings(
+            op, graph.types, options or PackingOptions(), rhs in graph.constants, name
+        ):
             offer(lhs, packing.lhs)
             offer(rhs, packing.rhs)
             offer(op.results[0], packing.result)
@@ -85,7 +87,7 @@ def layout_sets(  # noqa: PLR0912 -- one fixed point
             ):
                 continue
             if isinstance(op, Structured) and op.is_copy and is_root(op):
-                continue  # an unfolding: its two sides are chosen apart
+                continue  # an im2col copy: its two sides are chosen apart
             if isinstance(op, Structured) and any(
                 isinstance(i, FromTensor) and i.tensor == tensor for i in op.inits
             ):

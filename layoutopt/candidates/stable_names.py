@@ -59,7 +59,7 @@ class StableNames:
         return _digest(_shape(op), *(self.tensors[t] for t in (*op.inputs, *op.outputs)))
 
     def _of_cluster(self, cluster: Cluster, ops: dict[int, str]) -> str:
-        kind = f"{cluster.composite} {cluster.region} {cluster.replaced}"
+        kind = f"{cluster.atomic} {cluster.region} {cluster.replaced}"
         return self._distinct(_digest(kind, *(ops[op] for op in cluster.ops)))
 
     def _distinct(self, name: str) -> str:

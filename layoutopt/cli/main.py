@@ -81,12 +81,14 @@ def main(arguments: list[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort):
         kill_running()
         _fail(INTERRUPTED, INTERRUPTED_CODE)
-    except BrokenPipeError:  # whoever read the output has seen enough
+    except BrokenPipeError:  # the reader of the output closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
         where = error.filename or "layoutopt"
-        _fail(str(InputError(str(where), "a file system that serves", why(error), _ROOM)), 1)
+        _fail(
+            str(InputError(str(where), "a readable and writable file system", why(error), _ROOM)), 1
+        )
     except (MemoryError, RecursionError) as error:
         kill_running()
         _fail(str(unexpected(error)), 1)

@@ -36,39 +36,39 @@ class _Checked(click.ParamType[Any], ABC):
 
 
 class WholeNumber(_Checked):
-    """A whole number from ``least`` on."""
+    """A whole number from ``at_least`` on."""
 
     name = "integer"
 
-    def __init__(self, least: int) -> None:
-        self.least = least
-        self.expected = f"a whole number of at least {least}"
+    def __init__(self, at_least: int) -> None:
+        self.at_least = at_least
+        self.expected = f"a whole number of at least {at_least}"
 
     def read(self, text: str) -> int | None:
-        """None for what is no whole number, or too small."""
+        """None for what is not a whole number, or too small."""
         try:
             found = int(text)
         except ValueError:
             return None
-        return found if found >= self.least else None
+        return found if found >= self.at_least else None
 
 
 class Number(_Checked):
-    """A finite number from ``least`` on."""
+    """A finite number from ``at_least`` on."""
 
     name = "number"
 
-    def __init__(self, least: float) -> None:
-        self.least = least
-        self.expected = f"a number of at least {least:g}"
+    def __init__(self, at_least: float) -> None:
+        self.at_least = at_least
+        self.expected = f"a number of at least {at_least:g}"
 
     def read(self, text: str) -> float | None:
-        """None for what is no finite number, or too small."""
+        """None for what is not a finite number, or too small."""
         try:
             found = float(text)
         except ValueError:
             return None
-        return found if math.isfinite(found) and found >= self.least else None
+        return found if math.isfinite(found) and found >= self.at_least else None
 
 
 class OneOf(_Checked):

@@ -31,7 +31,7 @@ from layoutopt.frontend.source import open_source
 from layoutopt.ir.graph import Graph
 from layoutopt.mlir.module import has_work
 from layoutopt.options import Options
-from layoutopt.planning.profile_model import Priced, price_graphs
+from layoutopt.planning.profile_model import PricedModels, price_graphs
 from layoutopt.planning.sensitivity import OpenQuestion, open_questions
 from layoutopt.pricing.pricers import at_device, open_pricer
 from layoutopt.profiles.store import Store, store_path
@@ -83,8 +83,8 @@ def measure_command(
 ) -> None:  # fmt: skip
     """Measure every candidate of MODELs that has no price yet; go on where a run stopped.
 
-    For a target that is not here, nothing is measured: listed is which measurements would settle
-    the plan, by how far the error of each estimate can move a plan that uses it.
+    For a target that is not here, nothing is measured: listed are the measurements that could
+    change the plan, by how far the error of each estimate can move a plan that uses it.
     """
     target = at_device(load_target(profile), device, scheduler, threads)
     options = Options(
@@ -130,7 +130,7 @@ def _held(store: Store) -> int:
 
 
 def _show_priced(
-    priced: Priced, target: Target, before: int, path: Path, console: Console
+    priced: PricedModels, target: Target, before: int, path: Path, console: Console
 ) -> None:  # fmt: skip
     refused = sum(count for _, count in priced.refused)
     console.print(f"{target.name}: {priced.candidates} candidates and {priced.conversions} "
@@ -154,7 +154,7 @@ def _show_questions(questions: tuple[OpenQuestion, ...], console: Console) -> No
     if not questions:
         console.print("No estimate is uncertain enough to change the plan.", highlight=False)
         return
-    table = Table(title="Measurements that would settle the plan", title_justify="left", box=None)
+    table = Table(title="Measurements that could change the plan", title_justify="left", box=None)
     for column in ("op", "form", "in the plan", "uses", "us each", "+/-", "at stake us"):
         words = column in ("op", "form", "in the plan")
         table.add_column(column, justify="left" if words else "right", overflow="fold")

@@ -18,7 +18,7 @@ def targets_command(show: str | None) -> None:
     change its numbers and pass `--profile my.toml`.
     """
     if show is not None:
-        load_target(show)  # refuses what is no target
+        load_target(show)  # refuses what is not a target
         click.echo(target_text(show), nl=False)
         return
     table = Table(box=None)

@@ -20,7 +20,7 @@ class UnexpectedError(LayoutoptError):
 
 
 def unexpected(error: Exception) -> LayoutoptError:
-    """What to tell of an exception that is no LayoutoptError."""
+    """What to tell of an exception that is not a LayoutoptError."""
     if isinstance(error, MemoryError):
         return InputError(
             "layoutopt", "enough memory", "none left", "end other programs, or plan a smaller model"

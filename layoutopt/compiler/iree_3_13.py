@@ -9,15 +9,15 @@ from layoutopt.compiler.quirks import Flags, Fusion, Limits, Names, Quirks, Type
 
 IREE_3_13 = Quirks(
     version=(3, 13),
-    hint="iree.opt.data_tiling",
+    data_tiling_attribute="iree.opt.data_tiling",
     fusion=Fusion(
-        fence="iree_tensor_ext.compute_barrier.start",
+        barrier="iree_tensor_ext.compute_barrier.start",
         # Elementwise consumers take a pack or transpose in; that dispatch is another one than the
         # two that were priced.
-        fence_conversions=True,
-        # Where nobody else reads the tensor; a contraction takes ten times as long there (196x576
+        barrier_after_conversions=True,
+        # Where no other op reads the tensor; a contraction takes ten times as long there (196x576
         # by 576x96 on AVX2).
-        fence_data_tiling=True,
+        barrier_before_data_tiling=True,
         # A pad is a dispatch of its own by default, often a slow copy. Inside the dispatch of a
         # depthwise convolution, a pooling or a copy of windows it is several times faster for some
         # shapes and slower for others; some do not compile. Never tried elsewhere.

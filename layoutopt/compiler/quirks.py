@@ -16,14 +16,14 @@ from layoutopt.compiler.processor import Processor
 class Fusion:
     """What shares a dispatch, and what keeps it apart."""
 
-    fence: str
+    barrier: str
     """The op that fusion does not cross."""
-    fence_conversions: bool
-    """Whether a conversion would be folded into its consumer, in a form that nobody priced."""
-    fence_data_tiling: bool
-    """Whether the tiling of a hinted contraction's operand would join the dispatch before it."""
+    barrier_after_conversions: bool
+    """Whether a conversion would be folded into its consumer, in a form that has no price."""
+    barrier_before_data_tiling: bool
+    """Whether data-tiling a contraction's operand would join the dispatch before it."""
     joins_pads: frozenset[Processor]
-    """Where a pad is worth trying inside the dispatch that reads it through windows. Nowhere else:
+    """Where a pad is tried inside the dispatch that reads it through windows. Nowhere else:
     no such dispatch is written for other processors, and no GPU, unless a target says
     ``fuses_pads = true``."""
 
@@ -77,7 +77,7 @@ class Flags:
     input_types: Mapping[str, tuple[str, ...]]
     """By dialect, where the compiler does not find out by itself what it is given."""
     data_tiling: str
-    """Makes the hints of single contractions count."""
+    """Enables the data tiling of single contractions."""
     dispatch_events: Mapping[str, str]
     """By driver, what the profiler calls the times of dispatches; other drivers have none."""
 
@@ -99,7 +99,7 @@ class Quirks:
     """All that is known of one version."""
 
     version: tuple[int, int]
-    hint: str
+    data_tiling_attribute: str
     """The unit attribute that asks for data tiling of one contraction."""
     fusion: Fusion
     names: Names

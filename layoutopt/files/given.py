@@ -15,7 +15,7 @@ def check_file(path: Path, expected: str) -> None:
     if not path.is_file():
         raise InputError(str(path), expected, "no such file", "check the path")
     if not os.access(path, os.R_OK):
-        raise InputError(str(path), expected, "one that may not be read", "check its permissions")
+        raise InputError(str(path), expected, "permission denied", "check its permissions")
 
 
 def read_input(path: Path) -> bytes:
@@ -29,10 +29,13 @@ def read_input(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """All of a text file. Raises InputError where it cannot be read, or is no UTF-8."""
+    """All of a text file. Raises InputError where it cannot be read, or is not UTF-8."""
     try:
         return read_input(path).decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(
-            str(path), "text in UTF-8", f"byte {error.start} that is none", "save it as UTF-8"
+            str(path),
+            "text in UTF-8",
+            f"an invalid byte at position {error.start}",
+            "save it as UTF-8",
         ) from error

@@ -36,7 +36,7 @@ def unsealed(path: Path, kind: type[Kept]) -> Kept | None:
     return None
 
 
-def is_whole(path: Path, kind: type[Kept]) -> bool:
+def is_sealed(path: Path, kind: type[Kept]) -> bool:
     """Whether a file holds such a value."""
     found = _read(path, kind)
     return found is not None and not isinstance(found, _Damage)

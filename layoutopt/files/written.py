@@ -40,7 +40,7 @@ def check_not_read(made: Path, *read: Path) -> None:
 
 
 @contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
+def written_atomically(path: Path) -> Iterator[Path]:
     """A path to write to that takes the place of ``path`` once the body is through.
 
     Raises InputError where the disk refuses; then, and after any error, ``path`` is as it was.
@@ -62,5 +62,5 @@ def written_whole(path: Path) -> Iterator[Path]:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file, whole or not at all. Raises InputError where the disk refuses."""
-    with written_whole(path) as partial:
+    with written_atomically(path) as partial:
         partial.write_text(text, encoding="utf-8")

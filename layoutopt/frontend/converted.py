@@ -18,17 +18,17 @@ from datetime import timedelta
 from pathlib import Path
 
 from layoutopt.errors import InputError, why
-from layoutopt.files.sealed import LOG, is_whole, sealed, unsealed
+from layoutopt.files.sealed import LOG, is_sealed, sealed, unsealed
 from layoutopt.profiles.store import cache_folder
 
 LIMIT_BYTES = 4 << 30
 """What all entries may take together; the least recently used go first."""
 _ABANDONED = timedelta(days=1)
-"""A file without its entry is somebody's work in progress no longer than this."""
+"""A file without its entry is work in progress for at most this long."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ConvertedModel:
     """What is known about a converted model."""
 
     sha256: str
@@ -52,14 +52,14 @@ class ConvertedModels:
         self.folder = folder
         self.limit_bytes = limit_bytes
 
-    def find(self, key: str, beside: Path, output: Path) -> Entry | None:
+    def find(self, key: str, beside: Path, output: Path) -> ConvertedModel | None:
         """Place the module of an entry at ``output``; None where there is none.
 
         ``beside``: the model's folder. An entry is gone where a file that the model refers to has
         changed, or where its own module has.
         """
         about = self._about(key)
-        entry = unsealed(about, Entry)
+        entry = unsealed(about, ConvertedModel)
         if entry is None:
             return None
         try:
@@ -82,7 +82,7 @@ class ConvertedModels:
             os.utime(about)
         return entry
 
-    def keep(self, key: str, module: Path, entry: Entry) -> None:
+    def keep(self, key: str, module: Path, entry: ConvertedModel) -> None:
         """Keep a module, whole or not at all, unless it takes more than there is room for.
 
         Raises InputError where the folder cannot be written.
@@ -128,11 +128,11 @@ class ConvertedModels:
         sizes = [entry.size_bytes for _, _, entry in self._entries()]
         return len(sizes), sum(sizes)
 
-    def _entries(self) -> list[tuple[float, str, Entry]]:
+    def _entries(self) -> list[tuple[float, str, ConvertedModel]]:
         """(time of last use, key, entry), the least recently used first."""
         found = []
         for about in self.folder.glob("*.json"):
-            entry = unsealed(about, Entry) if is_whole(about, Entry) else None
+            entry = unsealed(about, ConvertedModel) if is_sealed(about, ConvertedModel) else None
             with suppress(FileNotFoundError):
                 if entry is not None:
                     found.append((about.stat().st_mtime, about.stem, entry))
@@ -153,7 +153,7 @@ class ConvertedModels:
         """What a killed process left behind, and entries that are damaged."""
         limit = time.time() - _ABANDONED.total_seconds()
         for path in self.folder.iterdir():
-            if path.is_dir() or is_whole(self._about(path.stem), Entry):
+            if path.is_dir() or is_sealed(self._about(path.stem), ConvertedModel):
                 continue
             with suppress(FileNotFoundError):
                 if path.stat().st_mtime < limit:
@@ -181,7 +181,7 @@ def _digest_or_none(path: Path) -> str | None:
 
 
 def _place(source: Path, output: Path) -> None:
-    """A second name for a file that nobody writes again, or a copy on another file system."""
+    """A second name for a file that is never written again, or a copy on another file system."""
     try:
         output.hardlink_to(source)
     except FileNotFoundError:

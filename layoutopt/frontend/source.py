@@ -12,7 +12,7 @@ from pathlib import Path
 from layoutopt.compiler.installed import quirks
 from layoutopt.errors import InputError
 from layoutopt.files.given import check_file
-from layoutopt.frontend.converted import ConvertedModels, Entry, digest_of
+from layoutopt.frontend.converted import ConvertedModel, ConvertedModels, digest_of
 from layoutopt.mlir.module import MATCHING, Module, input_dialect, parse_module
 from layoutopt.runtime.compile import compile_to
 from layoutopt.runtime.process import Ended, find_tool, run_tool
@@ -76,7 +76,7 @@ def open_source(
         _convert(model, path, linalg, flags, timeout_s)
     module = parse_module(linalg, model)
     made = digest_of(linalg), linalg.stat().st_size
-    converted.keep(key, linalg, Entry(*made, bool(dialect), iree_version(), external))
+    converted.keep(key, linalg, ConvertedModel(*made, bool(dialect), iree_version(), external))
     return Source(linalg, bool(dialect)), module
 
 

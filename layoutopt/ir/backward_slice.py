@@ -7,8 +7,8 @@ from heapq import heappop, heappush
 from layoutopt.ir.graph import Constant, Graph, Op
 
 
-def ancestry(graph: Graph, tensor: int) -> tuple[tuple[Op, ...], tuple[int, ...]]:
-    """The ops that make a tensor, in order, and the constants that they start from.
+def backward_slice(graph: Graph, tensor: int) -> tuple[tuple[Op, ...], tuple[int, ...]]:
+    """The ops that make a tensor, in order, and the constants that these read.
 
     Of several ways to make an operand those count that come before its reader.
     """

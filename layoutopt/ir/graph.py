@@ -18,9 +18,9 @@ from layoutopt.ir.ops import (
     Concat,
     Constant,
     DispatchRegion,
-    Fence,
     Fill,
     FromTensor,
+    FusionBarrier,
     Init,
     Insert,
     IteratorType,
@@ -42,9 +42,9 @@ __all__ = [
     "Constant",
     "DispatchRegion",
     "Extension",
-    "Fence",
     "Fill",
     "FromTensor",
+    "FusionBarrier",
     "Gather",
     "Graph",
     "GraphBuilder",
@@ -74,7 +74,7 @@ class Graph:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     names: tuple[str, ...] = field(default=(), compare=False)
-    """A name per op for reports; empty where nobody named them."""
+    """A name per op for reports; empty where they have none."""
     fixed: frozenset[int] = frozenset()
     """Inputs and outputs whose memory others than the caller see too: they lie row-major."""
 
@@ -166,7 +166,7 @@ def _with_constants(
 ) -> frozenset[int]:
     """Constant tensors, those that ``ops`` make too.
 
-    ``varying``: tensors that are none, though another way to make one reads constants alone.
+    ``varying``: tensors that are not, though another way to make one reads constants alone.
     """
     found, others = set(known), set(varying)
     for op in ops:

@@ -22,7 +22,7 @@ class Layout:
 
     ``outer_dims_perm[i]`` is the logical dim at outer position i; ``inner_dims_pos[j]`` the
     logical dim whose tile of ``inner_tiles[j]`` elements is inner dim j. ``padding`` is what
-    fills the last tile up where one does not divide its dim: a promise of whoever makes the tensor.
+    fills the last tile up where one does not divide its dim: the padding contract.
     """
 
     outer_dims_perm: tuple[int, ...]
@@ -99,12 +99,12 @@ class Layout:
         tiles = zip(self.inner_dims_pos, self.inner_tiles, strict=True)
         return any(shape[d] % tile for d, tile in tiles) and 0 not in shape
 
-    def whole_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+    def padded_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """The logical ``shape`` padded up to whole tiles."""
         return tuple(-(-n // self.tile_of(d)) * self.tile_of(d) for d, n in enumerate(shape))
 
     def padded_with(self, padding: Padding) -> Layout:
-        """The same places with another promise about the padding."""
+        """The same places with another padding contract."""
         return replace(self, padding=padding)
 
     def apply(self, array: Array, padding: object = None) -> Array:
@@ -195,12 +195,12 @@ def conversion_kind(shape: Sequence[int], source: Layout, target: Layout) -> Con
 def _splits(shape: Sequence[int], source: Layout, target: Layout) -> bool:
     """Whether a transpose does: of two tiles of a dim the larger is a multiple of the other.
 
-    Both are padded alike, and the padding may stay what it is.
+    Both have the same padded dims, and the padding may stay what it is.
     """
     if source.pads(shape) and not fills(source, target):
         return False
     tiles = [sorted((source.tile_of(d), target.tile_of(d))) for d in range(len(shape))]
-    return source.whole_shape(shape) == target.whole_shape(shape) and all(
+    return source.padded_shape(shape) == target.padded_shape(shape) and all(
         large % small == 0 for small, large in tiles
     )
 
@@ -216,8 +216,8 @@ def same_memory(shape: Sequence[int], source: Layout, target: Layout) -> bool:
     """
     if 0 in shape:
         return True
-    whole = source.whole_shape(shape)
-    if whole != target.whole_shape(shape):
+    whole = source.padded_shape(shape)
+    if whole != target.padded_shape(shape):
         return False
     if source.pads(shape) and not fills(source, target):
         return False
@@ -225,7 +225,7 @@ def same_memory(shape: Sequence[int], source: Layout, target: Layout) -> bool:
 
 
 def fills(source: Layout, target: Layout) -> bool:
-    """Whether the padding of ``source`` holds what ``target`` promises."""
+    """Whether the padding of ``source`` meets the padding contract of ``target``."""
     return target.padding in (source.padding, Padding.ANY)
 
 

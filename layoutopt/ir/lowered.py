@@ -11,15 +11,15 @@ from layoutopt.ir.types import TensorType
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class HoistedWeight:
     """A weight in another layout: computed once, ahead of time, from the model's constants."""
 
     graph: Graph
-    given: dict[int, int]
+    inputs: dict[int, int]
     """The model's constants that it reads, as tensors of ``graph``."""
     result: int
     """The tensor of ``graph`` that holds the weight."""
-    planned: int
+    planned_tensor: int
     """The tensor of the planned graph that stands for it."""
 
 
@@ -28,11 +28,13 @@ class Lowered:
     """The planned graph and how its outside tensors are those of the model."""
 
     graph: Graph
-    given: dict[int, int]
-    made: dict[int, int]
-    prepared: tuple[Prepared, ...]
+    inputs: dict[int, int]
+    """Inputs and constants of the model, as tensors of ``graph``."""
+    outputs: dict[int, int]
+    """Outputs of the model, as tensors of ``graph``."""
+    hoisted: tuple[HoistedWeight, ...]
 
     @property
     def copied_weights(self) -> tuple[TensorType, ...]:
         """The weights in other layouts, as they are held in memory."""
-        return tuple(self.graph.types[p.planned] for p in self.prepared)
+        return tuple(self.graph.types[w.planned_tensor] for w in self.hoisted)

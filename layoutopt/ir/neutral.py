@@ -23,7 +23,7 @@ class Padding(Enum):
     HIGHEST = "highest"
     """Neutral for min."""
     ANY = "any"
-    """Whatever was there: nobody may look."""
+    """Undefined contents: they are never read."""
 
     def text(self, element: str) -> str | None:
         """The value as MLIR text, zero where any will do; None for an unknown element type."""
@@ -38,7 +38,7 @@ class Padding(Enum):
         return neutral(combiner, element)
 
     def number(self, dtype: np.dtype[Any]) -> object:
-        """The value as a number; where any will do, one that spoils whatever reads it."""
+        """The value as a number; where any will do, one that spoils what reads it."""
         if self is Padding.ZERO:
             return 0
         if self is Padding.ONE:

@@ -38,7 +38,7 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class FromTensor:
-    """An init that is another tensor: accumulation goes on from it."""
+    """An init that is another tensor: accumulation continues from it."""
 
     tensor: int
 
@@ -67,7 +67,7 @@ class Structured:
 
     @property
     def inputs(self) -> tuple[int, ...]:
-        """Tensors read: sources, then tensors that inits start from."""
+        """Tensors read: sources, then tensors that are inits."""
         return (*self.sources, *(i.tensor for i in self.inits if isinstance(i, FromTensor)))
 
     @property
@@ -157,10 +157,10 @@ class Reshape(Unary):
 
 
 @dataclass(frozen=True, slots=True)
-class Fence(Unary):
+class FusionBarrier(Unary):
     """The identity, as a line that IREE's fusion does not cross.
 
-    Stands behind what would share a dispatch with its consumer, in a form that nobody priced.
+    Stands behind what would share a dispatch with its consumer, in a form that has no price.
     """
 
 
@@ -242,7 +242,7 @@ Op = (
     | Gather
     | Concat
     | Reshape
-    | Fence
+    | FusionBarrier
     | Pack
     | Unpack
     | DispatchRegion

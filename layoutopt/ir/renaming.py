@@ -11,8 +11,8 @@ from layoutopt.ir.graph import (
     Constant,
     DispatchRegion,
     Extension,
-    Fence,
     FromTensor,
+    FusionBarrier,
     Gather,
     Insert,
     Op,
@@ -35,7 +35,7 @@ def renamed(op: Op, new: Callable[[int], int]) -> Op:
                 FromTensor(new(i.tensor)) if isinstance(i, FromTensor) else i for i in op.inits
             )
             return replace(op, sources=tuple(map(new, op.sources)), inits=inits)
-        case Pad() | Slice() | Reshape() | Fence() | Pack() | Unpack():
+        case Pad() | Slice() | Reshape() | FusionBarrier() | Pack() | Unpack():
             return replace(op, source=new(op.source))
         case Insert():
             return replace(op, source=new(op.source), destination=new(op.destination))
@@ -83,7 +83,7 @@ def renumbered(op: Op, number: Mapping[int, int]) -> Op:
             | Gather()
             | Concat()
             | Reshape()
-            | Fence()
+            | FusionBarrier()
             | Pack()
             | Unpack()
             | Constant()

@@ -83,7 +83,7 @@ class Body:
 
 
 def pruned(body: Body) -> Body:
-    """The body without ops that nobody reads."""
+    """The body without ops whose values are not read."""
     count = len(body.arguments)
     needed = set(body.yields)
     for position in reversed(range(len(body.ops))):

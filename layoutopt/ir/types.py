@@ -61,10 +61,10 @@ def element_bytes(element: str) -> int:
     return parts * max(1, int(found[0]) // 8) if found else 4
 
 
-def is_stored_whole(element: str) -> bool:
+def is_stored_in_bytes(element: str) -> bool:
     """Whether each element of a parameter takes the same whole number of bytes (i4 shares one)."""
     if is_complex(element):
-        return is_stored_whole(element.removeprefix("complex<").removesuffix(">"))
+        return is_stored_in_bytes(element.removeprefix("complex<").removesuffix(">"))
     found = re.match(r"(?:[su]?i|b?f)(\d+)", element)
     return element in ("i1", "index") or (found is not None and int(found[1]) % 8 == 0)
 

@@ -13,11 +13,11 @@ from layoutopt.candidates.form import Form
 from layoutopt.candidates.regions import emitted
 from layoutopt.compiler.installed import quirks
 from layoutopt.errors import LoweringError
-from layoutopt.ir.backward_slice import ancestry
+from layoutopt.ir.backward_slice import backward_slice
 from layoutopt.ir.graph import (
     Constant,
     DispatchRegion,
-    Fence,
+    FusionBarrier,
     Graph,
     GraphBuilder,
     Op,
@@ -26,7 +26,7 @@ from layoutopt.ir.graph import (
     Structured,
 )
 from layoutopt.ir.layout import Layout, row_major, same_memory
-from layoutopt.ir.lowered import Lowered, Prepared
+from layoutopt.ir.lowered import HoistedWeight, Lowered
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.renaming import renumbered
 from layoutopt.lowering.order import Pair, in_order
@@ -48,8 +48,8 @@ def lower(
 
 def packs_lowered(lowered: Lowered) -> Lowered:
     """The same plan with reshapes and transposes in place of packs."""
-    prepared = tuple(replace(p, graph=lower_packs(p.graph)) for p in lowered.prepared)
-    return replace(lowered, graph=lower_packs(lowered.graph), prepared=prepared)
+    hoisted = tuple(replace(w, graph=lower_packs(w.graph)) for w in lowered.hoisted)
+    return replace(lowered, graph=lower_packs(lowered.graph), hoisted=hoisted)
 
 
 class _Lowering:
@@ -61,15 +61,15 @@ class _Lowering:
         self.where: dict[Pair, int] = {}
         self.summed: set[Pair] = set()
         """What dispatches with a sum in them make in row-major tiles, not IREE's."""
-        self.prepared: list[Prepared] = []
+        self.hoisted: list[HoistedWeight] = []
         self.lowered: frozenset[Conversion] = frozenset()
 
     def run(self, choice: Choice) -> Lowered:
         self.lowered = choice.lowered
-        given: dict[int, int] = {}
+        inputs: dict[int, int] = {}
         leaves = [op.result for op in self.graph.ops if isinstance(op, Constant)]
         for tensor in (*self.graph.inputs, *leaves):
-            given[tensor] = self._taken(tensor)
+            inputs[tensor] = self._taken(tensor)
         for op in self.graph.ops:
             if not isinstance(op, Constant | Opaque) and all(
                 t in self.graph.constants for t in op.outputs
@@ -80,9 +80,9 @@ class _Lowering:
                 self._candidate(step)
             else:
                 self._conversion(step)
-        made = {t: self._given_out(t) for t in self.graph.outputs}
-        built = self.builder.build(given.values(), made.values())
-        return _live(Lowered(built, given, made, tuple(self.prepared)))
+        outputs = {t: self._given_out(t) for t in self.graph.outputs}
+        built = self.builder.build(inputs.values(), outputs.values())
+        return _live(Lowered(built, inputs, outputs, tuple(self.hoisted)))
 
     def _taken(self, tensor: int) -> int:
         """A tensor from outside; of a free input, the memory is read in its own layout."""
@@ -138,18 +138,18 @@ class _Lowering:
                 "report this as a bug of layoutopt",
             )
         if not free:
-            self._prepare(pair)
+            self._hoist(pair)
             return self.where[pair]
         source = free[0]
         form = conversion_form(self.graph, Conversion(tensor, source, goal))
         self._inline(form, [(tensor, source)], [pair])
         return self.where[pair]
 
-    def _prepare(self, pair: Pair) -> None:
+    def _hoist(self, pair: Pair) -> None:
         """Have a constant converted ahead of time; the plan reads the converted one."""
         tensor, goal = pair
         graph = self.graph
-        ops, leaves = ancestry(graph, tensor)
+        ops, leaves = backward_slice(graph, tensor)
         form = conversion_form(graph, Conversion(tensor, self._plain(tensor), goal))
         first = len(graph.types)
         number = {t: first + t for t in range(len(form.graph.types))} | {form.inputs[0]: tensor}
@@ -160,8 +160,10 @@ class _Lowering:
             leaves,
             (number[form.outputs[0]],),
         )
-        self.prepared.append(
-            Prepared(whole, {t: t for t in leaves}, number[form.outputs[0]], self._place(*pair))
+        self.hoisted.append(
+            HoistedWeight(
+                whole, {t: t for t in leaves}, number[form.outputs[0]], self._place(*pair)
+            )
         )
 
     def _candidate(self, candidate: Candidate) -> None:
@@ -188,21 +190,21 @@ class _Lowering:
 
     def _keep_apart(self, pair: Pair) -> None:
         """Have IREE tile a tensor behind the dispatch that makes it, as it is priced."""
-        if not quirks().fusion.fence_data_tiling:
+        if not quirks().fusion.barrier_before_data_tiling:
             return
         tensor, goal = pair
         shape = self.graph.types[tensor].shape
         near = {p for p in self.summed if p[0] == tensor and same_memory(shape, p[1], goal)}
         if near:
-            self.where[pair] = self._fenced(self._converted(pair))
+            self.where[pair] = self._behind_fusion_barrier(self._converted(pair))
             self.summed -= near
 
-    def _fenced(self, tensor: int) -> int:
-        """The same tensor behind a fence."""
+    def _behind_fusion_barrier(self, tensor: int) -> int:
+        """The same tensor behind a fusion barrier."""
         kind = self.builder.types[tensor]
-        fenced = self.builder.tensor(kind.shape, kind.element)
-        self.builder.add(Fence(tensor, fenced))
-        return fenced
+        behind = self.builder.tensor(kind.shape, kind.element)
+        self.builder.add(FusionBarrier(tensor, behind))
+        return behind
 
     def _conversion(self, conversion: Conversion) -> None:
         read = (conversion.tensor, conversion.source)
@@ -218,8 +220,8 @@ class _Lowering:
             open_end = self.builder.tensor(kind.shape, kind.element)
             self.where[made] = open_end
             self._inline_as(form, [read], {form.outputs[0]: open_end})
-            if quirks().fusion.fence_conversions:
-                self.where[made] = self._fenced(open_end)
+            if quirks().fusion.barrier_after_conversions:
+                self.where[made] = self._behind_fusion_barrier(open_end)
 
     def _inline(self, form: PhysicalForm, inputs: list[Pair], outputs: list[Pair]) -> None:
         number: dict[int, int] = {}
@@ -250,13 +252,13 @@ class _Lowering:
 
 
 def _live(lowered: Lowered) -> Lowered:
-    """Drop ops that nobody reads."""
-    needed = set(lowered.made.values())
+    """Drop ops whose results are not read."""
+    needed = set(lowered.outputs.values())
     kept: list[Op] = []
     for op in reversed(lowered.graph.ops):
         if any(t in needed for t in op.outputs):
             kept.append(op)
             needed.update(op.inputs)
     graph = replace(lowered.graph, ops=tuple(reversed(kept)), names=())
-    prepared = tuple(p for p in lowered.prepared if p.planned in needed)
-    return replace(lowered, graph=graph, prepared=prepared)
+    hoisted = tuple(w for w in lowered.hoisted if w.planned_tensor in needed)
+    return replace(lowered, graph=graph, hoisted=hoisted)

@@ -20,7 +20,7 @@ def write_constants(module: Module, path: Path) -> dict[str, tuple[int, int]]:
     """Write a module with a function for each constant, and take the other functions away.
 
     Returns (place of the function in the module, tensor of its graph) by name. A tensor without
-    contents is left out: its numbers are anyone's. The module given is spent.
+    contents is left out: its numbers are unknown. The module given is spent.
     """
     body = module.operation.regions[0].blocks[0]
     names: dict[str, tuple[int, int]] = {}

@@ -17,8 +17,8 @@ from typing import Any
 from iree.compiler import ir
 
 from layoutopt.ir.affine import Affine, IndexMap, affine
-from layoutopt.mlir.read.computed_index import Computed, linear_form, repeat_of
-from layoutopt.mlir.read.state import Blind, static_type
+from layoutopt.mlir.read.computed_index import ComputedIndex, linear_form, repeat_of
+from layoutopt.mlir.read.state import NotUnderstood, static_type
 
 _SIGNS = {"arith.addi": 1, "arith.subi": -1}
 
@@ -38,13 +38,13 @@ class Extracts:
 def extracted(
     block: Any,
     scalars: Mapping[Any, tuple[str, str]],
-    computed: Mapping[Any, Computed],
+    computed: Mapping[Any, ComputedIndex],
     rank: int,
 ) -> Extracts:
     """Each ``tensor.extract`` of a body, by its result.
 
-    ``computed``: values that depend on one loop at most. Raises Blind where an index is neither
-    linear nor a quotient.
+    ``computed``: values that depend on one loop at most. Raises NotUnderstood where an index is
+    neither linear nor a quotient.
     """
     forms: dict[Any, Affine] = {}
     found = Extracts({}, {})
@@ -63,7 +63,7 @@ def extracted(
         elif name in _SIGNS and str(op.operation.results[0].type) == "index":
             try:
                 lhs, rhs = (_form(v, forms, scalars) for v in operands)
-            except Blind:
+            except NotUnderstood:
                 continue
             sign = _SIGNS[name]
             terms = (*lhs.terms, *((d, sign * c) for d, c in rhs.terms))
@@ -75,7 +75,7 @@ def _index(
     value: Any,
     forms: Mapping[Any, Affine],
     scalars: Mapping[Any, tuple[str, str]],
-    computed: Mapping[Any, Computed],
+    computed: Mapping[Any, ComputedIndex],
     found: Extracts,
     rank: int,
 ) -> Affine:
@@ -90,12 +90,14 @@ def _index(
         return _form(value, forms, scalars)
     number, dim = found.repeats.setdefault(known.loop, (repeat, rank + len(found.repeats)))
     if number != repeat:
-        raise Blind(f"expected one factor of loop {known.loop}, but got {number} and {repeat}")
+        raise NotUnderstood(
+            f"expected one factor of loop {known.loop}, but got {number} and {repeat}"
+        )
     return affine([(dim, 1)])
 
 
 def checked(index_map: IndexMap, value: Any, domain: Sequence[int]) -> IndexMap:
-    """The map as linalg takes it. Raises Blind where a read would leave the tensor.
+    """The map as linalg takes it. Raises NotUnderstood where a read would leave the tensor.
 
     Linalg takes the size of a loop from a dim that it reads plainly, so none may be longer.
     """
@@ -106,10 +108,12 @@ def checked(index_map: IndexMap, value: Any, domain: Sequence[int]) -> IndexMap:
         low = form.offset + sum(min(0, e) for e in ends)
         high = form.offset + sum(max(0, e) for e in ends)
         if low < 0 or high >= n:
-            raise Blind(f"expected reads inside the tensor, but dim {axis} reads {low} to {high}")
+            raise NotUnderstood(
+                f"expected reads inside the tensor, but dim {axis} reads {low} to {high}"
+            )
         d = form.plain_dim
         if d is not None and domain[d] not in (1, n):
-            raise Blind(f"expected a read of all of dim {axis}, but got {domain[d]} of {n}")
+            raise NotUnderstood(f"expected a read of all of dim {axis}, but got {domain[d]} of {n}")
         found.append(form if d is None or domain[d] == n else affine([]))
     return tuple(found)
 
@@ -151,4 +155,6 @@ def _form(
     text = scalars.get(value)
     if text is not None and text[1] == "index":
         return affine([], int(text[0].split(":")[0]))
-    raise Blind("expected an index that is linear in the loops, but it is computed otherwise")
+    raise NotUnderstood(
+        "expected an index that is linear in the loops, but it is computed otherwise"
+    )

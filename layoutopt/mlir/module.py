@@ -12,7 +12,7 @@ from iree.compiler import ir
 
 from layoutopt.errors import InputError, LoweringError
 from layoutopt.files.given import read_input
-from layoutopt.files.written import written_whole
+from layoutopt.files.written import written_atomically
 from layoutopt.ir.graph import Constant, Graph, Opaque
 from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.types import TensorType
@@ -98,7 +98,7 @@ class Module:
                 "one that does not",
                 "report this as a bug of layoutopt",
             )
-        with written_whole(path) as partial, partial.open("wb") as file:
+        with written_atomically(path) as partial, partial.open("wb") as file:
             if path.suffix == ".mlirbc":
                 self.operation.write_bytecode(file)
             else:
@@ -190,7 +190,7 @@ def recorded_flags(path: Path, model: Path | None = None) -> tuple[str, ...]:
     if FLAGS_ATTRIBUTE in operation.attributes:
         attribute = operation.attributes[FLAGS_ATTRIBUTE]
     if not isinstance(attribute, ir.ArrayAttr) or not all(map(_is_flag, attribute)):
-        got = "none" if attribute is None else "one that is no list of flags"
+        got = "none" if attribute is None else "one that is not a list of flags"
         raise InputError(str(model or path), f"a module with '{FLAGS_ATTRIBUTE}'", got, PLANNED)
     return tuple(ir.StringAttr(flag).value for flag in attribute)
 

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from layoutopt.normalize.drop_unread import DropUnread
+from layoutopt.normalize.drop_dead_results import DropDeadResults
 from layoutopt.normalize.fold_broadcast import FoldBroadcast
+from layoutopt.normalize.init_to_input import InitToInput
 from layoutopt.normalize.quantization.contract_as_integers import ContractAsIntegers
-from layoutopt.normalize.splat_start_to_fill import SplatStartToFill
-from layoutopt.normalize.start_from_neutral import StartFromNeutral
-from layoutopt.normalize.start_to_input import StartToInput
+from layoutopt.normalize.reduce_from_neutral_init import ReduceFromNeutralInit
+from layoutopt.normalize.splat_init_to_fill import SplatInitToFill
 from layoutopt.rules.rule import NormalizationRule
 
 NORMALIZATIONS: tuple[NormalizationRule[Any], ...] = (
-    DropUnread(),
-    SplatStartToFill(),
-    StartToInput(),
-    StartFromNeutral(),
+    DropDeadResults(),
+    SplatInitToFill(),
+    InitToInput(),
+    ReduceFromNeutralInit(),
     FoldBroadcast(),
     ContractAsIntegers(),
 )

@@ -20,8 +20,8 @@ _P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION
 _F = "f32"
 
 
-def broadcast_example(alone: bool = False) -> Graph:
-    """``x + broadcast(b)`` for b along the rows; ``alone``: the broadcast negated, without x."""
+def broadcast_example(without_input: bool = False) -> Graph:
+    """``x + broadcast(b)``, b along the rows; ``without_input``: the broadcast's sum."""
     builder = GraphBuilder()
     x, b = builder.tensor((3, 4), _F), builder.tensor((4,), _F)
     spread, y = builder.tensor((3, 4), _F), builder.tensor((3, 4), _F)
@@ -37,7 +37,7 @@ def broadcast_example(alone: bool = False) -> Graph:
             copy_body(_F),
         )
     )
-    if alone:
+    if without_input:
         fold = Body((_F,) * 2, (ScalarOp("arith.addf", (0, 1), _F),), (2,))
         total = builder.tensor((4,), _F)
         builder.add(
@@ -84,11 +84,11 @@ def two_results_example(entangled: bool = False) -> Graph:
     return builder.build((x,), (total,))
 
 
-def _folded(name: str, x: int, start: int, result: int) -> Structured:
+def _folded(name: str, x: int, init: int, result: int) -> Structured:
     """The rows of x folded by one op, from a tensor on."""
     return Structured(
         (x,),
-        (FromTensor(start),),
+        (FromTensor(init),),
         (result,),
         (3, 4),
         (_P, _R),
@@ -97,23 +97,23 @@ def _folded(name: str, x: int, start: int, result: int) -> Structured:
     )
 
 
-def padded_start_example(around: str) -> Graph:
+def padded_init_example(around: str) -> Graph:
     """Sums of rows that go on from twos, some of them put there by a pad."""
     builder = GraphBuilder()
     x = builder.tensor((3, 4), _F)
-    inner, start, y = (builder.tensor((n,), _F) for n in (1, 3, 3))
+    inner, init, y = (builder.tensor((n,), _F) for n in (1, 3, 3))
     builder.add(Constant(inner, "2.0 : f32"))
-    builder.add(Pad(inner, start, (1,), (1,), around))
-    builder.add(_folded("arith.addf", x, start, y))
+    builder.add(Pad(inner, init, (1,), (1,), around))
+    builder.add(_folded("arith.addf", x, init, y))
     return builder.build((x,), (y,))
 
 
 def reduction_start_example(name: str) -> Graph:
     """The rows of x folded by one op, from a constant on."""
     builder = GraphBuilder()
-    x, start, y = builder.tensor((3, 4), _F), builder.tensor((3,), _F), builder.tensor((3,), _F)
-    builder.add(Constant(start, None))
-    builder.add(_folded(name, x, start, y))
+    x, init, y = builder.tensor((3, 4), _F), builder.tensor((3,), _F), builder.tensor((3,), _F)
+    builder.add(Constant(init, None))
+    builder.add(_folded(name, x, init, y))
     return builder.build((x,), (y,))
 
 
@@ -121,12 +121,12 @@ def elementwise_start_example(stride: int) -> Graph:
     """A constant with x taken off at each ``stride``-th place."""
     builder = GraphBuilder()
     x = builder.tensor((3,), _F)
-    start, y = (builder.tensor((2 * stride + 1,), _F) for _ in range(2))
-    builder.add(Constant(start, None))
+    init, y = (builder.tensor((2 * stride + 1,), _F) for _ in range(2))
+    builder.add(Constant(init, None))
     builder.add(
         Structured(
             (x,),
-            (FromTensor(start),),
+            (FromTensor(init),),
             (y,),
             (3,),
             (_P,),

@@ -3,8 +3,8 @@
     f(broadcast(x))   ->   f(x)       read through the broadcast's map
 
 The op reads less memory, and a broadcast constant is not spread out at compile time. Sound because
-reading element i of a broadcast is reading element map(i) of its source. A broadcast that nobody
-reads any more goes with `layoutopt.normalize.drop_unread`.
+reading element i of a broadcast is reading element map(i) of its source. A broadcast that no op
+reads any more goes with `layoutopt.normalize.drop_dead_results`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class BroadcastRead:
     """An op that reads broadcasts, and the same op over their sources."""
 
     op: Structured
@@ -38,22 +38,22 @@ class FoldBroadcast:
     examples = (
         Example(broadcast_example(), 1),
         Example(
-            broadcast_example(alone=True),
+            broadcast_example(without_input=True),
             1,
             refusal="expected every loop to be one dim of an operand, for linalg takes its size "
             "from there, but loop 0 is not",
         ),
     )
 
-    def match(self, graph: Graph, op: int) -> Read | None:
+    def match(self, graph: Graph, op: int) -> BroadcastRead | None:
         """A structured op with broadcasts among its sources."""
         found = graph.ops[op]
         if not isinstance(found, Structured):
             return None
         known = {t: b for t in found.sources if (b := _source(graph, t)) is not None}
-        return Read(found, _reading_through(found, known)) if known else None
+        return BroadcastRead(found, _reading_through(found, known)) if known else None
 
-    def guard(self, match: Read) -> Refusal | None:
+    def guard(self, match: BroadcastRead) -> Refusal | None:
         """Loops keep their sizes."""
         sized = loops_with_a_size(match.through.maps)
         lost = next((d for d in range(len(match.op.domain)) if d not in sized), None)
@@ -64,11 +64,11 @@ class FoldBroadcast:
             f"there, but loop {lost} is not"
         )
 
-    def exactness_of(self, match: Read) -> Exactness:
+    def exactness_of(self, match: BroadcastRead) -> Exactness:
         """The same numbers are read."""
         return self.exactness
 
-    def rewrite(self, graph: Graph, match: Read) -> Expression:
+    def rewrite(self, graph: Graph, match: BroadcastRead) -> Expression:
         """The same op over other tensors."""
         return Expression((), (match.through,))
 

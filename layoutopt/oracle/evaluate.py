@@ -12,7 +12,7 @@ from layoutopt.ir.graph import (
     Constant,
     DispatchRegion,
     Extension,
-    Fence,
+    FusionBarrier,
     Gather,
     Graph,
     Insert,
@@ -158,7 +158,7 @@ def _moved(
         return (op.layout.apply(values[op.source], filler),)
     if isinstance(op, Unpack):
         return (op.layout.undo(values[op.source], types[op.result].shape),)
-    if isinstance(op, Reshape | Fence):
+    if isinstance(op, Reshape | FusionBarrier):
         return (values[op.source].reshape(types[op.result].shape),)
     if isinstance(op, Constant) and op.splat is not None:
         kind = types[op.result]

@@ -1,6 +1,6 @@
 """NumPy meanings of integer ops, on values that are sign-extended to int64.
 
-Results may lie outside of the width; whoever asks cuts them.
+Results may lie outside of the width; callers cut them.
 """
 
 from __future__ import annotations

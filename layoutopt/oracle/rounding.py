@@ -265,7 +265,7 @@ def _at_corners(
     for corner in itertools.product(*ends):
         there = compute(op, corner, kinds)
         assert there is not None
-        moved = np.where(_alike(there.exact, found.exact), 0.0, _size(there.exact - found.exact))
+        moved = np.where(_equal(there.exact, found.exact), 0.0, _size(there.exact - found.exact))
         if there.undefined is not None:
             moved = np.where(there.undefined, np.inf, moved)
         worst = np.maximum(worst, np.where(np.isnan(moved), np.inf, moved))
@@ -273,7 +273,7 @@ def _at_corners(
     return np.asarray(np.where(unknown, np.inf, worst))
 
 
-def _alike(a: Array, b: Array) -> Array:
+def _equal(a: Array, b: Array) -> Array:
     return np.asarray((a == b) | (np.isnan(a) & np.isnan(b)))
 
 

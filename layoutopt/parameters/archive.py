@@ -25,7 +25,7 @@ _SPLAT, _DATA = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ArchiveEntry:
     """A tensor of an archive: ``size_bytes`` of contents, or a ``pattern`` that repeats."""
 
     key: str
@@ -45,7 +45,7 @@ class Archive:
     size_bytes: int
 
 
-def archive_of(entries: Sequence[Entry]) -> Archive:
+def archive_of(entries: Sequence[ArchiveEntry]) -> Archive:
     """Lay out an archive: its head, and where the contents of each entry go."""
     names, places = _references(entries)
     table = bytearray()
@@ -85,7 +85,7 @@ _Span = tuple[int, int]
 """Offset and length."""
 
 
-def _references(entries: Sequence[Entry]) -> tuple[bytes, list[tuple[_Span, _Span]]]:
+def _references(entries: Sequence[ArchiveEntry]) -> tuple[bytes, list[tuple[_Span, _Span]]]:
     """Names and metadata one after another, and where those of each entry are."""
     text = bytearray()
     places: list[tuple[_Span, _Span]] = []

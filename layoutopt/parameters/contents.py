@@ -12,7 +12,7 @@ import numpy as np
 
 from layoutopt.ir.types import Array
 from layoutopt.mlir.read.initializers import LoadTimeWeight
-from layoutopt.parameters.archive import Entry, archive_of
+from layoutopt.parameters.archive import ArchiveEntry, archive_of
 from layoutopt.parameters.movement import Movement, raw_type
 from layoutopt.parameters.partial import Part, PartialFile
 from layoutopt.parameters.stream import ByteFile, copy_blocks, open_file
@@ -42,7 +42,7 @@ class Contents:
         self._folder = folder
         self._source = open_file(path)
         kept = [e for e in stored.values() if e.key not in dropped]
-        self._entries = [Entry(e.key, e.size_bytes, e.pattern, e.metadata) for e in kept]
+        self._entries = [ArchiveEntry(e.key, e.size_bytes, e.pattern, e.metadata) for e in kept]
         self._entries += [self._entry(key, weight) for key, weight in weights.items()]
         self.archive = archive_of(self._entries)
         stat = path.stat()
@@ -68,7 +68,7 @@ class Contents:
                 progress(done, total)
 
     def _parts(
-        self, entry: Entry, at: int, file: ByteFile
+        self, entry: ArchiveEntry, at: int, file: ByteFile
     ) -> Iterator[tuple[Part, Callable[[], None]]]:
         """The parts of an entry, in order, and what writes each."""
         target = file.bytes[at : at + entry.size_bytes]
@@ -89,10 +89,10 @@ class Contents:
             part = (at + rows.start * row_bytes, (rows.stop - rows.start) * row_bytes)
             yield part, functools.partial(movement.store_rows, weight.result, rows, typed)
 
-    def _entry(self, key: str, weight: LoadTimeWeight) -> Entry:
+    def _entry(self, key: str, weight: LoadTimeWeight) -> ArchiveEntry:
         movement = self._movement(weight, ())
         pattern = movement.element(weight.result) if movement.is_splat(weight.result) else b""
-        return Entry(key, weight.kind.size_bytes, pattern)
+        return ArchiveEntry(key, weight.kind.size_bytes, pattern)
 
     def _movement(self, weight: LoadTimeWeight, files: Sequence[ByteFile]) -> Movement:
         leaves: dict[int, Array] = {}

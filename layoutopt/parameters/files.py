@@ -7,7 +7,7 @@ from pathlib import Path
 
 from layoutopt.errors import InputError
 from layoutopt.files.given import check_file
-from layoutopt.ir.types import TensorType, is_stored_whole
+from layoutopt.ir.types import TensorType, is_stored_in_bytes
 from layoutopt.mlir.parameters import Parameter
 from layoutopt.options import ParameterFile
 from layoutopt.runtime.binding import StoredParameter, read_parameters
@@ -17,7 +17,7 @@ from layoutopt.runtime.reason import runtime_reason
 def resolve(
     model: Path, named: Mapping[Parameter, TensorType | None], files: Sequence[ParameterFile]
 ) -> tuple[tuple[str, Path], ...]:
-    """(scope, file) for every scope that a module names, each file read and held against it.
+    """(scope, file) for every scope that a module names, each file read and checked against it.
 
     Raises InputError where a scope has no file, a file no entry, or an entry another size.
     """
@@ -98,7 +98,7 @@ def check_entries(
                 "give the file that the model was exported with",
             )
         size = stored[key].size_bytes
-        if kind is not None and is_stored_whole(kind.element) and kind.size_bytes != size:
+        if kind is not None and is_stored_in_bytes(kind.element) and kind.size_bytes != size:
             raise InputError(
                 f"{path}: parameter '{key}'",
                 f"{kind.size_bytes} bytes for {kind}",

@@ -16,7 +16,7 @@ from layoutopt.ir.affine import IndexMap, plain_dims
 from layoutopt.ir.graph import Concat, Constant, Graph, Op, Pack, Pad, Reshape, Slice, Structured
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.scalar import fill_value
-from layoutopt.ir.types import Array, TensorType, element_bytes, is_stored_whole, numpy_dtype
+from layoutopt.ir.types import Array, TensorType, element_bytes, is_stored_in_bytes, numpy_dtype
 from layoutopt.oracle.constant import constant
 from layoutopt.parameters.stream import ByteFile, copy_blocks, temporary_file
 
@@ -28,7 +28,7 @@ def not_a_movement(graph: Graph) -> str | None:
     """
     for op in graph.ops:
         elements = [graph.types[t].element for t in op.outputs]
-        small = next((e for e in elements if not is_stored_whole(e)), None)
+        small = next((e for e in elements if not is_stored_in_bytes(e)), None)
         if small is not None:
             return f"elements of type {small} take no whole bytes"
         if not _is_movement(op):
@@ -159,7 +159,7 @@ class Movement:
         return bytes(view[(slice(0, 1),) * view.ndim].tobytes())
 
     def _needs_file(self, tensor: int) -> bool:
-        """Whether some op on the way to a tensor is no view of what it reads."""
+        """Whether some op on the way to a tensor is not a view of what it reads."""
         if tensor in self._views:
             return False
         op = self._graph.ops[self._graph.producers[tensor][0]]

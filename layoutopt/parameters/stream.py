@@ -1,7 +1,7 @@
 """Copy between files larger than memory, in blocks that lie close together on both sides.
 
 A transpose that is copied row by row reads a whole page for each element. Here a block is long
-along the innermost dims of the source and of the target alike, so that what is read and written
+along the innermost dims of both the source and the target, so that what is read and written
 at a time are long runs of bytes.
 
 Files are NumPy arrays, so that NumPy does the arithmetic of transposes and slices; but only the
@@ -99,7 +99,7 @@ def reserve(descriptor: int, size_bytes: int) -> None:
 
 
 def temporary_file(folder: Path, size_bytes: int) -> ByteFile:
-    """A file without a name that is gone when nobody uses it any more."""
+    """A file without a name that is removed once it is closed."""
     with tempfile.TemporaryFile(dir=folder) as file:
         reserve(file.fileno(), size_bytes)
         return ByteFile("temporary file", file.fileno(), size_bytes, writable=True)

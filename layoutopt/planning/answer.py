@@ -17,7 +17,7 @@ def check_answer(
     limit: TimeLimit,
     refusals: list[RefusedForm],
 ) -> None:
-    """Raises SolverError for what is no answer, InputError where the budget is why."""
+    """Raises SolverError for what is not an answer, InputError where the budget is why."""
     if solution.status in (Status.INFEASIBLE, Status.UNKNOWN):
         if problem.weight_budget_bytes is not None:
             _check_budget(problem, options, limit)
@@ -42,7 +42,7 @@ def _advice(solution: Solution, refusals: list[RefusedForm]) -> str:
 
 
 def _check_budget(problem: Problem, options: Options, limit: TimeLimit) -> None:
-    """Raises InputError where the budget is why there is no plan, with the least that would do."""
+    """Raises InputError where the budget is why there is no plan, with the size that would do."""
     budget = problem.weight_budget_bytes
     by_size = replace(
         problem,
@@ -50,11 +50,11 @@ def _check_budget(problem: Problem, options: Options, limit: TimeLimit) -> None:
         conversions=tuple(replace(c, cost_ns=c.size_bytes) for c in problem.conversions),
         weight_budget_bytes=None,
     )
-    least = limit.solve(by_size)
-    if budget is not None and least.status is Status.OPTIMAL and least.bound_ns > budget:
+    smallest = limit.solve(by_size)
+    if budget is not None and smallest.status is Status.OPTIMAL and smallest.bound_ns > budget:
         raise InputError(
             "--weight-budget",
-            f"at least {least.bound_ns} bytes for --objective={options.objective}",
+            f"at least {smallest.bound_ns} bytes for --objective={options.objective}",
             f"{budget}",
             "raise it",
         )

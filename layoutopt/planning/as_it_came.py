@@ -11,7 +11,7 @@ def price_as_it_came(
     space: PlanSpace, pricer: Pricer, progress: Progress
 ) -> list[tuple[Work, Price]]:
     """Price the model's own ops first; where IREE computes something else than the oracle, or the
-    oracle does not know an op, IREE's results are what the others are held against.
+    oracle does not know an op, IREE's results are the reference.
     """
     pieces = [(c, space.candidates[c]) for c in space.identity if c in space.candidates]
     prices = pricer.stored([piece for _, piece in pieces])

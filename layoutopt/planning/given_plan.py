@@ -1,4 +1,4 @@
-"""Plans that were made before, held against the model, the target and the options they are for."""
+"""Plans that were made before, checked against model, target and the options they are for."""
 
 from __future__ import annotations
 

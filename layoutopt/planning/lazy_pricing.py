@@ -134,12 +134,12 @@ class _Bounds:
         """Costs of all that was not refused, by its price or else its bound."""
         roofs = roofs_of(self._target.rates, self._measured(priced))
         candidates = {
-            c: priced.costs.get(c, sum(map(roofs.least_ns, parts)))
+            c: priced.costs.get(c, sum(map(roofs.lower_bound_ns, parts)))
             for c, parts in self._candidates.items()
             if c not in priced.refused
         }
         conversions = {
-            c: priced.conversion_costs.get(c, sum(map(roofs.least_ns, parts)))
+            c: priced.conversion_costs.get(c, sum(map(roofs.lower_bound_ns, parts)))
             for c, parts in self._conversions.items()
             if c not in priced.refused
         }
@@ -183,7 +183,7 @@ def _record(
 ) -> None:
     """Cost or refusal of each key whose pieces all have a price: the cheapest of them.
 
-    Also of those that nobody asked for: what is equal to something with a price has the same.
+    Also of those that were not asked for: what is equal to something with a price has the same.
     """
     priced.piece_prices.update(prices)
     for key in keys:

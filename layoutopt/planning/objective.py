@@ -1,6 +1,6 @@
 """Costs for ``--objective=conversions``: the fewest run-time conversions, then the smallest.
 
-One integer stands for three wishes in order: how many packs, unpacks, transposes and unfoldings
+One integer stands for three wishes in order: how many packs, unpacks, transposes and im2col copies
 run, how many KiB they move, and which form is estimated to be the faster one. The weights
 are so large that no sum of a lesser wish outweighs one unit of a greater one.
 """
@@ -16,7 +16,7 @@ from layoutopt.candidates.conversion import Conversion
 from layoutopt.ir.graph import Pack, Structured, Unpack
 
 _RANKS = 8
-"""Forms of one cluster that are told apart by their estimate; slower ones count alike."""
+"""Forms of one cluster that are told apart by their estimate; slower ones are not told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def moves(form: PhysicalForm) -> Moves:
 
 
 def _at_least_one(found: Moves, form: PhysicalForm) -> Moves:
-    """A conversion counts though it only fills padding anew, which is no move by its maps."""
+    """A conversion counts though it only fills padding anew, which is not a move by its maps."""
     if found.count:
         return found
     ends = (*form.inputs, *form.outputs)
@@ -44,7 +44,7 @@ def _at_least_one(found: Moves, form: PhysicalForm) -> Moves:
 
 
 def is_move(op: object) -> bool:
-    """Whether an op only moves data between layouts: pack, unpack, transpose, unfolding."""
+    """Whether an op only moves data between layouts: pack, unpack, transpose, im2col."""
     if isinstance(op, Pack | Unpack):
         return True
     if not isinstance(op, Structured) or not op.is_copy or not op.sources:

@@ -173,7 +173,7 @@ def write_plan(path: Path, plan: PlanFile) -> None:
 
 
 def read_plan(path: Path) -> PlanFile:
-    """Read a plan. Raises InputError for a file that is none."""
+    """Read a plan. Raises InputError for any other file."""
     check_file(path, "a plan file")
     text = read_input(path)
     try:

@@ -66,7 +66,7 @@ class GraphPlan:
     prices: Mapping[Candidate | Conversion, Price] = field(default_factory=dict)
     """Of all that was priced, with their uncertainties."""
     notes: tuple[RefusedForm, ...] = ()
-    """Candidates whose results nothing was held against, or with an estimate in place of a
+    """Candidates whose results were compared with nothing, or with an estimate in place of a
     measurement that failed, and why."""
     space: PlanSpace | None = None
     """What it was chosen from; None where it was given."""
@@ -80,7 +80,7 @@ class GraphPlan:
         return changes + sum(self.costs[c] for c in self.choice.candidates)
 
     @property
-    def hinted(self) -> bool:
+    def data_tiled(self) -> bool:
         """Whether some contraction asks IREE for data tiling."""
         return any(c.form is Form.DATA_TILED for c in self.choice.candidates)
 

@@ -2,7 +2,7 @@
 
 Estimates for one target rest on the same few rates, so that their errors go the same way: they
 are added up, not averaged out. What is measured is taken as it is. What the model as it came and
-the plan have in common errs alike in both, and widens the range of their ratio less.
+the plan have in common has the same error in both, and widens the range of their ratio less.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from layoutopt.runtime.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)
-class Priced:
+class PricedModels:
     """How many prices models asked for, and the refusals among them by reason."""
 
     candidates: int
@@ -26,7 +26,7 @@ class Priced:
 
 def price_graphs(
     graphs: Sequence[Graph], target: Target, pricer: Pricer, options: Options, progress: Progress
-) -> Priced:
+) -> PricedModels:
     """Price all candidates of all functions at once, then the conversions between those left.
 
     Equal candidates are priced once, whatever function or model they come from.
@@ -51,7 +51,7 @@ def price_graphs(
     reasons += [price.reason for price in prices if price.cost_ns is None]
     candidates = sum(len(space.space.candidates) for space in spaces)
     refused = Counter(map(_short, reasons)).most_common()
-    return Priced(candidates, len(changes), tuple(refused))
+    return PricedModels(candidates, len(changes), tuple(refused))
 
 
 def _short(reason: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from layoutopt.candidates.candidate import Candidate
-from layoutopt.candidates.egraph import StopReason
+from layoutopt.candidates.egraph import SaturationStop
 from layoutopt.planning.lazy_pricing import Priced
 from layoutopt.planning.plan_space import PlanSpace
 
@@ -47,6 +47,6 @@ def searched(plan_space: PlanSpace, priced: Priced) -> Searched:
         regions=regions,
         tensors=len(graph.types) - len(graph.constants),
         cut=len(space.cut),
-        op_limit=space.egraph.stop_reason is StopReason.OP_LIMIT,
+        op_limit=space.egraph.stop_reason is SaturationStop.OP_LIMIT,
         rounds_ended=priced.rounds_ended,
     )

@@ -1,4 +1,4 @@
-"""Which measurements would settle a plan that rests on estimates.
+"""Which measurements could change a plan that rests on estimates.
 
 Let every estimate err against the plan by its standard error: what the plan uses costs more, what
 it does not use costs less. Where another plan wins then, the two are told apart by measuring what
@@ -36,7 +36,7 @@ class OpenQuestion:
     """One measurement that could change the plan."""
 
     what: str
-    """The op, or the tensor that is converted; the first one where several are alike."""
+    """The op, or the tensor that is converted; the first one of several equal ones."""
     form: str
     uses: int
     """How often the plan, or the plan that may be better, runs it."""
@@ -55,7 +55,7 @@ class OpenQuestion:
 def open_questions(
     graphs: Sequence[Graph], target: Target, pricer: Pricer, options: Options, steps: Steps
 ) -> tuple[OpenQuestion, ...]:
-    """Plan with the prices there are; list what would settle the plan, the most at stake first."""
+    """Plan with the prices there are; list what could change it, the most at stake first."""
     clock = Clock(steps)
     found: list[OpenQuestion] = []
     for graph in graphs:
@@ -84,18 +84,18 @@ class _Question:
         return text in self._price and self._price[text].cost_ns is not None
 
     def ask(self) -> list[OpenQuestion]:
-        """The measurements that would settle this plan."""
+        """The measurements that could change this plan."""
         mine = self._used(self._plan.choice, lambda text: self._price[text].cost_ns or 0)
         uses = Counter(mine)
-        settled: dict[Text, None] = {}
+        measured: dict[Text, None] = {}
         while True:
-            other = self._alternative(mine, settled)
+            other = self._alternative(mine, measured)
             uses |= other
-            differ = [t for t in {**mine, **other} if mine[t] != other[t] and t not in settled]
+            differ = [t for t in {**mine, **other} if mine[t] != other[t] and t not in measured]
             new = [t for t in differ if self._is_open(t)]
             if not new:
                 break
-            settled.update(dict.fromkeys(new))
+            measured.update(dict.fromkeys(new))
         first: dict[Text, Step] = {}
         for step, ways in self._ways.items():
             for text in ways:
@@ -105,16 +105,16 @@ class _Question:
                 *self._named(first[text], text), uses[text], text in mine, round(price.nominal_ns),
                 price.uncertainty,
             )
-            for text in settled
+            for text in measured
             for price in [self._price[text]]
         ]  # fmt: skip
 
-    def _alternative(self, mine: Counter[Text], settled: Mapping[Text, None]) -> Counter[Text]:
-        """The best plan where every estimate that is not settled errs against this one."""
+    def _alternative(self, mine: Counter[Text], measured: Mapping[Text, None]) -> Counter[Text]:
+        """The best plan where every estimate that is not measured errs against this one."""
 
         def way_ns(text: Text) -> int:
             price = self._price[text]
-            if text in settled or not price.estimated:
+            if text in measured or not price.estimated:
                 return round(price.nominal_ns)
             error = price.uncertainty if text in mine else -min(1.0, price.uncertainty)
             return round(price.nominal_ns * (1 + error))

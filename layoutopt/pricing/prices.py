@@ -21,7 +21,7 @@ from layoutopt.pricing.benchmarks import candidate_benchmark, conversion_benchma
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.measure.measure import Measurement, fingerprint_of, known_measurements
 from layoutopt.pricing.references import References
-from layoutopt.pricing.structural_hash import Alike
+from layoutopt.pricing.structural_hash import StructuralHash
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.progress import Progress
@@ -38,7 +38,7 @@ class Price:
     uncertainty: float = 0.0
     """Relative standard error: of the estimate, or the spread of the fastest samples."""
     estimated: bool = False
-    """Whether nobody measured it; the cost then has the surcharge of `Estimate.robust_ns`."""
+    """Whether it was not measured; the cost then has the surcharge of `Estimate.robust_ns`."""
 
     @property
     def nominal_ns(self) -> float:
@@ -136,7 +136,7 @@ def _estimated(estimate: Estimate) -> Price:
 
 
 class Measures(Protocol):
-    """Whoever measures: a `Measurer` in this process, or a farm."""
+    """What measures: a `Measurer` in this process, or a farm."""
 
     def measure(
         self,
@@ -218,16 +218,16 @@ def candidate_work(
 ) -> tuple[list[tuple[Candidate, Work]], list[tuple[Candidate, str]]]:
     """The work of pricing each candidate, and those that have no form, with the reason.
 
-    Rivals make the same tensor: their group is its number, from ``first_group`` on.
+    Alternatives make the same tensor: their group is its number, from ``first_group`` on.
     ``references``: what they have to compute. ``own``: the model's own ops, as they came.
     """
     found: list[tuple[Candidate, Work]] = []
     refused: list[tuple[Candidate, str]] = []
-    alike = Alike(graph)
+    hashes = StructuralHash(graph)
     known: dict[Hashable, Work | Refusal] = {}
     for candidate in candidates:
         cluster = clusters[candidate.cluster]
-        key = alike.key(cluster, candidate)
+        key = hashes.key(cluster, candidate)
         if key not in known:
             known[key] = _work(graph, cluster, candidate, target, references)
         work = known[key]

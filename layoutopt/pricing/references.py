@@ -46,7 +46,7 @@ class References:
 
     graph: Graph
     own: tuple[Collection[int], ...]
-    """The model's own ops, each in order: as they came, and in normal form."""
+    """The model's own ops, each in order: as they came, and in canonical form."""
     learned: dict[Cluster, Reference] = field(default_factory=dict)
 
     def of(self, cluster: Cluster) -> Reference:

@@ -10,7 +10,7 @@ from layoutopt.ir.graph import Graph
 from layoutopt.ir.renaming import counted_from_zero
 
 
-class Alike:
+class StructuralHash:
     """Keys of candidates: equal where forms and benchmarks are equal."""
 
     def __init__(self, graph: Graph) -> None:

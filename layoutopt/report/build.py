@@ -17,7 +17,7 @@ from layoutopt.report.moves import (
     labels_of,
     moves_inside,
 )
-from layoutopt.report.outcome import Outcome
+from layoutopt.report.optimization_result import OptimizationResult
 from layoutopt.report.report import (
     ChoiceReport,
     FlagSetReport,
@@ -34,7 +34,7 @@ from layoutopt.report.validation import Validation, validate
 from layoutopt.verify.evaluated import OPTIMIZED, Evaluation
 
 
-def build_report(outcome: Outcome) -> Report:
+def build_report(outcome: OptimizationResult) -> Report:
     """The report of an optimization."""
     validation = _validation(outcome)
     kept = outcome.original_kept
@@ -103,20 +103,20 @@ def build_report(outcome: Outcome) -> Report:
     )
 
 
-def _cost_source(outcome: Outcome) -> str:
+def _cost_source(outcome: OptimizationResult) -> str:
     """Where prices came from; those of one run all come from one place."""
     sources = dict.fromkeys(plan.source or "plan" for plan in outcome.plans)
     return next(iter(sources), "measured" if outcome.target.measurable else "analytic")
 
 
-def _not_run(outcome: Outcome) -> str:
+def _not_run(outcome: OptimizationResult) -> str:
     """Why the modules were not run."""
     if not outcome.plans:
         return "nothing was planned"
     return f"{outcome.target.name} is not here"
 
 
-def _ops(outcome: Outcome) -> OpsReport:
+def _ops(outcome: OptimizationResult) -> OpsReport:
     planned = sum(
         not isinstance(op, Opaque | Constant) and not all(t in graph.constants for t in op.outputs)
         for graph in outcome.graphs
@@ -125,7 +125,7 @@ def _ops(outcome: Outcome) -> OpsReport:
     return OpsReport(planned, len(outcome.barriers))
 
 
-def _weights(outcome: Outcome) -> WeightsReport:
+def _weights(outcome: OptimizationResult) -> WeightsReport:
     size = sum(map(weight_bytes, outcome.graphs))
     budget = outcome.options.weight_budget
     return WeightsReport(
@@ -136,14 +136,16 @@ def _weights(outcome: Outcome) -> WeightsReport:
     )
 
 
-def _validation(outcome: Outcome) -> Validation | None:
+def _validation(outcome: OptimizationResult) -> Validation | None:
     if outcome.evaluation is None:
         return None
     mine = outcome.evaluation.result(OPTIMIZED)
     return validate(outcome.plans, mine.calls, mine.fastest_ms) if mine.calls else None
 
 
-def _compiled_moves(outcome: Outcome, validation: Validation | None) -> tuple[MoveReport, ...]:
+def _compiled_moves(
+    outcome: OptimizationResult, validation: Validation | None
+) -> tuple[MoveReport, ...]:
     if outcome.evaluation is None or validation is None:
         return ()
     planned = {
@@ -155,14 +157,14 @@ def _compiled_moves(outcome: Outcome, validation: Validation | None) -> tuple[Mo
 
 
 def _choices(function: str, plan: GraphPlan) -> list[ChoiceReport]:
-    rivals: dict[tuple[int, ...], list[Candidate]] = {}
+    alternatives: dict[tuple[int, ...], list[Candidate]] = {}
     for candidate in plan.costs:
         made = plan.clusters[candidate.cluster].outputs
-        rivals.setdefault(made, []).append(candidate)
+        alternatives.setdefault(made, []).append(candidate)
     found = []
     for chosen in plan.choice.candidates:
         cluster = plan.clusters[chosen.cluster]
-        others = [c for c in rivals.get(cluster.outputs, []) if c != chosen]
+        others = [c for c in alternatives.get(cluster.outputs, []) if c != chosen]
         second = min(others, key=plan.costs.__getitem__, default=None)
         found.append(
             ChoiceReport(

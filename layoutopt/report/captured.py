@@ -2,7 +2,7 @@
 
 Read from IREE's own compiled form: a dispatch result that is tied to an operand makes that operand
 read-write (``-> %x`` in the flow phase); where the operand is a constant, the stream phase copies
-it before the dispatch runs (``stream.cmd.copy``). A splat is no such constant: it is filled in
+it before the dispatch runs (``stream.cmd.copy``). A splat is not such a constant: it is filled in
 each run anyway, as what lies around a pad is.
 """
 

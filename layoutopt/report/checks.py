@@ -15,7 +15,7 @@ class VerificationReport:
     passed: bool
     """Whether all that was compared agrees."""
     reference: str
-    """What results were held against: IREE on the original, or the NumPy oracle."""
+    """What results were compared with: IREE on the original, or the NumPy oracle."""
     compared: tuple[str, ...]
     """Functions that were compared."""
     unverified: tuple[tuple[str, str], ...] = ()

@@ -41,9 +41,9 @@ def _scope(report: Report) -> Iterator[Fact]:
     before, after = report.before, report.after
     if report.compiler_assumed:
         yield Fact(f"{report.compiler_assumed}.", warns=True)
-    if before.unfold or after.unfold:
+    if before.im2col or after.im2col:
         yield Fact(
-            f"Of the transposes, {before.unfold} before and {after.unfold} after copy windows."
+            f"Of the transposes, {before.im2col} before and {after.im2col} after are im2col copies."
         )
     if before.dispatches is None or after.dispatches is None:
         yield Fact(f"Dispatches were not counted: {report.dispatches_by}")

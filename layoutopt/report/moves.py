@@ -114,7 +114,7 @@ def _move_name(op: Op, graph: Graph) -> str:
     if isinstance(op, Pack | Unpack):
         return "pack" if isinstance(op, Pack) else "unpack"
     read, made = graph.types[op.inputs[0]], graph.types[op.outputs[0]]
-    return "transpose" if read.elements == made.elements else "unfold"
+    return "transpose" if read.elements == made.elements else "im2col"
 
 
 def _written_as(op: Op) -> str:

@@ -9,7 +9,7 @@ from layoutopt.runtime.progress import Progress as Callbacks
 
 
 class TerminalSteps:
-    """Shows stages and measuring; a context manager. Quiet where the console is no terminal."""
+    """Shows stages and measuring; a context manager. Quiet where the console is not a terminal."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

@@ -14,8 +14,8 @@ from layoutopt.report.checks import UncheckedReport, VerificationReport
 from layoutopt.report.solver import SolverReport
 from layoutopt.report.validation import Validation
 
-VERSION = 2
-"""Of the JSON form: grows when a field changes its meaning."""
+VERSION = 3
+"""Of the JSON form: grows when a field changes its name or its meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class Side:
     predicted_ms: float | None
     """Sum of the prices of what is planned; None where something of that has no price."""
     measured_ms: float | None
-    unfold: int = 0
-    """Those of ``transpose`` that copy windows."""
+    im2col: int = 0
+    """Those of ``transpose`` that copy windows (im2col)."""
     predicted_range_ms: tuple[float, float] | None = None
     """One standard error of each estimate down and up; None where no price is an estimate."""
 
@@ -183,12 +183,12 @@ class Report:
     measured_on: str | None
     """When the whole modules were run (UTC), None where they were not."""
     moves_inside: tuple[ConversionReport, ...] = ()
-    """Transposes and unfoldings that are part of a choice; ``source`` and ``target`` are types."""
+    """Transposes and im2col copies in a choice; ``source`` and ``target`` are types."""
     contractions: ContractionsReport | None = None
     validation: Validation | None = None
     """Predicted against measured, None where the plan was not run."""
     objective: str = "latency"
-    """Where it is ``conversions``, the solver's objective counts them and is no time."""
+    """Where it is ``conversions``, the solver's objective counts them and is not a time."""
     io_layouts: tuple[IoLayoutReport, ...] = ()
     """Those chosen where they are free; verified and timed on tensors in these layouts."""
     compiled_moves: tuple[MoveReport, ...] = ()
@@ -237,7 +237,7 @@ class _Versioned:
 
 
 def read_report(path: Path) -> Report:
-    """A report that was written before. Raises InputError for a file that is none."""
+    """A report that was written before. Raises InputError for any other file."""
     try:
         text = path.read_bytes()
         version = msgspec.json.decode(text, type=_Versioned).version

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from layoutopt.mlir.read.census import ModuleCensus
 from layoutopt.planning.prediction import Range, Step, ratio_of, spread_of, steps_of
-from layoutopt.report.outcome import Outcome
+from layoutopt.report.optimization_result import OptimizationResult
 from layoutopt.report.report import Side
 
 
-def before(outcome: Outcome) -> Side:
+def before(outcome: OptimizationResult) -> Side:
     """The model as it came."""
     predicted, spread = None, None
     identities = [plan.identity_ns for plan in outcome.plans]
@@ -21,7 +21,7 @@ def before(outcome: Outcome) -> Side:
     return _side(outcome.came, outcome.dispatches.before, predicted, spread, measured)
 
 
-def after(outcome: Outcome) -> Side:
+def after(outcome: OptimizationResult) -> Side:
     """The module that was written."""
     predicted, spread = None, None
     if not outcome.original_kept and outcome.is_predicted:
@@ -47,12 +47,12 @@ def _side(
         dispatches,
         None if predicted_ns is None else predicted_ns / 1e6,
         measured_ms,
-        census.unfoldings,
+        census.im2col,
         None if spread is None else (spread.low / 1e6, spread.high / 1e6),
     )
 
 
-def _came(outcome: Outcome) -> list[Step]:
+def _came(outcome: OptimizationResult) -> list[Step]:
     return [
         step
         for place, p in enumerate(outcome.plans)
@@ -60,7 +60,7 @@ def _came(outcome: Outcome) -> list[Step]:
     ]
 
 
-def _planned(outcome: Outcome) -> list[Step]:
+def _planned(outcome: OptimizationResult) -> list[Step]:
     return [
         step
         for place, p in enumerate(outcome.plans)
@@ -68,7 +68,7 @@ def _planned(outcome: Outcome) -> list[Step]:
     ]
 
 
-def speedup_range(outcome: Outcome) -> tuple[float, float] | None:
+def speedup_range(outcome: OptimizationResult) -> tuple[float, float] | None:
     """Of the predicted times; None where nothing is an estimate."""
     if before(outcome).predicted_ms is None or after(outcome).predicted_ms is None:
         return None

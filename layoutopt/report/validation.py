@@ -22,7 +22,7 @@ class DispatchValidation:
     op: str
     """What the plan meant it to be; empty for a dispatch that no cluster stands for."""
     dispatch: str
-    """IREE's name for it (of a composite cluster, the first one's); empty for a cluster that IREE
+    """IREE's name for it (of an atomic cluster, the first one's); empty for a cluster that IREE
     put elsewhere."""
     predicted_ns: int | None
     measured_ns: int | None
@@ -49,7 +49,7 @@ class _Expected:
     op: str
     cost_ns: int
     loops: tuple[tuple[int, ...], ...]
-    """Of each dispatch that is expected; a composite cluster has several."""
+    """Of each dispatch that is expected; an atomic cluster has several."""
     kind: str = ""
     """Of a conversion, the word that IREE may name its dispatch by."""
 

@@ -11,7 +11,15 @@ import numpy as np
 from layoutopt.errors import InputError
 from layoutopt.ir.types import DTYPES, Array, element_of
 
-__all__ = ["DTYPES", "Array", "TensorType", "Value", "element_name", "load_array", "save_array"]
+__all__ = [
+    "DTYPES",
+    "Array",
+    "RankedTensorType",
+    "Value",
+    "element_name",
+    "load_array",
+    "save_array",
+]
 
 Value = Array | np.generic
 """What a function is called on: a tensor, or a scalar that is handed over as a number."""
@@ -20,7 +28,7 @@ _TENSOR = re.compile(r"^tensor<((?:(?:\d+|\?)x)*)(complex<\w+>|[a-z]\w*)(?:,.*)?
 
 
 @dataclass(frozen=True, slots=True)
-class TensorType:
+class RankedTensorType:
     """A ranked tensor; a dynamic dim is None."""
 
     shape: tuple[int | None, ...]
@@ -32,7 +40,7 @@ class TensorType:
         return DTYPES[self.element]
 
 
-def parse_tensor_type(text: str) -> TensorType:
+def parse_tensor_type(text: str) -> RankedTensorType:
     """Parse `tensor<1x56x?xf32>`; InputError for anything that is not a ranked tensor."""
     match = _TENSOR.match(text)
     if match is None or match[2] not in DTYPES:
@@ -40,7 +48,7 @@ def parse_tensor_type(text: str) -> TensorType:
             text, "a ranked tensor of " + ", ".join(DTYPES), "another type", "use a tensor type"
         )
     dims = [dim for dim in match[1].split("x") if dim]
-    return TensorType(tuple(None if dim == "?" else int(dim) for dim in dims), match[2])
+    return RankedTensorType(tuple(None if dim == "?" else int(dim) for dim in dims), match[2])
 
 
 def element_name(dtype: np.dtype[np.generic]) -> str:

@@ -48,7 +48,7 @@ class Job:
 
     `weights` are the parameters of scope "weights", `archives` are (scope, file) beside them.
     `best_ns` holds the best price known per group. Without `timed` the functions only run. With
-    `together` rivals are timed for equally long, all but those that are clearly beaten.
+    With `together`, alternatives are timed for equally long, all but those that are clearly beaten.
     """
 
     tasks: tuple[Task, ...]
@@ -61,7 +61,7 @@ class Job:
     together: bool = False
 
 
-class Kind(Enum):
+class EventKind(Enum):
     """What an event tells."""
 
     READY = "ready"
@@ -77,7 +77,7 @@ class Kind(Enum):
 class Event:
     """One line from the worker. `place` is -1 where it is about the whole job."""
 
-    kind: Kind
+    kind: EventKind
     place: int = -1
     outcome: Outcome = Outcome.OK
     samples_ns: tuple[int, ...] = ()

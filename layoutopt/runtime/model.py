@@ -20,10 +20,10 @@ from layoutopt.runtime.supervisor import Supervisor, Verdict
 from layoutopt.runtime.workspace import workspace
 
 __all__ = [
-    "Call",
     "Caller",
     "DispatchTime",
     "FunctionSignature",
+    "ModelCall",
     "Results",
     "dispatch_events",
     "dispatch_times",
@@ -34,7 +34,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ModelCall:
     """One function of a compiled module, and what it is called on."""
 
     module: Path
@@ -66,7 +66,7 @@ class Caller(Closing):
         self._archives = archives
         self._supervisor = Supervisor(device, threads, timeout_s, timeout_s)
 
-    def run(self, calls: Sequence[Call]) -> list[Results]:
+    def run(self, calls: Sequence[ModelCall]) -> list[Results]:
         """Make each call once."""
         if not calls:
             return []
@@ -98,7 +98,7 @@ def run_model(
 ) -> list[Array]:
     """Call `function` once; LoweringError where it fails. `archives` are (scope, parameters)."""
     with Caller(device, threads, timeout_s, archives) as caller:
-        (found,) = caller.run([Call(module, function, inputs)])
+        (found,) = caller.run([ModelCall(module, function, inputs)])
     if found.reason:
         raise LoweringError(
             f"{module.name}:@{function}",
@@ -110,7 +110,7 @@ def run_model(
 
 
 def time_models(
-    calls: Sequence[Call],
+    calls: Sequence[ModelCall],
     device: str = "local-sync",
     threads: int = 1,
     timeout_s: float = 120.0,
@@ -142,7 +142,7 @@ def time_models(
 
 
 def _job(
-    calls: Sequence[Call],
+    calls: Sequence[ModelCall],
     archives: Sequence[tuple[str, Path]],
     folder: Path,
     timing: Protocol | None,

@@ -172,7 +172,7 @@ def kill_running() -> None:
 
 
 def limit_cpu(pid: int, timeout_s: float) -> None:
-    """Bound the CPU time of a tool, for the case that nobody is left to watch the clock."""
+    """Bound the CPU time of a tool, in case its parent ended."""
     try:
         from resource import RLIMIT_CPU, prlimit  # noqa: PLC0415  (Linux only)
     except ImportError:

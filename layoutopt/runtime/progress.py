@@ -1,4 +1,4 @@
-"""What measuring tells whoever shows its progress."""
+"""The progress of measuring, for display."""
 
 from __future__ import annotations
 

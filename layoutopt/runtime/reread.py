@@ -24,7 +24,7 @@ _BYTES_PER_BYTE = 32
 def reread(module: Path, output: Path, next_step: str, timeout_s: float = TIMEOUT_S) -> None:
     """Write what ``module`` holds to ``output`` as bytecode.
 
-    Raises InputError, with line and column in a text, where it is no MLIR that verifies.
+    Raises InputError, with line and column in a text, where it is not MLIR that verifies.
     """
     command = [find_tool("iree-opt"), str(module), "--emit-bytecode", "-o", str(output)]
     limit = _FIXED_BYTES + _BYTES_PER_BYTE * module.stat().st_size

@@ -1,4 +1,4 @@
-"""Time several functions in turns, so that a slow moment of the machine hits all alike."""
+"""Time several functions in turns, so that a slow moment of the machine affects all of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from layoutopt.runtime.binding import Call, Clock
-from layoutopt.runtime.job import Event, Job, Kind
+from layoutopt.runtime.job import Event, EventKind, Job
 from layoutopt.runtime.sampling import (
     Protocol,
     calls_per_sample,
@@ -56,7 +56,7 @@ def time_in_turns(
     while waiting:
         order.shuffle(waiting)
         for runner in waiting:
-            emit(Event(Kind.RUNNING, runner.place))
+            emit(Event(EventKind.RUNNING, runner.place))
             if runner.calls == 0:
                 _warm(runner, protocol, clock)
             memory.sum()
@@ -68,8 +68,8 @@ def time_in_turns(
         if job.together and len(finished) < len(waiting):
             finished = [r for r in finished if is_beaten(r.samples_ns, best_ns[r.group], protocol)]
         for runner in sorted(finished, key=lambda runner: runner.place):
-            samples_ns = _whole(runner.samples_ns)
-            emit(Event(Kind.RESULT, runner.place, samples_ns=samples_ns, reason=runner.note))
+            samples_ns = _rounded(runner.samples_ns)
+            emit(Event(EventKind.RESULT, runner.place, samples_ns=samples_ns, reason=runner.note))
         waiting = [runner for runner in waiting if runner not in finished]
 
 
@@ -96,5 +96,5 @@ def _sample(runner: Runner, base_ns: float, clock: Clock) -> None:
     runner.samples_ns.append(max(1.0, call_ns - base_ns))
 
 
-def _whole(samples: Sequence[float]) -> tuple[int, ...]:
+def _rounded(samples: Sequence[float]) -> tuple[int, ...]:
     return tuple(round(sample) for sample in samples)

@@ -16,12 +16,13 @@ class Protocol:
     """How a candidate is timed.
 
     One sample is the mean of enough calls to fill `sample_ns`. Samples of all candidates of a
-    module alternate in random order, so that a slow moment of the machine hits all alike. Sampling
-    ends when the `agreeing` fastest samples are within `precision` of each other (with 0: when the
-    95 % confidence interval of the median is narrower than `precision` of it), when the candidate
-    used `budget_ns`, after `most_samples`, or, for a cliff, as soon as its fastest sample is
-    `cliff` times the best price of its group. With `evict_bytes` a sample is one call, and so much
-    other memory is read before it, so that all operands come from memory; 0 leaves caches warm.
+    module alternate in random order, so that a slow moment of the machine affects all.
+    Sampling ends when the `agreeing` fastest samples are within `precision` of each other (with 0:
+    when the 95 % confidence interval of the median is narrower than `precision` of it), when the
+    candidate used `budget_ns`, after `most_samples`, or, for a cliff, as soon as its fastest sample
+    is `cliff` times the best price of its group. With `evict_bytes` a sample is one call, and so
+    much other memory is read before it, so that all operands come from memory; 0 leaves caches
+    warm.
     """
 
     precision: float = 0.02

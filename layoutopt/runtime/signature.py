@@ -13,7 +13,7 @@ from pathlib import Path
 from layoutopt.compiler.installed import quirks
 from layoutopt.errors import InputError
 from layoutopt.runtime.binding import read_declarations
-from layoutopt.runtime.element import TensorType, parse_tensor_type
+from layoutopt.runtime.element import RankedTensorType, parse_tensor_type
 from layoutopt.runtime.reason import runtime_reason
 
 _TYPE = re.compile(r"%\w+: ([\w!.]+(?:<(?:[^<>]|<[^<>]*>)*>)?)")
@@ -34,7 +34,7 @@ class FunctionSignature:
         return next((a for a in self.arguments if argument_type(a) is None), "")
 
     @property
-    def kinds(self) -> tuple[TensorType | str, ...]:
+    def kinds(self) -> tuple[RankedTensorType | str, ...]:
         """The arguments, tensors or types of scalars; asks for one without unknown ones."""
         return tuple(kind for kind in map(argument_type, self.arguments) if kind is not None)
 
@@ -47,7 +47,7 @@ class FunctionSignature:
         return replace(self, arguments=types)
 
 
-def argument_type(text: str) -> TensorType | str | None:
+def argument_type(text: str) -> RankedTensorType | str | None:
     """A tensor, or the type of a scalar; None for what no value can be made of."""
     if text in quirks().types.scalars:
         return text

@@ -1,4 +1,4 @@
-"""What goes on, told to whoever shows it."""
+"""The steps of a run, for display."""
 
 from __future__ import annotations
 

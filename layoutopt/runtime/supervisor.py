@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from layoutopt.files.closing import Closing
-from layoutopt.runtime.job import ArrayFile, Event, Job, Kind, Task
+from layoutopt.runtime.job import ArrayFile, Event, EventKind, Job, Task
 from layoutopt.runtime.outcome import Measurement, Outcome
 from layoutopt.runtime.worker_process import WorkerDiedError, WorkerProcess, WorkerSilentError
 
@@ -37,7 +37,7 @@ class Supervisor(Closing):
         """Yield a verdict for each task as soon as there is one.
 
         A task that hangs is refused at once. One that crashes is run once more, alone, before it is
-        blamed: memory that another function wrote over may be what killed it.
+        refused: memory that another function wrote over may be what killed it.
         """
         waiting = {task.place: task for task in job.tasks}
         suspects: dict[int, Task] = {}
@@ -65,19 +65,19 @@ class Supervisor(Closing):
         if self._worker is None:
             self._worker = WorkerProcess(self._device, self._threads)
         done: set[int] = set()
-        last = Event(Kind.LOADING, job.tasks[0].place)
+        last = Event(EventKind.LOADING, job.tasks[0].place)
         finished = False
         try:
             self._worker.send(job)
             while True:
                 event = self._worker.next_event(self._limit_s(last.kind))
-                if event.kind is Kind.DONE:
+                if event.kind is EventKind.DONE:
                     finished = True
                     return
-                if event.kind in {Kind.RESULT, Kind.REFUSED}:
+                if event.kind in {EventKind.RESULT, EventKind.REFUSED}:
                     done.add(event.place)
                     measurement = Measurement(event.outcome, event.samples_ns, event.reason)
-                    loaded = event.kind is Kind.RESULT
+                    loaded = event.kind is EventKind.RESULT
                     yield Verdict(event.place, measurement, loaded, event.outputs)
                 else:
                     last = event
@@ -89,17 +89,17 @@ class Supervisor(Closing):
         finally:
             if not finished:
                 self.close()
-        for task in _blamed(job, last, done):
-            yield Verdict(task.place, lost, loaded=last.kind is not Kind.LOADING)
+        for task in _attributed(job, last, done):
+            yield Verdict(task.place, lost, loaded=last.kind is not EventKind.LOADING)
 
-    def _limit_s(self, kind: Kind) -> float:
-        return self._run_timeout_s if kind is Kind.RUNNING else self._load_timeout_s
+    def _limit_s(self, kind: EventKind) -> float:
+        return self._run_timeout_s if kind is EventKind.RUNNING else self._load_timeout_s
 
 
-def _blamed(job: Job, last: Event, done: set[int]) -> tuple[Task, ...]:
+def _attributed(job: Job, last: Event, done: set[int]) -> tuple[Task, ...]:
     """The task that the last event names; all of its module where that was being loaded."""
     tasks = tuple(task for task in job.tasks if task.place not in done)
     named = next((task for task in tasks if task.place == last.place), tasks[0])
-    if last.kind is not Kind.LOADING:
+    if last.kind is not EventKind.LOADING:
         return (named,)
     return tuple(task for task in tasks if task.module == named.module)

@@ -1,7 +1,8 @@
 """The child that touches the device: `python -m layoutopt.runtime.worker --device URI`.
 
 It reads jobs from stdin and answers with events on stdout, one JSON object a line. Before each step
-that could hang or crash it says which function it is about, so that the parent knows whom to blame.
+that could hang or crash it says which function it is about, so that the parent
+can attribute the failure.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from layoutopt.runtime.element import Array, Value, load_array, save_array
 from layoutopt.runtime.job import (
     ArrayFile,
     Event,
+    EventKind,
     Job,
-    Kind,
     Task,
     decode_job,
     encode_event,
@@ -46,14 +47,14 @@ def work(job: Job, device: Device, emit: Emit) -> None:
     for task in job.tasks:
         try:
             if task.module not in programs | refused:
-                emit(Event(Kind.LOADING, task.place))
+                emit(Event(EventKind.LOADING, task.place))
                 programs[task.module] = _load(job, task.module, device)
         except (RuntimeError, ValueError, OSError) as error:
             refused[task.module] = runtime_reason(error)
         program = programs.get(task.module)
         if program is None:
             reason = refused[task.module]
-            emit(Event(Kind.REFUSED, task.place, Outcome.RUN_ERROR, reason=reason))
+            emit(Event(EventKind.REFUSED, task.place, Outcome.RUN_ERROR, reason=reason))
             continue
         runner = check(task, program, job.timed, emit)
         if runner is not None:
@@ -63,34 +64,34 @@ def work(job: Job, device: Device, emit: Emit) -> None:
         program = programs[runners[0].module]
         base_ns = _empty_call_ns(program, clock) if job.calibrated else 0.0
         time_in_turns(job, runners, base_ns, random.Random(job.protocol.seed), emit, clock)
-    emit(Event(Kind.DONE))
+    emit(Event(EventKind.DONE))
 
 
 def check(task: Task, program: Program, timed: bool, emit: Emit) -> Runner | None:
     """Run once and compare; return what is to be timed, None where the task is over."""
-    emit(Event(Kind.CHECKING, task.place))
+    emit(Event(EventKind.CHECKING, task.place))
     try:
         arguments = [_value(file) for file in task.arguments]
         call = program.prepare(task.function, arguments)
-        emit(Event(Kind.RUNNING, task.place))
+        emit(Event(EventKind.RUNNING, task.place))
         started = time.perf_counter_ns()
         got = call.run()
         first_ns = float(time.perf_counter_ns() - started)
     except (RuntimeError, ValueError, LookupError, OSError) as error:
-        emit(Event(Kind.RESULT, task.place, Outcome.RUN_ERROR, reason=runtime_reason(error)))
+        emit(Event(EventKind.RESULT, task.place, Outcome.RUN_ERROR, reason=runtime_reason(error)))
         return None
-    emit(Event(Kind.CHECKING, task.place))
+    emit(Event(EventKind.CHECKING, task.place))
     note = task.note
     if task.results:
         expected = [load_array(Path(file.path), file.element) for file in task.results]
         allowed = [load_array(Path(file.path), file.element) for file in task.allowed]
         if reason := difference(got, expected, allowed):
             if not task.as_it_came:
-                emit(Event(Kind.RESULT, task.place, Outcome.MISMATCH, reason=reason))
+                emit(Event(EventKind.RESULT, task.place, Outcome.MISMATCH, reason=reason))
                 return None
             note = reason
     if not timed:
-        emit(Event(Kind.RESULT, task.place, outputs=_keep(task, got)))
+        emit(Event(EventKind.RESULT, task.place, outputs=_keep(task, got)))
         return None
     return Runner(task.place, task.group, task.module, call, first_ns, note)
 
@@ -157,9 +158,9 @@ def main() -> None:
     try:
         device = Device(arguments.device, arguments.threads)
     except (RuntimeError, ValueError) as error:
-        emit(Event(Kind.REFUSED, outcome=Outcome.RUN_ERROR, reason=runtime_reason(error)))
+        emit(Event(EventKind.REFUSED, outcome=Outcome.RUN_ERROR, reason=runtime_reason(error)))
         os._exit(1)
-    emit(Event(Kind.READY))
+    emit(Event(EventKind.READY))
     for line in sys.stdin:
         work(decode_job(line), device, emit)
     os._exit(0)  # skips nanobind's leak report, which takes longer than the exit

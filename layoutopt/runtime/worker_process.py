@@ -13,7 +13,7 @@ from typing import IO
 
 from layoutopt.errors import InputError
 from layoutopt.files.closing import Closing
-from layoutopt.runtime.job import Event, Job, Kind, decode_event, encode_job
+from layoutopt.runtime.job import Event, EventKind, Job, decode_event, encode_job
 from layoutopt.runtime.process import Ended, how_ended, kill_group
 
 START_TIMEOUT_S = 120.0
@@ -64,7 +64,7 @@ class WorkerProcess(Closing):
                     device, "a worker that starts", error.reason, "check the installation"
                 ) from None
             raise
-        if event.kind is not Kind.READY:
+        if event.kind is not EventKind.READY:
             self.close()
             raise InputError(device, "a device that opens", event.reason, "choose another --device")
 

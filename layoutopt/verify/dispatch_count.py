@@ -1,7 +1,7 @@
 """Count dispatches in what iree-compile makes of a module.
 
 Read from the flow phase, where constants are folded and dispatches are formed. Those of
-initializers run when the module is loaded and are no part of a call, so they are left out. One in
+initializers run when the module is loaded and are not part of a call, so they are left out. One in
 a loop counts once: the text does not tell how often it runs.
 """
 

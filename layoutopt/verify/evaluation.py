@@ -1,7 +1,7 @@
 """Hold the optimized module against the original: equal results first, then time.
 
 Both run on the same inputs; all modules are timed in turns in one process, so that drift of the
-machine hits them alike. Results are remembered by the content of both modules.
+machine affects all of them. Results are remembered by the content of both modules.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from layoutopt.profiles.target import FlagSet
 from layoutopt.runtime.compile import CompileOutcome, compile_file
 from layoutopt.runtime.element import Value
 from layoutopt.runtime.model import (
-    Call,
     Caller,
     DispatchTime,
+    ModelCall,
     dispatch_events,
     dispatch_times,
     list_functions,
@@ -45,7 +45,7 @@ PROFILED_RUNS = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class EvaluationSetting:
     """Where modules run, and what they run with."""
 
     device: str
@@ -90,7 +90,7 @@ def evaluate_variants(
     subjects: Sequence[Subject],
     folder: Path,
     memory: Path | None,
-    setting: Setting,
+    setting: EvaluationSetting,
     oracle: Callable[[], Run],
     unusable: str = "",
 ) -> Evaluation:
@@ -215,7 +215,7 @@ def _time(
     working: dict[str, Path],
     timings: Sequence[_Timing],
     failures: dict[str, str],
-    setting: Setting,
+    setting: EvaluationSetting,
 ) -> tuple[VariantResult, ...]:
     """Results of all variants: times of each, dispatches of those that the report is about."""
     if not timings or not setting.timed:
@@ -229,7 +229,7 @@ def _time(
     fastest = dict.fromkeys(names, 0.0)
     spread = dict.fromkeys(names, 0.0)
     for timing in timings:
-        calls = [Call(working[n], timing.name, timing.of(n)) for n in names]
+        calls = [ModelCall(working[n], timing.name, timing.of(n)) for n in names]
         where = (setting.device, setting.threads)
         timed = time_models(calls, *where, archives=setting.archives)
         for name, measured in zip(names, timed, strict=True):
@@ -267,7 +267,7 @@ def _time(
 
 
 def _profile(
-    module: Path, variant: str, timings: Sequence[_Timing], setting: Setting
+    module: Path, variant: str, timings: Sequence[_Timing], setting: EvaluationSetting
 ) -> list[DispatchTime] | None:
     """The dispatches of all functions, one after another; None where the profiler fails.
 

@@ -1,7 +1,7 @@
 """A plan for a target that is not here, checked on this machine's CPU.
 
 Compiled for another target, the written module still computes what it computes: its algebra, its
-layouts and its constants are held against the original's, not the code that the target will run.
+layouts and its constants are compared with the original's, not the code that the target will run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from layoutopt.ir.graph import Graph, Structured
 from layoutopt.options import Options
 from layoutopt.profiles.store import cache_folder
 from layoutopt.profiles.target import FlagSet, Target, load_target
-from layoutopt.verify.evaluation import Setting, evaluate_variants, variants_of
+from layoutopt.verify.evaluation import EvaluationSetting, evaluate_variants, variants_of
 from layoutopt.verify.modules import Modules
 from layoutopt.verify.oracle_reference import oracle_run
 from layoutopt.verify.verified import Verification, not_run
@@ -46,7 +46,9 @@ def check_on_host(modules: Modules, target: Target, options: Options) -> Verific
     limit_s = min(_COMPILE_S, options.compile_timeout_s)
     folder = modules.folder / "host"
     folder.mkdir(exist_ok=True)
-    setting = Setting(host.device, 1, host.place, limit_s, _RUN_S, modules.archives, timed=False)
+    setting = EvaluationSetting(
+        host.device, 1, host.place, limit_s, _RUN_S, modules.archives, timed=False
+    )
     try:
         evaluation = evaluate_variants(
             variants,

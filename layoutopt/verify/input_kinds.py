@@ -15,13 +15,13 @@ from typing import Any  # ml_dtypes has no types for finfo
 import ml_dtypes
 import numpy as np
 
-from layoutopt.runtime.element import DTYPES, Array, TensorType, Value
+from layoutopt.runtime.element import DTYPES, Array, RankedTensorType, Value
 
 _SPARSE = 1 / 16
 """Share of the numbers that are not zero among sparse ones."""
 
 
-class Kind(Enum):
+class InputKind(Enum):
     """A kind of inputs, by the name that the report gives it."""
 
     NORMAL = "normal"
@@ -45,15 +45,15 @@ class Role(Enum):
 Integers = Role | int
 """A role, or how many rows the smallest table has that they are positions in."""
 
-_SCALES = {Kind.SMALL: 2.0**-6, Kind.TINY: 2.0**-12, Kind.LARGE: 2.0**6}
-_HALF_RANGES = {Kind.SMALL: 16, Kind.TINY: 1, Kind.WHOLE: 8}
+_SCALES = {InputKind.SMALL: 2.0**-6, InputKind.TINY: 2.0**-12, InputKind.LARGE: 2.0**6}
+_HALF_RANGES = {InputKind.SMALL: 16, InputKind.TINY: 1, InputKind.WHOLE: 8}
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
     """What a function takes, in order."""
 
-    kinds: tuple[TensorType | str, ...]
+    kinds: tuple[RankedTensorType | str, ...]
     """Tensors, or the types of scalars."""
     integers: Mapping[int, Integers] = field(default_factory=dict)
     """By position, what integers stand for where that is known."""
@@ -61,22 +61,24 @@ class Arguments:
     @property
     def is_dynamic(self) -> bool:
         """Whether the size of some dim is the caller's choice."""
-        return any(isinstance(k, TensorType) and None in k.shape for k in self.kinds)
+        return any(isinstance(k, RankedTensorType) and None in k.shape for k in self.kinds)
 
     def sized(self, size: int) -> Arguments:
         """The same with every dynamic dim of one size."""
         kinds = tuple(
             k
             if isinstance(k, str)
-            else TensorType(tuple(size if n is None else n for n in k.shape), k.element)
+            else RankedTensorType(tuple(size if n is None else n for n in k.shape), k.element)
             for k in self.kinds
         )
         return Arguments(kinds, self.integers)
 
 
-def inputs_of(arguments: Arguments, kind: Kind = Kind.NORMAL, seed: int = 0) -> list[Value]:
+def inputs_of(
+    arguments: Arguments, kind: InputKind = InputKind.NORMAL, seed: int = 0
+) -> list[Value]:
     """Values for all arguments, the same ones each time. Asks for static shapes."""
-    rng = np.random.default_rng([seed, list(Kind).index(kind)])
+    rng = np.random.default_rng([seed, list(InputKind).index(kind)])
     found: list[Value] = []
     for position, argument in enumerate(arguments.kinds):
         role = arguments.integers.get(position, Role.UNKNOWN)
@@ -124,7 +126,7 @@ def is_floating(dtype: np.dtype[np.generic]) -> bool:
 
 
 def _array(
-    element: str, shape: tuple[int, ...], kind: Kind, role: Integers, rng: np.random.Generator
+    element: str, shape: tuple[int, ...], kind: InputKind, role: Integers, rng: np.random.Generator
 ) -> Array:
     dtype = DTYPES[element]
     if dtype.kind == "c":
@@ -136,20 +138,22 @@ def _array(
             floats = np.maximum(np.abs(floats), np.float32(2.0**-20))
         return floats.astype(dtype)
     if dtype.kind == "b":
-        share = {Kind.ZEROS: 0.0, Kind.POSITIVE: 1.0, Kind.SPARSE: _SPARSE}.get(kind, 0.5)
+        share = {InputKind.ZEROS: 0.0, InputKind.POSITIVE: 1.0, InputKind.SPARSE: _SPARSE}.get(
+            kind, 0.5
+        )
         return np.asarray(rng.random(shape) < share)
     return _integers(dtype, shape, kind, role, rng).astype(dtype)
 
 
-def _floats(shape: tuple[int, ...], kind: Kind, rng: np.random.Generator) -> Array:
-    if kind is Kind.ZEROS:
+def _floats(shape: tuple[int, ...], kind: InputKind, rng: np.random.Generator) -> Array:
+    if kind is InputKind.ZEROS:
         return np.zeros(shape, np.float32)
-    if kind is Kind.POSITIVE:
+    if kind is InputKind.POSITIVE:
         return np.asarray(rng.random(shape, np.float32) + np.float32(2.0**-10))
-    if kind is Kind.WHOLE:
+    if kind is InputKind.WHOLE:
         return rng.integers(-4, 5, shape).astype(np.float32)
     normal = np.asarray(rng.standard_normal(shape, np.float32))
-    if kind is Kind.SPARSE:
+    if kind is InputKind.SPARSE:
         return np.where(_few(shape, rng), normal, np.float32(0))
     return np.asarray(normal * np.float32(_SCALES.get(kind, 1.0)))
 
@@ -165,30 +169,30 @@ def _few(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
 def _integers(
     dtype: np.dtype[np.generic],
     shape: tuple[int, ...],
-    kind: Kind,
+    kind: InputKind,
     role: Integers,
     rng: np.random.Generator,
 ) -> Array:
-    if kind is Kind.ZEROS:
+    if kind is InputKind.ZEROS:
         return np.zeros(shape, np.int64)
     if role is not Role.NUMBER and (isinstance(role, int) or dtype.itemsize > 1):
         rows = role if isinstance(role, int) else 2
-        most = min(rows, 2) if kind is Kind.TINY else rows
-        if kind is Kind.LARGE:
+        most = min(rows, 2) if kind is InputKind.TINY else rows
+        if kind is InputKind.LARGE:
             return np.asarray(rng.choice([0, rows - 1], shape))
         return rng.integers(0, max(most, 1), shape)
     limits = np.iinfo(np.dtype(f"{dtype.kind}{dtype.itemsize}"))
-    least, most = int(limits.min), int(limits.max)
+    smallest, largest = int(limits.min), int(limits.max)
     byte = dtype.itemsize == 1
-    if kind is Kind.LARGE:
-        return np.asarray(rng.choice((least, most) if byte else _wide(dtype), shape))
-    low, high = (least, most) if byte else (-100, 100)
+    if kind is InputKind.LARGE:
+        return np.asarray(rng.choice((smallest, largest) if byte else _wide(dtype), shape))
+    low, high = (smallest, largest) if byte else (-100, 100)
     if kind in _HALF_RANGES:
         low, high = -_HALF_RANGES[kind], _HALF_RANGES[kind]
-    if kind is Kind.POSITIVE:
+    if kind is InputKind.POSITIVE:
         low = 1
-    found = rng.integers(max(low, least), high + 1, shape)
-    return np.where(_few(shape, rng), found, 0) if kind is Kind.SPARSE else found
+    found = rng.integers(max(low, smallest), high + 1, shape)
+    return np.where(_few(shape, rng), found, 0) if kind is InputKind.SPARSE else found
 
 
 def _wide(dtype: np.dtype[np.generic]) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The two modules that are held against each other."""
+"""The two modules that are compared."""
 
 from __future__ import annotations
 

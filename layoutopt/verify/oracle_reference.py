@@ -19,7 +19,7 @@ from layoutopt.oracle import OracleError, evaluate
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.element import Array, Value
-from layoutopt.runtime.model import Call, Caller, Results
+from layoutopt.runtime.model import Caller, ModelCall, Results
 from layoutopt.runtime.transport import demoted
 from layoutopt.verify.verification import Archives, Run
 
@@ -89,7 +89,7 @@ def _constants(
     if not outcome.ok:
         reason = f"the constants of the model do not compile: {outcome.reason}"
         return {}, dict.fromkeys((place for place, _ in names.values()), reason)
-    calls = [Call(compiled, name, ()) for name in names]
+    calls = [ModelCall(compiled, name, ()) for name in names]
     values: dict[int, dict[int, Array]] = {}
     refused: dict[int, str] = {}
     with Caller(host.device, 1, timeout_s, archives) as caller:

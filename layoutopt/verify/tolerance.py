@@ -25,7 +25,7 @@ cancellation makes more of them."""
 _WINOGRAD = 1e-3
 """What Winograd's transforms in f32 may lose."""
 _MOST = 0.5
-"""More than that is no agreement, whatever the types."""
+"""More than that is not agreement for any type."""
 _TO_INTEGER = ("arith.fptosi", "arith.fptoui")
 
 

@@ -11,17 +11,17 @@ from pathlib import Path
 import numpy as np
 
 from layoutopt.runtime.element import Array, Value
-from layoutopt.runtime.model import Call, Caller, FunctionSignature, Results
+from layoutopt.runtime.model import Caller, FunctionSignature, ModelCall, Results
 from layoutopt.verify.discrepancy import Allowed, Discrepancy, discrepancy
-from layoutopt.verify.input_kinds import Arguments, Kind, inputs_of, is_floating, nudged
+from layoutopt.verify.input_kinds import Arguments, InputKind, inputs_of, is_floating, nudged
 from layoutopt.verify.verified import FunctionVerified, Subject
 
 Archives = Sequence[tuple[str, Path]]
 """(scope, file) of parameters."""
 
-_ALWAYS = (Kind.NORMAL, Kind.SMALL, Kind.TINY)
+_ALWAYS = (InputKind.NORMAL, InputKind.SMALL, InputKind.TINY)
 """Every function is compared on these, the others as time allows."""
-_MORE = tuple(kind for kind in Kind if kind not in _ALWAYS)
+_MORE = tuple(kind for kind in InputKind if kind not in _ALWAYS)
 _BUDGET_S = 4.0
 """Seconds for running one function on more kinds of inputs than it must be run on."""
 _SIZES = (8, 1, 2, 7, 32)
@@ -38,7 +38,7 @@ Run = Callable[[str, Sequence[Sequence[Value]]], list[Results]]
 class Attempt:
     """Inputs of one kind, with every dynamic dim of one size, if there is any."""
 
-    kind: Kind
+    kind: InputKind
     size: int | None
     inputs: Sequence[Value]
 
@@ -71,7 +71,7 @@ def run_on(module: Path, caller: Caller) -> Run:
     """Run functions of a compiled module."""
 
     def run(function: str, inputs: Sequence[Sequence[Value]]) -> list[Results]:
-        return caller.run([Call(module, function, values) for values in inputs])
+        return caller.run([ModelCall(module, function, values) for values in inputs])
 
     return run
 
@@ -100,7 +100,7 @@ def compare_function(
     compare = partial(_compare, subject, original, plan, reference, record)
     started = time.monotonic()
     sizes = _SIZES if arguments.is_dynamic else (None,)
-    compare([_attempt(arguments, Kind.NORMAL, size) for size in sizes])
+    compare([_attempt(arguments, InputKind.NORMAL, size) for size in sizes])
     size = record.done[0][0].size if record.done else sizes[0]
     compare([_attempt(arguments, kind, size) for kind in _ALWAYS[1:]])
     attempts = len(sizes) + len(_ALWAYS) - 1
@@ -123,7 +123,7 @@ def _signature(subject: Subject, declared: FunctionSignature | None) -> Function
     return declared if subject.arguments is None else declared.seen_through(subject.arguments)
 
 
-def _attempt(arguments: Arguments, kind: Kind, size: int | None) -> Attempt:
+def _attempt(arguments: Arguments, kind: InputKind, size: int | None) -> Attempt:
     sized = arguments if size is None else arguments.sized(size)
     return Attempt(kind, size, inputs_of(sized, kind))
 
@@ -144,7 +144,7 @@ def _compare(
     for attempt, results in zip(attempts, expected, strict=True):
         if results.reason:
             record.skipped.append((attempt.name, f"{reference} fails: {results.reason}"))
-        elif attempt.kind is Kind.LARGE and not _all_finite(results.arrays):
+        elif attempt.kind is InputKind.LARGE and not _all_finite(results.arrays):
             record.skipped.append((attempt.name, f"{reference} overflows"))
         else:
             taken.append((attempt, results))
@@ -188,7 +188,7 @@ def _compared(subject: Subject, record: _Record) -> Compared:
     skipped = tuple(record.skipped)
     allowed = subject.allowed.tolerance
     if not record.done:
-        reason = f"none of the inputs that were tried serves: {skipped[0][1]}"
+        reason = f"none of the inputs that were tried works: {skipped[0][1]}"
         return Compared(
             FunctionVerified(subject.name, skipped=skipped, tolerance=allowed, unverified=reason)
         )
@@ -222,8 +222,8 @@ def _weakness(allowed: Allowed, inputs: Sequence[Value], results: Sequence[Seque
         return "its results are NaN or Inf for all inputs tried"
     if not inputs or len(results) < 2:
         return ""
-    alike = (not discrepancy(r, results[0], allowed, "").failure for r in results[1:])
-    if all(alike):
+    same = (not discrepancy(r, results[0], allowed, "").failure for r in results[1:])
+    if all(same):
         return "its results were the same for all inputs tried, or nearly (a saturated softmax?)"
     return ""
 

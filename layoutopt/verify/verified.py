@@ -61,7 +61,7 @@ class Verification:
     """What came of comparing all functions."""
 
     reference: str
-    """What results are held against: IREE on the original, or the NumPy oracle."""
+    """What results are compared with: IREE on the original, or the NumPy oracle."""
     functions: tuple[FunctionVerified, ...]
     place: str = ""
     """Where that was, if not on the target."""

@@ -13,7 +13,7 @@ from layoutopt.profiles.target import FlagSet, Target
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.steps import Clock
 from layoutopt.verify.evaluated import OPTIMIZED, Evaluation
-from layoutopt.verify.evaluation import Setting, evaluate_variants, variants_of
+from layoutopt.verify.evaluation import EvaluationSetting, evaluate_variants, variants_of
 from layoutopt.verify.host_check import check_on_host
 from layoutopt.verify.modules import Modules
 from layoutopt.verify.oracle_reference import oracle_run
@@ -21,8 +21,8 @@ from layoutopt.verify.verified import Verification, not_run
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """What came of holding one module against the other."""
+class Comparison:
+    """The comparison of the optimized module with the original."""
 
     verification: Verification
     evaluation: Evaluation | None = None
@@ -45,25 +45,27 @@ class Held:
         return best.name if mine is None or best.milliseconds < mine else OPTIMIZED
 
 
-def hold_against_original(modules: Modules, target: Target, options: Options, clock: Clock) -> Held:
+def compare_with_original(
+    modules: Modules, target: Target, options: Options, clock: Clock
+) -> Comparison:
     """Run both where the target is here; else compile both, and compare them on this machine's CPU.
 
     Raises RefusedModuleError where IREE does not compile the optimized module, OtherResultsError
     where it computes something else.
     """
     if not modules.graphs:
-        return Held(Verification("", ()))
+        return Comparison(Verification("", ()))
     if target.measurable:
         with clock.stage("verify and time"):
             evaluation = _evaluate(modules, target, options)
-        held = Held(evaluation.verification, evaluation)
+        held = Comparison(evaluation.verification, evaluation)
     else:
         with clock.stage("compile"):
             _compile_only(modules, options)
-        held = Held(not_run(modules.subjects, "--no-verify was given"))
+        held = Comparison(not_run(modules.subjects, "--no-verify was given"))
         if options.verify:
             with clock.stage("verify on this CPU"):
-                held = Held(check_on_host(modules, target, options))
+                held = Comparison(check_on_host(modules, target, options))
     for function in held.verification.functions:
         if function.failure:
             raise OtherResultsError(
@@ -86,7 +88,7 @@ class OtherResultsError(LoweringError):
 
 def keep_original(
     modules: Modules, target: Target, options: Options, clock: Clock, error: LoweringError
-) -> Held | None:
+) -> Comparison | None:
     """The original, with the fastest of IREE's own flag sets, where no plan can be used.
 
     None where IREE compiles it with none of them. `error`: what came of the last plan.
@@ -101,12 +103,14 @@ def keep_original(
         with clock.stage("verify and time"):
             evaluation = _evaluate(modules, target, options, reason)
         if evaluation.best_original is not None:
-            return Held(verification, evaluation, kept_for=reason)
+            return Comparison(verification, evaluation, kept_for=reason)
     source, limit_s = modules.source, options.compile_timeout_s
     with clock.stage("compile"):
         taken = flags_of_original(source.path, source.phase_flags, target, modules.folder, limit_s)
     return (
-        None if taken.flag_set is None else Held(verification, evaluation, taken.flag_set, reason)
+        None
+        if taken.flag_set is None
+        else Comparison(verification, evaluation, taken.flag_set, reason)
     )
 
 
@@ -147,7 +151,7 @@ def _evaluate(modules: Modules, target: Target, options: Options, refused: str =
         modules.optimized,
         modules.flags,
     )
-    setting = Setting(
+    setting = EvaluationSetting(
         target.device,
         options.threads,
         target.place,

@@ -7,7 +7,7 @@ from layoutopt.ir.layout import Layout
 from layoutopt.ir.refusal import Assignment, Refusal
 from layoutopt.ir.relayout import Physical
 from layoutopt.ir.types import TensorType
-from layoutopt.rules.propagation.dims import keep_promise, same_places
+from layoutopt.rules.propagation.dims import keeps_padding, same_places
 
 
 class ConcatLayouts:
@@ -29,7 +29,7 @@ class ConcatLayouts:
         refusal = _refusal(op, layout, physical.types)
         if refusal:
             return refusal
-        if not keep_promise(layouts, physical.types, op.sources, op.result):
+        if not keeps_padding(layouts, physical.types, op.sources, op.result):
             return Refusal(f"expected pieces with {layout.padding.value} in their padding")
         physical.builder.add(
             Concat(

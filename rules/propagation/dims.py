@@ -2,7 +2,7 @@
 
 They treat every dim apart, so a layout passes through unchanged as long as a tiled dim is
 moved by whole tiles. The last tile of a dim may be a padded one where it is the last one on both
-sides; what is promised about its padding has to be held by all that goes into the result.
+sides; all that goes into the result has to meet the padding contract of the result.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def same_places(layouts: Assignment, tensors: Sequence[int]) -> bool:
     return len({layouts[t].padded_with(layouts[tensors[0]].padding) for t in tensors}) == 1
 
 
-def keep_promise(
+def keeps_padding(
     layouts: Assignment, types: Sequence[TensorType], sources: Sequence[int], result: int
 ) -> bool:
-    """Whether the padding that comes with the sources is what the result promises."""
+    """Whether the padding that comes with the sources meets the padding contract of the result."""
     padded = [t for t in sources if layouts[t].pads(types[t].shape)]
     return not layouts[result].pads(types[result].shape) or all(
         fills(layouts[t], layouts[result]) for t in padded

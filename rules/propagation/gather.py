@@ -16,7 +16,7 @@ from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.refusal import Assignment, Refusal
 from layoutopt.ir.relayout import Physical
 from layoutopt.ir.types import TensorType
-from layoutopt.rules.propagation.dims import keep_promise
+from layoutopt.rules.propagation.dims import keeps_padding
 
 
 class GatherLayouts:
@@ -196,6 +196,6 @@ def _refusal(op: Gather, layouts: Assignment, types: tuple[TensorType, ...]) -> 
             return Refusal(
                 f"expected one tile in table and result, but got {sizes[0]} and {sizes[1]}"
             )
-    if not keep_promise(layouts, types, (op.table,), op.result):
+    if not keeps_padding(layouts, types, (op.table,), op.result):
         return Refusal(f"expected a table with {result.padding.value} in its padding")
     return None

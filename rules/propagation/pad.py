@@ -11,7 +11,7 @@ from layoutopt.ir.refusal import Assignment, Refusal
 from layoutopt.ir.relayout import Physical
 from layoutopt.ir.types import TensorType, numpy_dtype
 from layoutopt.oracle.constant import constant
-from layoutopt.rules.propagation.dims import in_tiles, keep_promise, ragged, same_places
+from layoutopt.rules.propagation.dims import in_tiles, keeps_padding, ragged, same_places
 
 
 class PadLayouts:
@@ -36,17 +36,17 @@ class PadLayouts:
         refusal = _refusal(op, layout, physical.types)
         if refusal:
             return refusal
-        promise = layouts[op.result]
+        layout = layouts[op.result]
         if not (
-            keep_promise(layouts, physical.types, (op.source,), op.result)
-            and _adds(op, promise, physical.types)
+            keeps_padding(layouts, physical.types, (op.source,), op.result)
+            and _adds(op, layout, physical.types)
         ):
-            wanted = promise.padding.value
+            wanted = layout.padding.value
             return Refusal(f"expected {wanted} in the padding of a pad's source and as its value")
         physical.builder.add(
             Pad(
                 physical.tensor(op.source, layout),
-                physical.tensor(op.result, promise),
+                physical.tensor(op.result, layout),
                 in_tiles(op.low, layout, 0),
                 in_tiles(op.high, layout, 0),
                 op.value,
@@ -69,7 +69,7 @@ def _refusal(op: Pad, layout: Layout, types: tuple[TensorType, ...]) -> Refusal 
 
 
 def _adds(op: Pad, layout: Layout, types: tuple[TensorType, ...]) -> bool:
-    """Whether the value that is added is the one that the result's padding promises."""
+    """Whether the value that is added is the one that the padding contract requires."""
     kind = types[op.result]
     dtype = numpy_dtype(kind.element)
     if layout.padding is Padding.ANY or not layout.pads(kind.shape):

@@ -1,10 +1,10 @@
-"""What an op makes of padding: proved to hold what is promised, else masked.
+"""What an op makes of padding: proved to hold what the layout requires, else masked.
 
 A loop whose tile does not divide it runs past its end. What its body computes there is known
 where all that it reads there is known: ``relu(0) = 0``, ``0 * 0 = 0``, ``max(-inf, -inf) = -inf``.
 Two things have to be right: a reduction may fold nothing in that its op does not ignore (0 where it
 adds, minus infinity where it takes the largest), and the padding of a result is what its layout
-promises. Where that is not proved, the body selects by its index; a contraction is refused
+requires. Where that is not proved, the body selects by its index; a contraction is refused
 instead, since with a select it would be none.
 
 An x that is read inside a tensor may be Inf or NaN, and ``0 * x`` is then NaN: only integers keep
@@ -77,7 +77,9 @@ def masks(
         if isinstance(made, Refusal):
             return made
         if made and op.is_contraction:
-            return Refusal(f"expected zeros in the padding of a contraction, but got {values.held}")
+            return Refusal(
+                f"expected zeros in the padding of a contraction, but got {values.paddings}"
+            )
         if made:
             found[position] = made
     return found
@@ -100,8 +102,8 @@ class _Values:
         written = {d for form in op.result_maps[position] for d in form.dims}
         self.parallel = tuple(d for d in padded if d in written)
         self.reduced = tuple(d for d in padded if d not in written)
-        promise = layouts[self.result].padding
-        self.promise = None if promise is Padding.ANY or not self.parallel else promise
+        required = layouts[self.result].padding
+        self.required = None if required is Padding.ANY or not self.parallel else required
 
     @property
     def writes_all(self) -> bool:
@@ -113,7 +115,7 @@ class _Values:
         return None not in loops and len({*loops}) == len(loops)
 
     @property
-    def held(self) -> str:
+    def paddings(self) -> str:
         """The padding of the inputs, for a refusal."""
         return " and ".join(self.layouts[t].padding.value for t in self.op.sources)
 
@@ -121,7 +123,7 @@ class _Values:
         """A value of the body where just the loops ``past`` are past their end."""
         op = self.op
         states: list[State] = [
-            self._held(t, {d for form in m for d in form.dims} & past)
+            self._state_of(t, {d for form in m for d in form.dims} & past)
             for t, m in zip(op.sources, op.source_maps, strict=True)
         ]
         states += [
@@ -133,16 +135,16 @@ class _Values:
         return states[value]
 
     def init(self, past: frozenset[int], position: int) -> State:
-        """What a result starts from there."""
-        start = self.op.inits[position]
-        if isinstance(start, Fill):
-            value = constant(start.value, self.types[self.op.results[position]].element)
+        """The init of a result there."""
+        init = self.op.inits[position]
+        if isinstance(init, Fill):
+            value = constant(init.value, self.types[self.op.results[position]].element)
             return Unknown.SPOILED if value is None else value
-        if isinstance(start, FromTensor):
-            return self._held(start.tensor, past)
+        if isinstance(init, FromTensor):
+            return self._state_of(init.tensor, past)
         return Unknown.SPOILED
 
-    def _held(self, tensor: int, past: frozenset[int] | set[int]) -> State:
+    def _state_of(self, tensor: int, past: frozenset[int] | set[int]) -> State:
         if not past:
             return Unknown.READ
         padding = self.layouts[tensor].padding
@@ -151,42 +153,42 @@ class _Values:
             return Unknown.SPOILED
         return np.asarray(padding.number(dtype), dtype)
 
-    def promised(self) -> Array | None:
+    def required_value(self) -> Array | None:
         """The value that the result's padding has to hold; None where any will do."""
         dtype = numpy_dtype(self.element)
-        if self.promise is None or dtype is None:
+        if self.required is None or dtype is None:
             return None
-        return np.asarray(self.promise.number(dtype), dtype)
+        return np.asarray(self.required.number(dtype), dtype)
 
 
 def _unproved(values: _Values) -> Refusal | None:
-    """A promise that no mask can keep: of an unknown number, or where no point writes."""
-    if values.promise is None:
+    """Why no mask can give the required padding: an unknown number, or where no point writes."""
+    if values.required is None:
         return None
-    goal = values.promised()
+    goal = values.required_value()
     if goal is None:
         return Refusal(f"expected an element type with a neutral element, but got {values.element}")
-    starts = [values.init(past, values.position) for past in _subsets(values.parallel)]
-    if values.writes_all or all(equal(start, goal) for start in starts):
+    inits = [values.init(past, values.position) for past in _subsets(values.parallel)]
+    if values.writes_all or all(equal(init, goal) for init in inits):
         return None
     return Refusal(
-        f"expected {values.promise.value} in the padding where nothing is written, but the result "
-        "starts from another value"
+        f"expected {values.required.value} in the padding where nothing is written, "
+        "but the init of the result is another value"
     )
 
 
 def _of_elementwise(values: _Values) -> tuple[Mask, ...] | Refusal:
-    op, goal = values.op, values.promised()
+    op, goal = values.op, values.required_value()
     if values.reduced:
         return Refusal(f"expected padded loops in every result, but d{values.reduced[0]} is not")
-    if values.promise is None:
+    if values.required is None:
         return ()
     guarded: dict[int, None] = {}
     for past in _subsets(values.parallel):
         value = values.after(past, op.body.yields[values.position])
         if not past & guarded.keys() and not equal(value, goal):
             guarded |= dict.fromkeys(sorted(past))
-    return _mask(tuple(guarded), values.promise.text(values.element), values)
+    return _mask(tuple(guarded), values.required.text(values.element), values)
 
 
 def _of_reduction(values: _Values) -> tuple[Mask, ...] | Refusal:
@@ -206,13 +208,13 @@ def _of_reduction(values: _Values) -> tuple[Mask, ...] | Refusal:
         if not past & guarded.keys() and not equal(values.after(past, folded), nothing):
             guarded |= dict.fromkeys(sorted(past))
     inner = _mask(tuple(guarded), ignored, values)
-    outer = _promised_reduction(values, folding, folded, nothing, frozenset(guarded))
+    outer = _required_of_reduction(values, folding, folded, nothing, frozenset(guarded))
     if isinstance(inner, Refusal) or isinstance(outer, Refusal):
         return inner if isinstance(inner, Refusal) else outer
     return (*outer, *inner)
 
 
-def _promised_reduction(
+def _required_of_reduction(
     values: _Values,
     folding: ScalarOp,
     folded: int,
@@ -220,45 +222,45 @@ def _promised_reduction(
     guarded: frozenset[int],
 ) -> tuple[Mask, ...] | Refusal:
     """Masks for the padding of a reduction's result: all that is folded in has to keep it."""
-    goal = values.promised()
-    if goal is None or values.promise is None:
+    goal = values.required_value()
+    if goal is None or values.required is None:
         return ()
     wrong: dict[int, None] = {}
     for past in _subsets(values.parallel):
-        start = values.init(past, values.position)
+        init = values.init(past, values.position)
         for more in (frozenset[int](), *_subsets(values.reduced)):
             if more & guarded or past & wrong.keys():
                 continue
             value = values.after(past | more, folded)
             if more and equal(value, nothing):
                 continue
-            if not _keeps(folding, start, value, goal):
+            if not _keeps(folding, init, value, goal):
                 wrong |= dict.fromkeys(sorted(past))
-    started = [values.init(past, values.position) for past in _subsets(values.parallel)]
-    if wrong and not all(_keeps(folding, start, goal, goal) for start in started):
+    inits = [values.init(past, values.position) for past in _subsets(values.parallel)]
+    if wrong and not all(_keeps(folding, init, goal, goal) for init in inits):
         return Refusal(
-            f"expected a reduction that leaves {values.promise.value} in the padding of its result,"
-            f" but {folding.name} starts from another value"
+            f"expected a reduction that leaves {values.required.value} in the padding of its "
+            f"result, but the init of {folding.name} is another value"
         )
-    return _mask(tuple(wrong), values.promise.text(values.element), values)
+    return _mask(tuple(wrong), values.required.text(values.element), values)
 
 
-def _keeps(folding: ScalarOp, start: State, value: State, goal: Array) -> bool:
+def _keeps(folding: ScalarOp, init: State, value: State, goal: Array) -> bool:
     """Whether folding a value in gives the goal at once, and again from there."""
-    return all(equal(applied(folding, [state, value]), goal) for state in (start, goal))
+    return all(equal(applied(folding, [state, value]), goal) for state in (init, goal))
 
 
 def _in_order(values: _Values) -> tuple[Mask, ...] | Refusal:
-    """A reduction that is no plain fold: past the end its accumulator stays."""
+    """A reduction that is not a plain fold: past the end its accumulator stays."""
     past = _subsets(values.parallel)
-    goal = values.promised()
+    goal = values.required_value()
     if goal is None:
         return _mask(values.reduced, None, values)
     if all(equal(values.init(p, values.position), goal) for p in past):
         return _mask((*values.parallel, *values.reduced), None, values)
     return Refusal(
-        f"expected a reduction that starts from {goal} in the padding of its result, "
-        "but it starts from another value"
+        f"expected a reduction with init {goal} in the padding of its result, "
+        "but its init is another value"
     )
 
 

@@ -1,6 +1,6 @@
-"""Which padding the tensors of an op promise each other, given that of one of them.
+"""The padding contract between the tensors of an op, given the padding of one of them.
 
-Inputs are asked for as little as spares a mask; results promise what they hold anyway.
+Inputs have to hold as little as saves a mask; results hold what they hold anyway.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from layoutopt.rules.propagation.padding import masks
 _KNOWN = (Padding.ZERO, Padding.LOWEST, Padding.HIGHEST, Padding.ONE)
 
 
-def with_promises(
+def with_padding_contract(
     op: Structured,
     types: Sequence[TensorType],
     padded: tuple[int, ...],
@@ -36,15 +36,15 @@ def with_promises(
     others = [t for t in (*op.sources, *starts) if t != given]
     if given in op.results:
         made = dict.fromkeys(op.results, own)
-        for held in (*_KNOWN, Padding.ANY):
-            found = filled(made | dict.fromkeys(others, held))
+        for padding in (*_KNOWN, Padding.ANY):
+            found = filled(made | dict.fromkeys(others, padding))
             if masks(op, found, types, padded) == {}:
                 return found
         return filled(made | dict.fromkeys(others, Padding.ANY))
     read = dict.fromkeys(others, own)
     loose = masks(op, filled(read | dict.fromkeys(op.results, Padding.ANY)), types, padded)
-    for promise in _KNOWN:
-        found = filled(read | dict.fromkeys(op.results, promise))
+    for padding in _KNOWN:
+        found = filled(read | dict.fromkeys(op.results, padding))
         if masks(op, found, types, padded) == loose:
             return found
     return filled(read | dict.fromkeys(op.results, Padding.ANY))

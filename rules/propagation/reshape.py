@@ -42,7 +42,7 @@ class ReshapeLayouts:
         shapes = physical.types[op.source].shape, physical.types[op.result].shape
         moved = _through(source, *shapes) if source.pads(shapes[0]) else None
         if moved is None:
-            whole = [x.whole_shape(n) for x, n in zip((source, result), shapes, strict=True)]
+            whole = [x.padded_shape(n) for x, n in zip((source, result), shapes, strict=True)]
             fits = whole == list(shapes) and (
                 memory_runs(shapes[0], source) == memory_runs(shapes[1], result)
             )
@@ -74,8 +74,8 @@ def _through(layout: Layout, here: tuple[int, ...], there: tuple[int, ...]) -> L
     whole = _whole(layout, here, there)
     if whole is None:
         return None
-    moved = layout_of_runs(whole, memory_runs(layout.whole_shape(here), layout))
-    if moved is None or moved.whole_shape(there) != whole:
+    moved = layout_of_runs(whole, memory_runs(layout.padded_shape(here), layout))
+    if moved is None or moved.padded_shape(there) != whole:
         return None
     return moved.padded_with(layout.padding)
 
@@ -95,7 +95,7 @@ def _whole(layout: Layout, here: tuple[int, ...], there: tuple[int, ...]) -> tup
     """``there`` padded up to whole tiles where ``here`` is, if it has the padded dims."""
     found = list(there)
     behind = [math.prod(there[d + 1 :]) for d in range(len(there))]
-    for d, n in enumerate(layout.whole_shape(here)):
+    for d, n in enumerate(layout.padded_shape(here)):
         if n == here[d]:
             continue
         same = [

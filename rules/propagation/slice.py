@@ -7,7 +7,7 @@ from layoutopt.ir.layout import Layout
 from layoutopt.ir.refusal import Assignment, Refusal
 from layoutopt.ir.relayout import Physical
 from layoutopt.ir.types import TensorType
-from layoutopt.rules.propagation.dims import cut_tile, in_tiles, keep_promise, same_places
+from layoutopt.rules.propagation.dims import cut_tile, in_tiles, keeps_padding, same_places
 
 
 class SliceLayouts:
@@ -29,7 +29,7 @@ class SliceLayouts:
         refusal = _refusal(op, layout, physical.types)
         if refusal:
             return refusal
-        if not keep_promise(layouts, physical.types, (op.source,), op.result):
+        if not keeps_padding(layouts, physical.types, (op.source,), op.result):
             wanted = layouts[op.result].padding.value
             return Refusal(f"expected a source with {wanted} in its padding")
         strides = tuple(op.strides[d] for d in layout.outer_dims_perm)

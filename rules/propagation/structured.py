@@ -25,7 +25,7 @@ from layoutopt.ir.scalar import is_reassociable
 from layoutopt.ir.types import TensorType
 from layoutopt.rules.propagation.body import tiled_body
 from layoutopt.rules.propagation.padding import masks
-from layoutopt.rules.propagation.padding_contract import with_promises
+from layoutopt.rules.propagation.padding_contract import with_padding_contract
 
 
 class StructuredLayouts:
@@ -59,7 +59,7 @@ class StructuredLayouts:
         for start, result in at.items():
             found.setdefault(start, found[result])
         padded = _padded(op, tiles)
-        return with_promises(op, types, padded, tensor, found) if padded else found
+        return with_padding_contract(op, types, padded, tensor, found) if padded else found
 
     def relayout(self, op: Structured, layouts: Assignment, physical: Physical) -> Refusal | None:
         """Add the op over the memory forms of its operands."""

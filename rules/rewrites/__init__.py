@@ -20,8 +20,8 @@ from layoutopt.rules.rewrites.patch_convolution_to_contraction import (
 from layoutopt.rules.rewrites.push_scatter_through_elementwise import PushScatterThroughElementwise
 from layoutopt.rules.rewrites.push_scatter_through_reshape import PushScatterThroughReshape
 from layoutopt.rules.rewrites.scatter_to_index_arithmetic import ScatterToIndexArithmetic
-from layoutopt.rules.rewrites.skip_zeros_of_reduction import SkipZerosOfReduction
 from layoutopt.rules.rewrites.split_convolution_into_phases import SplitConvolutionIntoPhases
+from layoutopt.rules.rewrites.split_reduction_into_phases import SplitReductionIntoPhases
 from layoutopt.rules.rewrites.strided_unit_filter_to_slice import StridedUnitFilterToSlice
 from layoutopt.rules.rewrites.unit_filter_to_contraction import UnitFilterToContraction
 from layoutopt.rules.rewrites.unroll_window import UnrollWindow
@@ -37,7 +37,7 @@ REWRITES: tuple[RewriteRule[Any], ...] = (
     UnrollWindow(),
     InsertToScatter(),
     CommuteScatterWithContraction(),
-    SkipZerosOfReduction(),
+    SplitReductionIntoPhases(),
     SplitConvolutionIntoPhases(),
     PushScatterThroughElementwise(),
     PushScatterThroughReshape(),

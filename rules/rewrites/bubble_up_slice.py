@@ -31,7 +31,7 @@ class SlicedOp:
     op: Structured
     sizes: tuple[int, ...]
     others: int
-    """Readers of the whole tensor that are no slices, the caller among them."""
+    """Readers of the whole tensor that are not slices, the caller among them."""
 
 
 class BubbleUpSlice:
@@ -42,7 +42,7 @@ class BubbleUpSlice:
     argument = "each result element depends on its own point of the parallel loops alone"
     evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
-    normal_form = False
+    canonicalizes = False
     examples = (
         Example(sliced_example(), 1),
         Example(

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.refusal import Refusal
-from layoutopt.rules.rewrites.interior_padding_examples import stuffed_example
+from layoutopt.rules.rewrites.interior_padding_examples import interior_padded_example
 from layoutopt.rules.rewrites.polyphase import (
+    InteriorPaddedContraction,
     Reading,
-    StuffedContraction,
     by_phases,
+    interior_padded_contraction,
     refusal_of,
-    stuffed_contraction,
 )
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
@@ -32,26 +32,26 @@ class CommuteScatterWithContraction:
     argument = "rows of zeros give rows equal to the init: 0 * w = 0 for finite w"
     evidence = Evidence.PROVED
     exactness = Exactness.ASSUMES_FINITE
-    normal_form = False
+    canonicalizes = False
     examples = (
-        Example(stuffed_example(filter_size=1, stride=2), 1),
-        Example(stuffed_example(filter_size=1, stride=3, offset=1), 1),
+        Example(interior_padded_example(filter_size=1, stride=2), 1),
+        Example(interior_padded_example(filter_size=1, stride=3, offset=1), 1),
         Example(
-            stuffed_example(filter_size=1, stride=2, background="1.0 : f32"),
+            interior_padded_example(filter_size=1, stride=2, background="1.0 : f32"),
             1,
             refusal="expected a zero background, but got 1.0 : f32",
         ),
     )
 
-    def match(self, graph: Graph, op: int) -> StuffedContraction | None:
+    def match(self, graph: Graph, op: int) -> InteriorPaddedContraction | None:
         """A contraction that reads strided dims by parallel loops alone."""
-        found = stuffed_contraction(graph, op)
+        found = interior_padded_contraction(graph, op)
         return found if found is not None and found.reading is Reading.PARALLEL else None
 
-    def guard(self, match: StuffedContraction) -> Refusal | None:
+    def guard(self, match: InteriorPaddedContraction) -> Refusal | None:
         """The background must be zero and the maps those of a contraction."""
         return refusal_of(match)
 
-    def rewrite(self, graph: Graph, match: StuffedContraction) -> Expression:
-        """Contract the un-stuffed tensor, then scatter."""
+    def rewrite(self, graph: Graph, match: InteriorPaddedContraction) -> Expression:
+        """Contract the unpadded tensor, then scatter."""
         return by_phases(graph, match)

@@ -1,4 +1,4 @@
-"""A convolution is a contraction over its unfolded windows.
+"""A convolution is a contraction over an im2col matrix of its windows.
 
     conv(x, w)   ->   contraction(col, w)      col[n, oh, ow, kh, kw, c] = x[n, s*oh + d*kh, ..]
 
@@ -21,12 +21,12 @@ from layoutopt.rules.rewrites.window import Convolution, convolution
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression, over_budget
 
 _ELEMENTS = 1 << 31
-"""Elements of the unfolded image at most: a benchmark of more of them does not fit into memory."""
+"""Elements of the im2col matrix at most: a benchmark of more of them does not fit into memory."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unfolding:
-    """The loops that the unfolded image keeps: parallel ones, then the ones summed over."""
+class Im2col:
+    """The loops that the im2col matrix keeps: parallel ones, then the ones summed over."""
 
     convolution: Convolution
     loops: tuple[int, ...]
@@ -36,23 +36,23 @@ class ConvolutionToIm2col:
     """Convolution -> copy of its windows and contraction."""
 
     name = "convolution-to-im2col"
-    summary = "convolution -> unfolded windows (im2col) + contraction"
+    summary = "convolution -> im2col matrix + contraction"
     argument = "the copy evaluates the window's indexing map; the sum runs over the same products"
     evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
-    normal_form = False
+    canonicalizes = False
     examples = (
         Example(convolution_example(filter_size=3, stride=2), 0),
         Example(depthwise_example(), 0),
         Example(
             convolution_example(filter_size=32, stride=1, image=1024),
             0,
-            refusal="expected at most 2147483648 elements of unfolded windows, the budget of "
+            refusal="expected at most 2147483648 elements of the im2col matrix, the budget of "
             "memory for a benchmark, but got 6442450944",
         ),
     )
 
-    def match(self, graph: Graph, op: int) -> Unfolding | None:
+    def match(self, graph: Graph, op: int) -> Im2col | None:
         """Any convolution with a filter of more than one element."""
         found = convolution(graph, op)
         if found is None or found.has_unit_filter:
@@ -63,16 +63,16 @@ class ConvolutionToIm2col:
         parallel = [form.dims[0] for form in found.op.result_maps[0] if form.dims[0] in read]
         inside = [d for d in reduced if d in filters]
         channels = [d for d in reduced if d in read and d not in filters]
-        return Unfolding(found, (*parallel, *inside, *channels))
+        return Im2col(found, (*parallel, *inside, *channels))
 
-    def guard(self, match: Unfolding) -> Refusal | None:
+    def guard(self, match: Im2col) -> Refusal | None:
         """The copy has to fit somewhere."""
         elements = math.prod(match.convolution.op.domain[d] for d in match.loops)
         return over_budget(
-            elements, _ELEMENTS, "elements of unfolded windows", "memory for a benchmark"
+            elements, _ELEMENTS, "elements of the im2col matrix", "memory for a benchmark"
         )
 
-    def rewrite(self, graph: Graph, match: Unfolding) -> Expression:
+    def rewrite(self, graph: Graph, match: Im2col) -> Expression:
         """Copy the windows, then contract."""
         op = match.convolution.op
         element = graph.types[op.sources[0]].element

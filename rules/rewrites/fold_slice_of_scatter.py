@@ -61,7 +61,7 @@ class FoldSliceOfScatter:
     argument = "o + s*j = a + t*k fixes j modulo t / gcd(s, t) and k modulo s / gcd(s, t)"
     evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
-    normal_form = False
+    canonicalizes = False
     examples = (
         Example(_example(offset=1, stride=2, size=3), 1),
         Example(_example(offset=0, stride=2, size=4), 1),

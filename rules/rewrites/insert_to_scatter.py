@@ -61,7 +61,7 @@ class InsertToScatter:
     argument = "both hold the source at offsets + strides * i and the fill's value elsewhere"
     evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
-    normal_form = False
+    canonicalizes = False
     examples = (
         Example(_example(filled=True), 1),
         Example(

@@ -10,10 +10,10 @@ from layoutopt.oracle.constant import constant
 
 
 @dataclass(frozen=True, slots=True)
-class Stuffing:
+class InteriorPadding:
     """``tensor[offsets + strides * i] = source[i]`` and ``background`` elsewhere.
 
-    ``background`` is MLIR text; None where it is no single value.
+    ``background`` is MLIR text; None where it is not a single value.
     """
 
     source: int
@@ -22,10 +22,10 @@ class Stuffing:
     background: str | None
 
 
-def stuffing(graph: Graph, tensor: int) -> Stuffing | None:
-    """How a tensor is stuffed, None where no producer scatters with a stride."""
+def interior_padding(graph: Graph, tensor: int) -> InteriorPadding | None:
+    """How a tensor is interior-padded; None where no producer scatters with a stride."""
     for index in graph.producers[tensor]:
-        found = _stuffed_by(graph, graph.ops[index])
+        found = _interior_padding_by(graph, graph.ops[index])
         if found is not None and any(s > 1 for s in found.strides):
             return found
     return None
@@ -58,15 +58,15 @@ def typed(text: str, element: str) -> str:
     return text if ":" in text or text in ("true", "false") else f"{text} : {element}"
 
 
-def _stuffed_by(graph: Graph, op: Op) -> Stuffing | None:
+def _interior_padding_by(graph: Graph, op: Op) -> InteriorPadding | None:
     match op:
         case Insert():
             background = splat_of(graph, op.destination)
-            return Stuffing(op.source, op.offsets, op.strides, background)
+            return InteriorPadding(op.source, op.offsets, op.strides, background)
         case Scatter() if len(op.sources) == 1:
-            return Stuffing(op.sources[0], op.offsets[0], op.strides, op.background)
+            return InteriorPadding(op.sources[0], op.offsets[0], op.strides, op.background)
         case Pad():
-            inner = stuffing(graph, op.source)
+            inner = interior_padding(graph, op.source)
             if inner is None or inner.background is None:
                 return None
             if not is_same(inner.background, op.value, graph.types[op.source].element):

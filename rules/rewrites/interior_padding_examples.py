@@ -1,4 +1,4 @@
-"""Small graphs of zero-stuffed tensors that the scatter rules show themselves on."""
+"""Small graphs of interior-padded tensors that the scatter rules show themselves on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
 _P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION
 
 
-def stuffed_example(
+def interior_padded_example(
     filter_size: int,
     stride: int,
     offset: int = 0,
@@ -51,7 +51,7 @@ def stuffed_example(
     return builder.build((x, w), (y,))
 
 
-def stuffed_gradient_example(
+def interior_padded_gradient_example(
     stride: int, filter_size: int = 1, background: str = "0.0 : f32"
 ) -> Graph:
     """Op 1: the weight gradient ``dw[f, k, c] = sum_o x[o + k, c] * scatter(dy)[o, f]``."""
@@ -60,13 +60,13 @@ def stuffed_gradient_example(
     wide = (small - 1) * stride + 1
     x = builder.tensor((wide + filter_size - 1, 2), "f32")
     dy = builder.tensor((small, 4), "f32")
-    stuffed = builder.tensor((wide, 4), "f32")
+    padded = builder.tensor((wide, 4), "f32")
     dw = builder.tensor((4, filter_size, 2), "f32")
-    builder.add(Scatter((dy,), stuffed, ((0, 0),), (stride, 1), background))
+    builder.add(Scatter((dy,), padded, ((0, 0),), (stride, 1), background))
     window = affine([(3, 1), (1, 1)]) if filter_size > 1 else dim(3)
     builder.add(
         Structured(
-            (x, stuffed),
+            (x, padded),
             (Fill("0.0 : f32"),),
             (dw,),
             (4, filter_size, 2, wide),

@@ -31,7 +31,7 @@ class PadToIndexArithmetic:
     argument = "place i holds element i - low where there is one, else the padding value"
     evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
-    normal_form = False
+    canonicalizes = False
     examples = (
         Example(_example(low=1, high=2), 0),
         Example(

@@ -26,7 +26,7 @@ class PatchConvolutionToContraction:
     argument = "windows tile the image: the index s * i + j with j < s is a mixed-radix number"
     evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
-    normal_form = False
+    canonicalizes = False
     examples = (
         Example(convolution_example(filter_size=2, stride=2), 0),
         Example(

@@ -1,11 +1,10 @@
-"""Contractions of a zero-stuffed operand, phase by phase: only products that are not zero.
+"""Contractions of an interior-padded operand, phase by phase: only products that are not zero.
 
-An operand that is read at ``c*i + e*k + b`` along a dim stuffed with stride s from offset o has an
-element there only where ``c*i + e*k + b - o`` is a multiple of s. For i = p (mod s / gcd(c, s)),
-a phase, the k that qualify are one arithmetic progression; so each phase is a contraction of its
-own over the un-stuffed tensor. A constant index is that of one element, or of the background.
-All else multiplies zeros. Assumes no Inf or NaN in the other
-operand: 0 * x = 0.
+An operand that is read at ``c*i + e*k + b`` along a dim interior-padded with stride s from offset o
+has an element there only where ``c*i + e*k + b - o`` is a multiple of s. For i = p (mod s / gcd(c,
+s)), a phase, the k that qualify are one arithmetic progression; so each phase is a contraction of
+its own over the unpadded tensor. A constant index is that of one element, or of the background. All
+else multiplies zeros. Assumes no Inf or NaN in the other operand: 0 * x = 0.
 """
 
 from __future__ import annotations
@@ -19,9 +18,14 @@ from enum import Enum
 from layoutopt.ir.affine import Affine, affine
 from layoutopt.ir.graph import Fill, FromTensor, Graph, Insert, Scatter, Structured
 from layoutopt.ir.refusal import Refusal
-from layoutopt.rules.rewrites.interior_padding import Stuffing, is_zero, stuffing, typed
+from layoutopt.rules.rewrites.interior_padding import (
+    InteriorPadding,
+    interior_padding,
+    is_zero,
+    typed,
+)
 from layoutopt.rules.rewrites.loops import Progression, Rewriting, restricted
-from layoutopt.rules.rewrites.shared_pad import Read, padded_once
+from layoutopt.rules.rewrites.shared_pad import PadRead, padded_once
 from layoutopt.rules.rule import Expression, over_budget
 
 _PHASES = 64
@@ -29,7 +33,7 @@ _PHASES = 64
 
 
 class Reading(Enum):
-    """How a contraction reads the stuffed dims of its operand."""
+    """How a contraction reads the interior-padded dims of its operand."""
 
     PARALLEL = "parallel"
     REDUCTION = "reduction"
@@ -37,12 +41,12 @@ class Reading(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class StuffedContraction:
-    """A contraction whose operand ``position`` is stuffed."""
+class InteriorPaddedContraction:
+    """A contraction whose operand ``position`` is interior-padded."""
 
     op: Structured
     position: int
-    stuffing: Stuffing
+    interior_padding: InteriorPadding
     element: str
     source_shape: tuple[int, ...]
     reading: Reading
@@ -55,18 +59,18 @@ class _Phase:
     form: Affine
 
 
-def stuffed_contraction(graph: Graph, index: int) -> StuffedContraction | None:
-    """The facts about op ``index``, None where it is no contraction of a stuffed operand."""
+def interior_padded_contraction(graph: Graph, index: int) -> InteriorPaddedContraction | None:
+    """The facts about op ``index``, None where it contracts no interior-padded operand."""
     op = graph.ops[index]
     if not isinstance(op, Structured) or not op.is_contraction or op.body.reads_index:
         return None
     for position, tensor in enumerate(op.sources):
-        found = stuffing(graph, tensor)
+        found = interior_padding(graph, tensor)
         if found is None:
             continue
         strided = [d for d, s in enumerate(found.strides) if s > 1]
         forms = op.source_maps[position]
-        return StuffedContraction(
+        return InteriorPaddedContraction(
             op,
             position,
             found,
@@ -111,9 +115,9 @@ def _irregular(op: Structured, position: int) -> str | None:
     return None
 
 
-def refusal_of(match: StuffedContraction) -> Refusal | None:
+def refusal_of(match: InteriorPaddedContraction) -> Refusal | None:
     """Why the contraction cannot be taken apart."""
-    background = match.stuffing.background
+    background = match.interior_padding.background
     if background is None:
         return Refusal("expected a zero background, but got a tensor that is computed")
     if not is_zero(background, match.element):
@@ -121,21 +125,21 @@ def refusal_of(match: StuffedContraction) -> Refusal | None:
     if match.refusal is not None:
         return Refusal(match.refusal)
     if not isinstance(match.op.inits[0], Fill | FromTensor):
-        return Refusal("expected a contraction that starts from something, but it does not")
+        return Refusal("expected a contraction with an init, but it has none")
     count = len(list(itertools.product(*_phases(match))))
     if not count:
         return Refusal("expected some phase with products, but got none")
     return over_budget(count, _PHASES, "phases", "contractions in place of one")
 
 
-def by_phases(graph: Graph, match: StuffedContraction) -> Expression:
+def by_phases(graph: Graph, match: InteriorPaddedContraction) -> Expression:
     """One contraction per phase, and a scatter of their results."""
     rewriting = Rewriting(graph.types)
     op = match.op
     axes = _phases(match)
     result = op.results[0]
     shape = graph.types[result].shape
-    zero = typed(match.stuffing.background or "", match.element)
+    zero = typed(match.interior_padding.background or "", match.element)
     chosen = list(itertools.product(*axes))
     whole = len(chosen) == 1 and all(
         loop.step == 1 and loop.size == op.domain[d]
@@ -148,8 +152,8 @@ def by_phases(graph: Graph, match: StuffedContraction) -> Expression:
     strides: tuple[int, ...] = (1,) * len(shape)
     over = [{d: loop for p in phases for d, loop in p.loops.items()} for phases in chosen]
     reads = [
-        Read(
-            match.stuffing.source,
+        PadRead(
+            match.interior_padding.source,
             tuple(phase.form for phase in phases),
             tuple(loops[d].size if d in loops else n for d, n in enumerate(op.domain)),
         )
@@ -197,13 +201,13 @@ def _scatter(
         into = after
 
 
-def _phases(match: StuffedContraction) -> list[list[_Phase]]:
-    """For each dim of the stuffed operand, its phases that have products."""
-    op, stuffed = match.op, match.stuffing
+def _phases(match: InteriorPaddedContraction) -> list[list[_Phase]]:
+    """For each dim of the interior-padded operand, its phases that have products."""
+    op, padding = match.op, match.interior_padding
     found = []
     for axis, form in enumerate(op.source_maps[match.position]):
         whole = match.source_shape[axis]
-        place = stuffed.offsets[axis], stuffed.strides[axis], whole
+        place = padding.offsets[axis], padding.strides[axis], whole
         found.append(_phases_of(op, form, *place) if form.terms else _element(form, *place))
     return found
 

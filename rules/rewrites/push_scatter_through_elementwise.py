@@ -40,7 +40,7 @@ class PushScatterThroughElementwise:
     argument = "f is applied point by point; every place is either a source's or the background's"
     evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
-    normal_form = False
+    canonicalizes = False
     examples = (
         Example(scatter_consumer_example("arith.mulf"), 1),
         Example(scatter_consumer_example("arith.addf"), 1),
@@ -58,7 +58,7 @@ class PushScatterThroughElementwise:
         if not isinstance(found, Structured) or not found.is_elementwise:
             return None
         if any(len(form.terms) > 1 for m in found.source_maps for form in m):
-            return None  # an unfolding of windows
+            return None  # an im2col copy
         if len(found.results) != 1 or not isinstance(found.inits[0], Uninitialized):
             return None
         for tensor in found.sources:

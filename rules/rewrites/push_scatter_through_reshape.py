@@ -28,14 +28,14 @@ class ReshapedScatter:
 
 
 class PushScatterThroughReshape:
-    """Groups and channels collapsed or expanded behind a scatter."""
+    """Reshapes of groups and channels behind a scatter."""
 
     name = "push-scatter-through-reshape"
     summary = "reshape of a scatter -> scatter of reshapes"
     argument = "row-major order within the scattered dims and around them is kept apart"
     evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
-    normal_form = False
+    canonicalizes = False
     examples = (
         Example(scatter_reshape_example(), 1),
         Example(

@@ -38,7 +38,7 @@ class ScatterToIndexArithmetic:
     argument = "i -> (i - offset) / stride inverts offset + stride * j where the remainder is zero"
     evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
-    normal_form = False
+    canonicalizes = False
     examples = (
         Example(_example(sources=3), 0),
         Example(

@@ -11,7 +11,7 @@ from layoutopt.rules.rewrites.loops import Rewriting
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class PadRead:
     """A tensor, read at ``forms`` by loops of ``domain``."""
 
     tensor: int
@@ -19,7 +19,7 @@ class Read:
     domain: tuple[int, ...]
 
 
-def padded_once(reads: Sequence[Read], rewriting: Rewriting, value: str) -> list[Read]:
+def padded_once(reads: Sequence[PadRead], rewriting: Rewriting, value: str) -> list[PadRead]:
     """The same reads of one tensor; where several leave it, they read one wider tensor."""
     shape = rewriting.type_of(reads[0].tensor).shape
     ends = [[_ends(form, read.domain) for form in read.forms] for read in reads]
@@ -39,7 +39,7 @@ def padded_once(reads: Sequence[Read], rewriting: Rewriting, value: str) -> list
     wide = rewriting.tensor(size, kind.element)
     rewriting.builder.add(Pad(reads[0].tensor, wide, low, high, value))
     return [
-        Read(wide, tuple(replace(f, offset=f.offset + a) for f, a in zip(read.forms, low,
+        PadRead(wide, tuple(replace(f, offset=f.offset + a) for f, a in zip(read.forms, low,
                          strict=True)), read.domain) if leaves_it else read
         for read, leaves_it in zip(reads, leaves, strict=True)
     ]  # fmt: skip

@@ -88,7 +88,7 @@ def refusal_of(match: Tiling) -> Refusal | None:
         )
     init = found.op.inits[0]
     if not isinstance(init, Fill) or not is_zero(init.value, match.elements[2]):
-        return Refusal("expected a sum that starts from zero, but it goes on from another value")
+        return Refusal("expected a sum with init zero, but its init is another value")
     largest, count = max(match.products), math.prod(match.products)
     return over_budget(
         largest, LARGEST, "products along a window", "points that keep rounding small"

@@ -1,4 +1,4 @@
-"""A convolution over a zero-stuffed tensor is one small convolution per output phase.
+"""A convolution over an interior-padded tensor is one small convolution per output phase.
 
     conv(scatter(x, strides s), w)   ->   interleave(conv(x, w[p::s]) for each phase p)
 
@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.refusal import Refusal
-from layoutopt.rules.rewrites.interior_padding_examples import stuffed_example
+from layoutopt.rules.rewrites.interior_padding_examples import interior_padded_example
 from layoutopt.rules.rewrites.polyphase import (
+    InteriorPaddedContraction,
     Reading,
-    StuffedContraction,
     by_phases,
+    interior_padded_contraction,
     refusal_of,
-    stuffed_contraction,
 )
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
@@ -25,30 +25,30 @@ class SplitConvolutionIntoPhases:
     """Backward-data convolutions with K x K filters."""
 
     name = "split-convolution-into-phases"
-    summary = "convolution over a zero-stuffed tensor -> interleaved convolutions, one per phase"
+    summary = "convolution of an interior-padded tensor -> interleaved convolutions, one per phase"
     argument = "c*i + e*k = o (mod s) fixes k modulo s / gcd(e, s) for each i modulo s / gcd(c, s)"
     evidence = Evidence.PROVED
     exactness = Exactness.ASSUMES_FINITE
-    normal_form = False
+    canonicalizes = False
     examples = (
-        Example(stuffed_example(filter_size=3, stride=2, offset=1), 1),
-        Example(stuffed_example(filter_size=3, stride=3, offset=2), 1),
+        Example(interior_padded_example(filter_size=3, stride=2, offset=1), 1),
+        Example(interior_padded_example(filter_size=3, stride=3, offset=2), 1),
         Example(
-            stuffed_example(filter_size=3, stride=2, background="2.0 : f32"),
+            interior_padded_example(filter_size=3, stride=2, background="2.0 : f32"),
             1,
             refusal="expected a zero background, but got 2.0 : f32",
         ),
     )
 
-    def match(self, graph: Graph, op: int) -> StuffedContraction | None:
+    def match(self, graph: Graph, op: int) -> InteriorPaddedContraction | None:
         """A convolution whose windows slide along strided dims."""
-        found = stuffed_contraction(graph, op)
+        found = interior_padded_contraction(graph, op)
         return found if found is not None and found.reading is Reading.WINDOW else None
 
-    def guard(self, match: StuffedContraction) -> Refusal | None:
+    def guard(self, match: InteriorPaddedContraction) -> Refusal | None:
         """The background must be zero and the windows regular."""
         return refusal_of(match)
 
-    def rewrite(self, graph: Graph, match: StuffedContraction) -> Expression:
+    def rewrite(self, graph: Graph, match: InteriorPaddedContraction) -> Expression:
         """One convolution per phase, then interleave."""
         return by_phases(graph, match)

@@ -26,7 +26,7 @@ class StridedUnitFilterToSlice:
     argument = "output i reads x[s * i]; the slice holds exactly these elements, in order"
     evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
-    normal_form = False
+    canonicalizes = False
     examples = (
         Example(convolution_example(filter_size=1, stride=2), 0),
         Example(convolution_example(filter_size=1, stride=1, margin=1), 0),

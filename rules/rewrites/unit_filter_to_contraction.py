@@ -26,7 +26,7 @@ class UnitFilterToContraction:
     argument = "filter loops of size one are dropped: the sum has one term, at offset zero"
     evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
-    normal_form = True
+    canonicalizes = True
     examples = (
         Example(convolution_example(filter_size=1, stride=1), 0),
         Example(

@@ -30,7 +30,7 @@ from layoutopt.rules.rule import Evidence, Exactness, Example, Expression, over_
 
 _TAPS = 25
 """Elements of a window at most: a 5 x 5 one. Every one of them is code."""
-_UNREAD = -1
+_NOT_READ = -1
 """In place of an argument: a source that only says how large the window is."""
 
 
@@ -55,7 +55,7 @@ class UnrollWindow:
     argument = "the body is applied to the same elements in the same order"
     evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
-    normal_form = False
+    canonicalizes = False
     examples = (
         Example(depthwise_example(filter_size=2, stride=2), 0),
         Example(
@@ -104,7 +104,7 @@ class UnrollWindow:
         if not _writes_all(match.op):
             return Refusal(
                 "expected each dim of the result to be one parallel loop, for what is not written "
-                "keeps the start, but one is not"
+                "keeps the init, but one is not"
             )
         if any(_reads_plainly(f, match) for m in match.op.source_maps for f in m):
             return Refusal(
@@ -134,8 +134,8 @@ def _reads_plainly(form: Affine, match: Reduction) -> bool:
         return False
     moving = [(d, c) for d, c in form.terms if d not in match.loops]
     spans = [c * (match.op.domain[d] - 1) for d, c in form.terms if d in match.loops]
-    least = form.offset + sum(min(0, s) for s in spans)
-    return affine(moving).plain_dim is not None and least <= 0
+    lowest = form.offset + sum(min(0, s) for s in spans)
+    return affine(moving).plain_dim is not None and lowest <= 0
 
 
 def _unrolled(op: Structured) -> Structured:
@@ -148,7 +148,7 @@ def _unrolled(op: Structured) -> Structured:
         row: list[int] = []
         for position, index_map in enumerate(op.source_maps):
             if not op.body.used(position):
-                row.append(_UNREAD)
+                row.append(_NOT_READ)
                 continue
             read = (position, tuple(_fixed(f, at).renamed(number) for f in index_map))
             row.append(reads.setdefault(read, len(reads)))

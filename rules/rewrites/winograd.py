@@ -57,7 +57,7 @@ class _Rewriting:
         self._side_by_side(self._outputs(products))
         exact = all(f.is_dyadic for f in self.forms)
         return Expression(
-            tuple(self.builder.types), tuple(self.builder.ops), rounds=not exact, together=True
+            tuple(self.builder.types), tuple(self.builder.ops), rounds=not exact, atomic=True
         )
 
     def _images(self) -> dict[Index, int]:
@@ -246,7 +246,7 @@ class Winograd:
     argument = "interpolation of a polynomial product at distinct points is exact"
     evidence = Evidence.ARGUMENT
     exactness = Exactness.APPROXIMATES
-    normal_form = False
+    canonicalizes = False
     examples = (
         Example(convolution_example(filter_size=3, stride=1), 0),
         Example(convolution_example(filter_size=2, stride=1, image=5, margin=1), 0),

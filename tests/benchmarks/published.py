@@ -19,7 +19,7 @@ from rich.table import Table
 from layoutopt.pricing.analytic.calibration import Parameters, fit
 from layoutopt.pricing.analytic.kernel import Kernel
 from layoutopt.pricing.analytic.roofline import estimate
-from layoutopt.profiles.machine import Tile
+from layoutopt.profiles.machine import WorkgroupTile
 from layoutopt.profiles.target import Target, load_target
 from tests.benchmarks.backward import BackwardConvolution, Dispatch, baseline, improved
 
@@ -80,7 +80,7 @@ class Prediction:
 def _kernel(
     matrix: int, vgprs: int, lds_bytes: int, workgroup: int, tile: tuple[int, int, int] | None
 ) -> Kernel:
-    made = None if tile is None else Tile(*tile)
+    made = None if tile is None else WorkgroupTile(*tile)
     return Kernel("", matrix, vgprs, 0, lds_bytes, workgroup, 64, made)
 
 

@@ -11,17 +11,17 @@ import tempfile
 import time
 from pathlib import Path
 
-from layoutopt.pricing.farm.chunk import Chunk, Setting
+from layoutopt.pricing.farm.chunk import Chunk, ChunkSetting
 from layoutopt.pricing.farm.measurer import CHUNK, FarmMeasurer
 from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand, Result
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.store_record import Provenance, Record
 
-SETTING = Setting("simulated", "simulated://0", 1, "0/0", "", "simulate")
+SETTING = ChunkSetting("simulated", "simulated://0", 1, "0/0", "", "simulate")
 
 
 def made_up_benchmark(number: int, flags: tuple[str, ...] = ("--made-up",)) -> Benchmark:
-    """A candidate that nobody compiles."""
+    """A candidate that is never compiled."""
     body = f'%r = "test.op"(%x) {{number = {number} : i64}}'
     kind = "tensor<4xf32>"
     return Benchmark((Operand("%x", kind),), (), body, (Result("%r", kind),), flags, no_case)
@@ -32,7 +32,7 @@ def no_case() -> Case:
     return Case((), (), ())
 
 
-def made_up_records(chunk: Chunk, setting: Setting) -> tuple[Record, ...]:
+def made_up_records(chunk: Chunk, setting: ChunkSetting) -> tuple[Record, ...]:
     """Records as `measure_chunk` returns them, without measuring."""
     fingerprint = f"{setting.target_fingerprint} {setting.device} threads={setting.threads}"
     provenance = Provenance(setting.command, "2026-01-01T00:00:00Z", "simulated")

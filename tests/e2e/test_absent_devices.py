@@ -20,7 +20,7 @@ from layoutopt.profiles.target import load_target
 from layoutopt.runtime import dispatch
 from layoutopt.runtime.compile import compile_file
 from layoutopt.verify.evaluated import OPTIMIZED, Variant
-from layoutopt.verify.evaluation import Setting, evaluate_variants
+from layoutopt.verify.evaluation import EvaluationSetting, evaluate_variants
 from layoutopt.verify.subjects import subjects_of
 from tests.parsing import lifted
 from tests.running import no_oracle
@@ -80,7 +80,7 @@ def test_a_driver_without_times_of_dispatches(
     flags = load_target("host").flags
     variants = [Variant("default", model, flags), Variant(OPTIMIZED, model, flags)]
     subjects = subjects_of(parse_module(model), [0], Options())
-    setting = Setting("local-sync", 1, "host", 60.0)
+    setting = EvaluationSetting("local-sync", 1, "host", 60.0)
     evaluation = evaluate_variants(variants, subjects, tmp_path, None, setting, no_oracle)
     assert evaluation.verification.passed
     for variant in evaluation.variants:

@@ -10,7 +10,7 @@ import layoutopt
 from layoutopt.mlir.module import parse_module
 from layoutopt.options import Options
 from layoutopt.report.headline import headline
-from layoutopt.verify.whole_model import Held
+from layoutopt.verify.whole_model import Comparison
 from tests.models import CONVOLUTIONS
 
 IDENTITY = "#id = affine_map<(i, j) -> (i, j)>\n"
@@ -163,7 +163,7 @@ def test_a_model_of_barriers_claims_nothing(tmp_path: Path, cache: Path) -> None
 def test_a_model_that_is_partly_dynamic_is_not_called_optimal_in_time(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Held, "winner", property(lambda held: "layoutopt"))
+    monkeypatch.setattr(Comparison, "winner", property(lambda held: "layoutopt"))
     report = optimized(PARTLY_DYNAMIC, tmp_path, Options(cache=cache)).report
     assert report.winner == "unchanged"
     assert (report.before.predicted_ms, report.after.predicted_ms) == (None, None)
@@ -188,7 +188,7 @@ def test_free_layouts_are_counted_on_the_module_that_is_written(
 def test_of_an_original_that_is_kept_nothing_of_the_plan_is_listed(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Held, "winner", property(lambda held: "O3"))
+    monkeypatch.setattr(Comparison, "winner", property(lambda held: "O3"))
     plan = optimized(CONVOLUTIONS, tmp_path, Options(cache=cache))
     report = plan.report
     assert report.winner == "O3"

@@ -17,7 +17,7 @@ from layoutopt.mlir.write.emit import function_text
 from layoutopt.oracle import evaluate_bounded
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.compile import compile_file
-from layoutopt.runtime.model import Call, Caller
+from layoutopt.runtime.model import Caller, ModelCall
 
 CASES = [
     pytest.param(op, types, id=f"{kind.mlir_name} {place}")
@@ -63,7 +63,9 @@ def test_the_oracle_means_what_iree_computes(
         }
         found, errors = evaluate_bounded(graph, values)
         with Caller(host.device, 1) as caller:
-            (results,) = caller.run([Call(tmp_path / "op.vmfb", "main", list(values.values()))])
+            (results,) = caller.run(
+                [ModelCall(tmp_path / "op.vmfb", "main", list(values.values()))]
+            )
         assert not results.reason
         for tensor, array in zip(op.outputs, results.arrays, strict=True):
             assert (np.abs(array - found[tensor]) <= errors[tensor]).all()

@@ -19,8 +19,7 @@ from layoutopt.ir.graph import Graph, Structured
 from layoutopt.ir.types import Array
 from layoutopt.mlir.module import exported_name, has_work, parse_module
 from layoutopt.runtime.element import parse_tensor_type
-from tests.planning import planned
-from tests.stuffed_text import (
+from tests.interior_padding_text import (
     BROADCAST,
     FILL,
     ONES,
@@ -31,6 +30,7 @@ from tests.stuffed_text import (
     mapped,
     second_user,
 )
+from tests.planning import planned
 from tests.torch_dialect import CASES, linalg_of
 
 WRONG_OR_REFUSED = {
@@ -47,7 +47,7 @@ WRONG_OR_REFUSED = {
 
 
 def likes_what_rules_made(space: Space, candidate: Candidate) -> int:
-    """The model's own contractions are dear, and so are unfolded windows: phases are chosen."""
+    """The model's own contractions are dear, and so are im2col copies: phases are chosen."""
     root = space.clusters[candidate.cluster].root
     op = space.egraph.graph.ops[root]
     if space.clusters[candidate.cluster].region:  # some do not compile; only a measurement tells
@@ -88,15 +88,15 @@ def compiled(source: Path, phase: str) -> runtime.VmModule:
     return runtime.load_vm_flatbuffer(binary, driver="local-sync")
 
 
-def assert_runs_alike(source: Path, folder: Path, phase: str) -> None:
+def assert_runs_the_same(source: Path, folder: Path, phase: str) -> None:
     output = folder / "rewritten.mlir"
     functions = parse_module(source)
     assert 2 * rewritten(source, output) < multiplications(functions.graphs)
     original, other = compiled(source, phase), compiled(output, phase)
     for place, graph in enumerate(functions.graphs):
         types = functions.boundary(place).types
-        unread = [t for t in types if not t.startswith("tensor<")]  # what such a view holds is open
-        if unread or not has_work(graph):
+        opaque = [t for t in types if not t.startswith("tensor<")]  # what such a view holds is open
+        if opaque or not has_work(graph):
             continue
         name = exported_name(functions.names[place])
         kinds = map(parse_tensor_type, types)
@@ -113,11 +113,11 @@ def _values(shape: tuple[int, ...], seed: int) -> Array:
 def test_gradients_of_torch(tmp_path: Path) -> None:
     source = tmp_path / "torch.mlir"
     source.write_text(linalg_of([CASES[i] for i in (1, 2, 3, 7)]))
-    assert_runs_alike(source, tmp_path, "input")
+    assert_runs_the_same(source, tmp_path, "input")
 
 
 def test_where_passes_of_iree_are_wrong_or_refuse(tmp_path: Path) -> None:
     source = tmp_path / "wrong.mlir"
     texts = [re.sub(r"@f\b", f"@{name}", text) for name, text in WRONG_OR_REFUSED.items()]
     source.write_text("\n".join(texts))
-    assert_runs_alike(source, tmp_path, "start")
+    assert_runs_the_same(source, tmp_path, "start")

@@ -57,11 +57,11 @@ def test_the_plan_is_proved_verified_and_timed(plan: layoutopt.Plan) -> None:
     assert [b.op for b in report.barriers] == ["util.unfoldable_constant"]
 
 
-def test_the_json_report_has_the_promised_fields(plan: layoutopt.Plan) -> None:
+def test_the_json_report_has_the_documented_fields(plan: layoutopt.Plan) -> None:
     table = json.loads(plan.report.to_json())
     assert table["version"] == 2
     side = {"pack", "unpack", "transpose", "dispatches", "predicted_ms", "measured_ms"}
-    side |= {"predicted_range_ms", "unfold"}
+    side |= {"predicted_range_ms", "im2col"}
     assert table["before"].keys() == table["after"].keys() == side
     assert table["solver"].keys() == {
         "status",
@@ -121,7 +121,7 @@ def test_what_iree_refuses_inside_the_model_is_planned_without(
 ) -> None:
     """A dispatch that compiles alone and not in the model costs its form, not the run."""
     job = sys.modules["layoutopt.pipeline"]
-    held = job.hold_against_original
+    held = job.compare_with_original
     assert plan.report.validation is not None
     refused = max(plan.report.validation.dispatches, key=lambda d: d.measured_ns or 0)
     tried: list[Path] = []
@@ -132,7 +132,7 @@ def test_what_iree_refuses_inside_the_model_is_planned_without(
             raise RefusedModuleError("a stack that is too large", (refused.dispatch,))
         return held(modules, *arguments)
 
-    monkeypatch.setattr(job, "hold_against_original", refuse_once)
+    monkeypatch.setattr(job, "compare_with_original", refuse_once)
     other = layoutopt.optimize(
         folder / "model.mlir", options=layoutopt.Options(cache=folder / "cache")
     )
@@ -143,7 +143,7 @@ def test_what_iree_refuses_inside_the_model_is_planned_without(
     assert "it compiles alone, but not inside the model" in reasons
     assert other.report.verification is not None
     assert other.report.verification.passed
-    monkeypatch.setattr(job, "hold_against_original", held)
+    monkeypatch.setattr(job, "compare_with_original", held)
     later = layoutopt.optimize(
         folder / "model.mlir", options=layoutopt.Options(cache=folder / "cache")
     )
@@ -159,7 +159,7 @@ def test_where_every_plan_is_refused_the_original_is_kept(
     def refuse(modules: Modules, *arguments: object) -> object:
         raise RefusedModuleError("a stack that is too large", ())
 
-    monkeypatch.setattr(sys.modules["layoutopt.pipeline"], "hold_against_original", refuse)
+    monkeypatch.setattr(sys.modules["layoutopt.pipeline"], "compare_with_original", refuse)
     options = layoutopt.Options(cache=folder / "cache")
     kept = layoutopt.optimize(folder / "model.mlir", profile, options)
     own = {flag_set.name for flag_set in load_target(profile).flag_sets}

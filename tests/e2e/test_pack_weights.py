@@ -19,7 +19,7 @@ from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import run_model
 from layoutopt.runtime.steps import Clock, SilentSteps
 from layoutopt.verify.evaluated import OPTIMIZED, Variant
-from layoutopt.verify.evaluation import Setting, evaluate_variants
+from layoutopt.verify.evaluation import EvaluationSetting, evaluate_variants
 from layoutopt.verify.subjects import subjects_of
 from tests.parameters import FLAGS, TIED, tied_parameters, write_archive
 from tests.running import made_up_inputs, no_oracle
@@ -58,7 +58,7 @@ def test_packed_weights_give_the_results_of_the_plan(
         Variant("default", tmp_path / "model.mlir", FLAGS),
         Variant(OPTIMIZED, tmp_path / "plan.mlir", FLAGS),
     ]
-    setting = Setting("local-sync", 1, "test", 300.0, archives=[("model", file)])
+    setting = EvaluationSetting("local-sync", 1, "test", 300.0, archives=[("model", file)])
     evaluation = evaluate_variants(variants, subjects, tmp_path, None, setting, no_oracle)
     assert evaluation.verification.passed
     assert evaluation.result(OPTIMIZED).milliseconds is not None

@@ -14,7 +14,7 @@ from layoutopt.frontend.converted import ConvertedModels
 from layoutopt.frontend.source import open_source
 from layoutopt.ir.graph import Graph, Opaque, Structured
 from layoutopt.ir.types import Array
-from layoutopt.normalize.normal_form import normal_form
+from layoutopt.normalize.canonical_form import canonical_form
 from layoutopt.oracle import evaluate
 from layoutopt.oracle.constant import constant
 from layoutopt.profiles.target import load_target
@@ -88,7 +88,7 @@ def test_contractions_of_integers(case: str, tmp_path: Path) -> None:
     lifted = imported(model, tmp_path)
     barriers = [op.name for op in lifted.ops if isinstance(op, Opaque)]
     assert all(name.startswith("hal.tensor.") for name in barriers)
-    changed = normal_form(lifted).graph
+    changed = canonical_form(lifted).graph
     contractions = [op for op in changed.ops if isinstance(op, Structured) and op.is_contraction]
     assert [op.body.arguments for op in contractions] == [("i8", "i8", "i32")]
     rng = np.random.default_rng(0)

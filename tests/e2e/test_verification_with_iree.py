@@ -14,7 +14,7 @@ from layoutopt.mlir.module import Module, parse_module
 from layoutopt.report.headline import headline
 from layoutopt.runtime.compile import compile_file
 from layoutopt.verify import evaluation
-from layoutopt.verify.whole_model import Held
+from layoutopt.verify.whole_model import Comparison
 
 HEAD = """
 #id = affine_map<(d0, d1) -> (d0, d1)>
@@ -148,7 +148,7 @@ def test_a_function_that_cannot_be_called_is_named_in_the_first_line(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Held, "winner", property(lambda held: "layoutopt"))
+    monkeypatch.setattr(Comparison, "winner", property(lambda held: "layoutopt"))
     (tmp_path / "model.mlir").write_text(LIST)
     arguments = ["--cache", str(cache), "--report", str(tmp_path / "report.json")]
     main(["optimize", str(tmp_path / "model.mlir"), *arguments])
@@ -181,7 +181,7 @@ def test_the_module_as_written_is_run_on_packed_inputs(
     assert (tmp_path / "out.mlirbc").read_bytes().hex() in compiled
 
 
-def test_a_model_that_iree_refuses_is_held_against_the_oracle(tmp_path: Path, cache: Path) -> None:
+def test_a_model_that_iree_refuses_is_compared_with_the_oracle(tmp_path: Path, cache: Path) -> None:
     report = optimized(tmp_path, cache, REFUSED_OUTS).report
     assert report.verification is not None
     assert report.verification.passed

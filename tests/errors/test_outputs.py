@@ -65,7 +65,7 @@ def test_a_full_disk_is_one_line() -> None:
         )
     assert (run.returncode, run.stderr) == (
         1,
-        "layoutopt: expected a file system that serves, but got no space left on device; "
+        "layoutopt: expected a readable and writable file system, but got no space left on device; "
         "make room, or check the path and its permissions\n",
     )
 

@@ -1,4 +1,4 @@
-"""A target or a price store that is none: one line each."""
+"""An invalid target or price store: one line each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def test_unknown_profile_names_the_known_ones(
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        (b"\xff", "{}: expected text in UTF-8, but got byte 0 that is none; save it as UTF-8"),
+        (b"\xff", "{}: expected text in UTF-8, but got an invalid byte at position 0; save it as "
+         "UTF-8"),
         (b"x = [", "profile '{}': expected valid TOML, but got Invalid value (at end of "
          "document); correct the file"),
         (b"name = 'x'", "profile '{}': compile: expected a table, but got none; compare with "
@@ -55,7 +56,7 @@ def test_a_flag_of_a_profile_is_true_or_false(
 
 def test_a_price_store_that_is_none(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "prices.sqlite"
-    path.write_bytes(b"this is no database" * 100)
+    path.write_bytes(b"this is not a database" * 100)
     code, text = failure(capsys, "profile", "show", "--cache", str(tmp_path))
     assert (code, text) == (
         2,

@@ -1,4 +1,4 @@
-"""Plans, reports, modules and parameters that are none: one line each."""
+"""Plans, reports, modules and parameters that are invalid: one line each."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def test_compile_of_a_module_with_other_flags(
     code, text = failure(capsys, "compile", str(module), "-o", str(tmp_path / "m.vmfb"))
     assert (code, text) == (
         2,
-        f"{module}: expected a module with 'layoutopt.compile_flags', but got one that is no list "
-        "of flags; give a module that `layoutopt optimize` wrote",
+        f"{module}: expected a module with 'layoutopt.compile_flags', but got one that is not a "
+        "list of flags; give a module that `layoutopt optimize` wrote",
     )
 
 

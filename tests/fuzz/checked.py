@@ -1,4 +1,4 @@
-"""One graph held to the oracle: every candidate, every conversion, several whole plans."""
+"""One graph compared with the oracle: every candidate, every conversion, several whole plans."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from layoutopt.ir.types import Array, numpy_dtype
 from layoutopt.mlir.read.lift import Lifted, lift
 from layoutopt.oracle import evaluate
 from layoutopt.profiles.target import Target
+from tests.fuzz.comparison import Bug, apart, general_tolerance
 from tests.fuzz.coverage import Coverage
-from tests.fuzz.held import Bug, apart, general_tolerance
 from tests.fuzz.plans import random_plan
 from tests.fuzz.program import Written
 
@@ -160,7 +160,7 @@ class _Case:
                 yield Bug("wrong", f"candidate {rules} {kind} {written}", found)
 
     def _memory(self, layout: Layout, tensor: int, memory: Array) -> Iterator[str]:
-        """How memory differs from a tensor in a layout, and from what its padding promises."""
+        """How memory differs from a tensor in a layout, and from its padding contract."""
         wanted = self.values[tensor]
         found = self._near(layout.undo(memory, wanted.shape), wanted)
         if found:
@@ -194,19 +194,19 @@ class _Case:
                     yield Bug("wrong", f"plan{' with free io' if io else ''}", found)
 
     def _run(self, lowered: Lowered, io: dict[int, Layout]) -> dict[int, Array]:
-        """The outputs of a plan; weights are prepared as at compile time."""
+        """The outputs of a plan; weights are hoisted as at compile time."""
         values = {}
-        for tensor, place in lowered.given.items():
+        for tensor, place in lowered.inputs.items():
             array = self.given[tensor]
             if tensor in io:
                 array = io[tensor].apply(array).reshape(array.shape)
             values[place] = array
-        for p in lowered.prepared:
-            given = {p.given[t]: self.given[t] for t in p.given}
-            values[p.planned] = evaluate(_runnable(p.graph), given)[p.result]
+        for p in lowered.hoisted:
+            given = {p.inputs[t]: self.given[t] for t in p.inputs}
+            values[p.planned_tensor] = evaluate(_runnable(p.graph), given)[p.result]
         found = evaluate(_runnable(lowered.graph), values)
         made = {}
-        for tensor, place in lowered.made.items():
+        for tensor, place in lowered.outputs.items():
             array = found[place]
             if tensor in io and tensor not in self.graph.inputs:
                 layout = io[tensor]

@@ -16,7 +16,7 @@ from layoutopt.rules.rewrites import REWRITES
 
 PASSING = tuple(kind for kind, rule in RULES.items() if not isinstance(rule, BarrierLayouts))
 """Kinds of ops that layouts pass through."""
-FORMS = (*(f.value for f in Form if f is not Form.AS_IT_CAME), "composite", "region")
+FORMS = (*(f.value for f in Form if f is not Form.AS_IT_CAME), "atomic", "region")
 CONVERSIONS = ("reshape", "transpose", "pack", "unpack", "unpack and pack", "padding")
 
 
@@ -50,7 +50,7 @@ class Coverage:
                 self.seen[f"layouts of {type(op).__name__.lower()}"] += 1
         flags = {
             candidate.form.value: candidate.form is not Form.AS_IT_CAME,
-            "composite": cluster.composite,
+            "atomic": cluster.atomic,
             "region": cluster.region,
         }
         self.seen.update(f"form {name}" for name, there in flags.items() if there)

@@ -9,7 +9,7 @@ from functools import cache
 from multiprocessing import get_context
 
 from layoutopt.profiles.target import Target, load_target
-from tests.fuzz.held import Bug
+from tests.fuzz.comparison import Bug
 from tests.fuzz.kinds import KINDS
 from tests.fuzz.oracle_run import Failure
 from tests.fuzz.program import Program, Written, write

@@ -1,4 +1,4 @@
-"""Many graphs held to the oracle, spread over processes."""
+"""Many graphs compared with the oracle, spread over processes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 from iree.compiler import ir
 
 from tests.fuzz.checked import Checks, check
+from tests.fuzz.comparison import Bug
 from tests.fuzz.coverage import Coverage
-from tests.fuzz.held import Bug
 from tests.fuzz.kinds import KINDS
 from tests.fuzz.program import Program, Written, write
 from tests.fuzz.settings import Settings, graph, oracle_target

@@ -1,4 +1,4 @@
-"""Functions and random plans of them, compiled in one module, run, and held against each other."""
+"""Functions and random plans of them, compiled in one module, run, and compared."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from layoutopt.runtime.supervisor import Supervisor, Verdict
 from layoutopt.runtime.workspace import workspace
 from layoutopt.solver import Search
 from tests.fuzz.checked import bug_of
-from tests.fuzz.held import Bug, apart, tolerance
+from tests.fuzz.comparison import Bug, apart, tolerance
 from tests.fuzz.kinds import KINDS
 from tests.fuzz.program import Written, write
 from tests.fuzz.units import Compiled, Refused, compile_units, cut_into_units
@@ -128,16 +128,16 @@ def hold_batch(
         source.write_text("".join(way.written.text for way in ways))
         module = parse_module(source)
         left: list[Way] = []
-        hinted = False
+        data_tiled = False
         for way in ways:
             try:
-                hinted |= _planned(module, way, target, f"{seed} {way.name}")
+                data_tiled |= _planned(module, way, target, f"{seed} {way.name}")
                 left.append(way)
             except Exception as error:
                 bugs.append((_original(way, batch), bug_of(error)))
         if not compiled:
             return bugs, tally
-        flags = (*target.flags, *WIDE, *((target.data_tiling_flag,) if hinted else ()))
+        flags = (*target.flags, *WIDE, *((target.data_tiling_flag,) if data_tiled else ()))
         planned = folder / "planned.mlir"
         try:
             module.write(planned, flags)
@@ -167,7 +167,7 @@ def _planned(module: Module, way: Way, target: Target, seed: str) -> bool:
     options = random_options(random.Random(seed))
     plan = plan_graph(graph, target, RandomPricer(seed), options, Clock(SilentSteps()))
     module.replace(place, lowered_with_row_major_ends(plan))
-    return plan.hinted
+    return plan.data_tiled
 
 
 def _run(

@@ -96,16 +96,16 @@ def compile_units(
         if len(group) == 1:
             yield Refused(group[0], outcome.reason, crash)
             continue
-        blamed = {
+        refused = {
             max(i for i, first in enumerate(first_lines) if first <= line): reason
             for line, reason in outcome.errors.items()
             if line >= first_lines[0]
         }
-        for place, reason in blamed.items():
+        for place, reason in refused.items():
             yield Refused(group[place], reason, False)
-        left = tuple(unit for place, unit in enumerate(group) if place not in blamed)
+        left = tuple(unit for place, unit in enumerate(group) if place not in refused)
         middle = len(left) // 2
-        waiting += [left] if blamed else [left[:middle], left[middle:]]
+        waiting += [left] if refused else [left[:middle], left[middle:]]
 
 
 def _compile(

@@ -55,7 +55,7 @@ class Writer:
         self.values: list[Value] = []
         self.used: set[str] = set()
         self.constant_outs = False
-        """Whether some op starts from a constant that is no splat: IREE 3.13 takes no such op."""
+        """Whether the init of some op is a constant, not a splat: IREE 3.13 takes no such op."""
         self._constant_names: set[str] = set()
         self._count = 0
 
@@ -143,7 +143,7 @@ class Writer:
         return value
 
     def read(self, value: Value) -> str:
-        """Its name; from now on it is no result that only the caller sees."""
+        """Its name; from now on it is not a result that only the caller sees."""
         self.used.add(value.name)
         return value.name
 

@@ -12,7 +12,7 @@ from layoutopt.errors import InputError
 from layoutopt.runtime.reread import reread
 from layoutopt.verify.dispatch_count import Dispatches
 from layoutopt.verify.verified import Verification
-from layoutopt.verify.whole_model import Held
+from layoutopt.verify.whole_model import Comparison
 from layoutopt.verify.written_module import Written
 from tests.hostile.modules import PLANNED
 
@@ -36,7 +36,9 @@ BARRIERS = {
 
 @pytest.fixture
 def planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Planned:
-    monkeypatch.setattr(job, "hold_against_original", lambda *arguments: Held(Verification("", ())))
+    monkeypatch.setattr(
+        job, "compare_with_original", lambda *arguments: Comparison(Verification("", ()))
+    )
     monkeypatch.setattr(Written, "dispatches", lambda *arguments: Dispatches(None, None, "stub"))
     return Planned(tmp_path)
 

@@ -29,5 +29,5 @@ VALUES: dict[str, str] = {
         "%s",
     ),
     "a result twice": function("", "", f"{T}, {T}, {T}", "%mm, %mm, %x"),
-    "arguments that nobody reads": function("", f"%a: {T}, %b: f32, %c: index, %d: memref<4xf32>"),
+    "arguments that are not read": function("", f"%a: {T}, %b: f32, %c: index, %d: memref<4xf32>"),
 }

@@ -1,6 +1,6 @@
 """Print the functions of a module as layoutopt writes them after reading them.
 
-``lift_and_emit.py FILE [collapsed | saturated]``: with ``collapsed``, contractions as matmuls; with
+``lift_and_emit.py FILE [as-matmul | saturated]``: with ``as-matmul``, contractions as matmuls; with
 ``saturated``, by the last op that the rewrite rules found.
 """
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from layoutopt.candidates.egraph import saturate
-from layoutopt.candidates.normal_form import with_matmuls
+from layoutopt.candidates.matmul_form import with_matmuls
 from layoutopt.ir.copy_folding import simplified
 from layoutopt.ir.graph import Constant, Graph
 from layoutopt.mlir.module import parse_module
@@ -22,14 +22,14 @@ def newest(graph: Graph) -> Graph:
     return replace(grown, ops=(grown.ops[-1],), names=())
 
 
-def main(path: Path, collapsed: bool, saturated: bool) -> None:
+def main(path: Path, as_matmul: bool, saturated: bool) -> None:
     module = parse_module(path)
     for name, graph in zip(module.names, module.graphs, strict=True):
         weights = [op.result for op in graph.ops if isinstance(op, Constant)]
-        written = simplified(with_matmuls(graph)) if collapsed else graph
+        written = simplified(with_matmuls(graph)) if as_matmul else graph
         written = newest(graph) if saturated else written
         print(function_text(written, (*graph.inputs, *weights), graph.outputs, name))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), "collapsed" in sys.argv[2:], "saturated" in sys.argv[2:])
+    main(Path(sys.argv[1]), "as-matmul" in sys.argv[2:], "saturated" in sys.argv[2:])

@@ -41,12 +41,12 @@ def _half_written(ended: Ended, folder: Path, outputs: tuple[str, ...]) -> str |
         if not path.exists():
             if ended.code == 0:
                 return f"{name} is missing"
-        elif not _is_whole(path):
+        elif not _is_complete(path):
             return f"{name} is not whole"
     return None
 
 
-def _is_whole(path: Path) -> bool:
+def _is_complete(path: Path) -> bool:
     if path.suffix == ".json":
         try:
             json.loads(path.read_text(encoding="utf-8"))

@@ -149,7 +149,7 @@ def _unrolled(fold: Fold) -> Element:
     value = fold.start
     for point in itertools.product(*map(range, fold.sizes)):
         reads = [
-            fold.at(p, point) if fold.body.used(p) else Constant("unread")
+            fold.at(p, point) if fold.body.used(p) else Constant("not read")
             for p in range(len(fold.body.arguments) - 1)
         ]
         value = applied(fold.body, (*reads, value))

@@ -117,7 +117,7 @@ def _depthwise(
 
 
 def pooling(paths: Paths, window: tuple[int, int, int], combiner: str) -> Graph:
-    """A pooling along one dim, that goes on from another tensor."""
+    """A pooling along one dim, with another tensor as init."""
     taps, stride, dilation = window
     n, image = size(paths, "n"), size(paths, "image")
     reach = (image - 1) * stride + (taps - 1) * dilation + 1 + paths.symbol("margin")
@@ -132,15 +132,15 @@ def pooling(paths: Paths, window: tuple[int, int, int], combiner: str) -> Graph:
     return builder.build((x, shape, start), (y,))
 
 
-Stuffing = tuple[int, int, int, str]
+InteriorPadding = tuple[int, int, int, str]
 """Stride, offset, zeros behind the last element, and how it is written."""
 
 
-def _stuffed(
-    builder: GraphBuilder, shape: Sequence[int], stuffing: Stuffing, axis: int
+def _interior_padded(
+    builder: GraphBuilder, shape: Sequence[int], interior_padding: InteriorPadding, axis: int
 ) -> tuple[int, list[int]]:
     """A tensor of any such shape among zeros, along one dim; and the size of that."""
-    stride, offset, behind, way = stuffing
+    stride, offset, behind, way = interior_padding
     strides, offsets, wide = [1] * len(shape), [0] * len(shape), list(shape)
     strides[axis], offsets[axis] = stride, offset
     wide[axis] = offset + (shape[axis] - 1) * stride + 1 + behind
@@ -170,18 +170,18 @@ def _fill(tensor: int, shape: Sequence[int], value: str) -> Op:
     )
 
 
-def stuffed_convolution(
+def interior_padded_convolution(
     paths: Paths,
     window: tuple[int, int, int],
-    stuffing: Stuffing,
+    interior_padding: InteriorPadding,
     goes_on: bool = False,
     swapped: bool = False,
 ) -> Graph:
-    """A convolution along a stuffed dim; the last op."""
+    """A convolution along an interior-padded dim; the last op."""
     taps, stride, dilation = window
     builder = GraphBuilder()
     c, f, small = (size(paths, x) for x in ("c", "f", "small"))
-    wide, (_, reach) = _stuffed(builder, (c, small), stuffing, 1)
+    wide, (_, reach) = _interior_padded(builder, (c, small), interior_padding, 1)
     paths.assume(term(reach) > (taps - 1) * dilation)
     image = (reach - (taps - 1) * dilation - 1) // stride + 1
     w, y = builder.tensor((f, c, taps), "f32"), builder.tensor((f, image), "f32")
@@ -203,17 +203,19 @@ def stuffed_convolution(
     return builder.build((wide, w), (y,))
 
 
-def weight_gradient(paths: Paths, window: tuple[int, int, int], stuffing: Stuffing) -> Graph:
-    """``dw[f, k, c] = sum_o x[s*o + d*k, c] * stuffed(dy)[o, f]``; the last op."""
+def weight_gradient(
+    paths: Paths, window: tuple[int, int, int], interior_padding: InteriorPadding
+) -> Graph:
+    """``dw[f, k, c] = sum_o x[s*o + d*k, c] * interior_padded(dy)[o, f]``; the last op."""
     taps, stride, dilation = window
     builder = GraphBuilder()
     f, c = size(paths, "f"), size(paths, "c")
-    stuffed, (wide, _) = _stuffed(builder, (size(paths, "small"), f), stuffing, 0)
+    padded, (wide, _) = _interior_padded(builder, (size(paths, "small"), f), interior_padding, 0)
     reach = (wide - 1) * stride + (taps - 1) * dilation + 1
     x, dw = builder.tensor((reach, c), "f32"), builder.tensor((f, taps, c), "f32")
     builder.add(
         Structured(
-            (x, stuffed),
+            (x, padded),
             (Fill(ZERO),),
             (dw,),
             (f, taps, c, wide),
@@ -226,7 +228,7 @@ def weight_gradient(paths: Paths, window: tuple[int, int, int], stuffing: Stuffi
             contraction_body("f32", "f32", "f32"),
         )
     )
-    return builder.build((x, stuffed), (dw,))
+    return builder.build((x, padded), (dw,))
 
 
 def scattered(paths: Paths, builder: GraphBuilder, stride: int, phases: bool) -> tuple[int, int]:

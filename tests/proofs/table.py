@@ -38,30 +38,44 @@ def _convolutions(*windows: tuple[graphs.Window, ...]) -> tuple[Case, ...]:
     )
 
 
-_STUFFINGS: tuple[graphs.Stuffing, ...] = (
+_INTERIOR_PADDINGS: tuple[graphs.InteriorPadding, ...] = (
     (2, 1, 0, "scatter"),
     (2, 0, 1, "insert"),
     (3, 1, 2, "pad"),
 )
 
 
-def _stuffed(*cases: tuple[tuple[int, int, int], int]) -> tuple[Case, ...]:
+def _interior_padded(*cases: tuple[tuple[int, int, int], int]) -> tuple[Case, ...]:
     return tuple(
-        partial(graphs.stuffed_convolution, window=w, stuffing=_STUFFINGS[s], goes_on=s == 1)
+        partial(
+            graphs.interior_padded_convolution,
+            window=w,
+            interior_padding=_INTERIOR_PADDINGS[s],
+            goes_on=s == 1,
+        )
         for w, s in cases
     )
 
 
-_PHASES = _stuffed(((2, 1, 1), 2), ((3, 1, 1), 1), ((3, 1, 2), 0), ((3, 2, 1), 0), ((4, 3, 1), 1))
-_POINTS = _stuffed(((1, 1, 1), 0), ((1, 1, 1), 2), ((1, 2, 1), 1), ((1, 2, 1), 2), ((1, 3, 1), 1))
+_PHASES = _interior_padded(
+    ((2, 1, 1), 2), ((3, 1, 1), 1), ((3, 1, 2), 0), ((3, 2, 1), 0), ((4, 3, 1), 1)
+)
+_POINTS = _interior_padded(
+    ((1, 1, 1), 0), ((1, 1, 1), 2), ((1, 2, 1), 1), ((1, 2, 1), 2), ((1, 3, 1), 1)
+)
 _GRADIENTS: tuple[Case, ...] = tuple(
-    partial(graphs.weight_gradient, window=w, stuffing=s)
+    partial(graphs.weight_gradient, window=w, interior_padding=s)
     for w, s in zip(
-        ((1, 1, 1), (3, 1, 1), (2, 2, 1), (2, 1, 2)), (*_STUFFINGS, _STUFFINGS[0]), strict=True
+        ((1, 1, 1), (3, 1, 1), (2, 2, 1), (2, 1, 2)),
+        (*_INTERIOR_PADDINGS, _INTERIOR_PADDINGS[0]),
+        strict=True,
     )
 )
 _SWAPPED = partial(
-    graphs.stuffed_convolution, window=(3, 1, 1), stuffing=(2, 1, 0, "scatter"), swapped=True
+    graphs.interior_padded_convolution,
+    window=(3, 1, 1),
+    interior_padding=(2, 1, 0, "scatter"),
+    swapped=True,
 )
 _KINDS = ("own", "twice", "bias", "row", "residual", "turned residual", "math")
 
@@ -108,7 +122,7 @@ PROOFS: dict[str, Proof] = {
         _POINTS,
         (1,) * len(_POINTS),
     ),
-    "skip-zeros-of-reduction": Proof(
+    "split-reduction-into-phases": Proof(
         "one scattered dim, four pairs of its stride (2, 3) and a filter (1 to 3 taps, strides and "
         "dilations of 1 and 2); any sizes",
         _GRADIENTS,

@@ -117,7 +117,7 @@ class Planted:
 
     name = summary = argument = "planted"
     evidence, exactness = Evidence.ARGUMENT, Exactness.BIT_EXACT
-    normal_form, examples = False, ()
+    canonicalizes, examples = False, ()
 
     def match(self, graph: Graph, op: int) -> Expression | None:
         match = self.rule.match(graph, op)

@@ -14,7 +14,7 @@ from layoutopt.oracle import evaluate
 from tests.property.layouts import small_integers
 
 
-def delivered(
+def outputs_of(
     cluster: Cluster, candidate: Candidate, form: PhysicalForm, values: dict[int, Array]
 ) -> Iterator[tuple[int, Layout, Array]]:
     """(tensor, layout, memory) of each output of a candidate, run on the model's own tensors."""

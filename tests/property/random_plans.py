@@ -1,4 +1,4 @@
-"""Random consistent plans of a graph, and all that they are made of, held against the model."""
+"""Random consistent plans of a graph, and all that they are made of, compared with the model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from layoutopt.planning.selection import build_selection
 from layoutopt.profiles.target import Target, Tile, load_target
 from layoutopt.solver import Status, solve
 from tests.planning import with_row_major_ends
-from tests.property.forms import delivered
+from tests.property.forms import outputs_of
 from tests.property.layouts import assert_close, small_integers
 
 _HOST = load_target("host")
@@ -68,7 +68,7 @@ def check_candidates(space: Space, values: dict[int, Array]) -> list[Candidate]:
         if isinstance(form, Refusal):
             continue
         found.append(candidate)
-        for tensor, layout, memory in delivered(cluster, candidate, form, values):
+        for tensor, layout, memory in outputs_of(cluster, candidate, form, values):
             assert_memory(layout, memory, values[tensor])
     return found
 
@@ -114,16 +114,16 @@ def check_plan(space: Space, choice: Choice, free: bool, values: dict[int, Array
 
 def _check_outputs(lowered: Lowered, io: dict[int, Layout], values: dict[int, Array]) -> None:
     taken = {}
-    for tensor, place in lowered.given.items():
+    for tensor, place in lowered.inputs.items():
         array = values[tensor]
         taken[place] = io[tensor].apply(array).reshape(array.shape) if tensor in io else array
-    for weight in lowered.prepared:
-        given = {weight.given[t]: values[t] for t in weight.given}
-        taken[weight.planned] = evaluate(weight.graph, given)[weight.result]
+    for weight in lowered.hoisted:
+        given = {weight.inputs[t]: values[t] for t in weight.inputs}
+        taken[weight.planned_tensor] = evaluate(weight.graph, given)[weight.result]
     made = evaluate(_without_leaves(lowered.graph), taken)
-    for tensor, place in lowered.made.items():
+    for tensor, place in lowered.outputs.items():
         wanted = values[tensor]
-        if tensor in io and tensor not in lowered.given:
+        if tensor in io and tensor not in lowered.inputs:
             wanted = io[tensor].apply(wanted).reshape(wanted.shape)
         assert_close(made[place], wanted)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from layoutopt.ir.graph import Graph, Structured
 from layoutopt.ir.types import Array, numpy_dtype
-from layoutopt.normalize.normal_form import normal_form
+from layoutopt.normalize.canonical_form import canonical_form
 from layoutopt.oracle import evaluate
 from tests.parsing import verified
 from tests.property.rules.quantized import dequantized_contractions, zero_point_ops
@@ -31,7 +31,7 @@ def any_integers(graph: Graph) -> dict[int, Array]:
 
 def assert_integer_contraction(graph: Graph) -> Graph:
     """One contraction of signed integers, valid MLIR, and the results as they were."""
-    changed = normal_form(graph).graph
+    changed = canonical_form(graph).graph
     ops = [op for op in changed.ops if isinstance(op, Structured) and op.is_contraction]
     assert [op.body.arguments for op in ops] == [("i8", "i8", "i32")]
     sums = [op for op in changed.ops if isinstance(op, Structured) and op.reduction_dims]
@@ -61,5 +61,5 @@ def test_a_contraction_of_dequantized_tensors_is_one_of_their_integers(graph: Gr
 @given(data=st.data())
 @settings(max_examples=30)
 def test_the_form_is_reached_at_once(strategy: Any, data: st.DataObject) -> None:
-    changed = normal_form(data.draw(strategy())).graph
-    assert normal_form(changed).graph is changed
+    changed = canonical_form(data.draw(strategy())).graph
+    assert canonical_form(changed).graph is changed

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from layoutopt.candidates.candidate import enumerate_candidates, physical_form
 from layoutopt.candidates.cluster import form_clusters
 from layoutopt.candidates.egraph import saturate
-from layoutopt.candidates.packing.options import Menu
+from layoutopt.candidates.packing.options import PackingOptions
 from layoutopt.candidates.space import layout_sets
 from layoutopt.ir.affine import plain_map
 from layoutopt.ir.graph import (
@@ -91,14 +91,16 @@ def planned(graph: Graph, free_io: bool = False, lower_packs: bool = False) -> G
 
 
 def run(graph: Graph, lowered: Lowered, inputs: dict[int, Array]) -> dict[int, Array]:
-    """The outputs of the lowered plan; weights are prepared as at compile time."""
+    """The outputs of the lowered plan; weights are hoisted as at compile time."""
     held = {op.result: small_integers(graph.types[op.result], op.result) for op in constants(graph)}
-    values = {place: (held | inputs)[t] for t, place in lowered.given.items()}
-    for p in lowered.prepared:
-        values[p.planned] = evaluate(p.graph, {p.given[t]: held[t] for t in p.given})[p.result]
+    values = {place: (held | inputs)[t] for t, place in lowered.inputs.items()}
+    for p in lowered.hoisted:
+        values[p.planned_tensor] = evaluate(p.graph, {p.inputs[t]: held[t] for t in p.inputs})[
+            p.result
+        ]
     ops = tuple(op for op in lowered.graph.ops if not isinstance(op, Constant))
     found = evaluate(replace(lowered.graph, ops=ops), values)
-    return {t: found[place] for t, place in lowered.made.items()}
+    return {t: found[place] for t, place in lowered.outputs.items()}
 
 
 def constants(graph: Graph) -> list[Constant]:
@@ -195,12 +197,14 @@ def test_sizes_that_no_tile_divides_stay_untiled(rows: int) -> None:
 
 @given(st.sampled_from([8, 12]), st.sampled_from([8, 12]), st.sampled_from([4, 6, 8]))
 @settings(max_examples=20, deadline=None)
-def test_outputs_delivered_in_other_layouts_are_right(m: int, n: int, k: int) -> None:
+def test_outputs_in_other_layouts_are_right(m: int, n: int, k: int) -> None:
     graph = layers(m, [k, n, 4])
     egraph = saturate(graph)
     clusters = form_clusters(egraph)
-    menu = Menu({"f32": (Tile(4, 4, 1),)})
-    found, _ = enumerate_candidates(egraph, clusters, layout_sets(egraph, menu, 12), False, menu)
+    options = PackingOptions({"f32": (Tile(4, 4, 1),)})
+    found, _ = enumerate_candidates(
+        egraph, clusters, layout_sets(egraph, options, 12), False, options
+    )
     held = {op.result: small_integers(graph.types[op.result], op.result) for op in constants(graph)}
     x = graph.inputs[0]
     ops = tuple(op for op in graph.ops if not isinstance(op, Constant))

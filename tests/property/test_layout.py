@@ -91,7 +91,7 @@ def test_canonical_keeps_padding_in_its_place(
 
 @given(st.data(), shapes(), st.sampled_from(Padding), st.sampled_from(Padding))
 @settings(max_examples=150)
-def test_padded_memory_serves_where_its_promise_is_kept(
+def test_padded_memory_serves_where_its_padding_contract_is_met(
     data: st.DataObject, shape: tuple[int, ...], held: Padding, wanted: Padding
 ) -> None:
     one = data.draw(layouts(shape, dividing=False)).padded_with(held)

@@ -14,20 +14,20 @@ from layoutopt.candidates.candidate import enumerate_candidates, physical_form
 from layoutopt.candidates.cluster import form_clusters
 from layoutopt.candidates.conversion import Conversion, conversion_form, lower_packs
 from layoutopt.candidates.egraph import saturate
-from layoutopt.candidates.packing.options import Menu, packings
-from layoutopt.candidates.packing.tiling import Packing, PackingRule, alone, tiled_layout
+from layoutopt.candidates.packing.options import PackingOptions, packings
+from layoutopt.candidates.packing.tiling import Packing, PackingRule, plain_loops, tiled_layout
 from layoutopt.candidates.space import layout_sets
 from layoutopt.ir.graph import Graph, Pack, Reshape, Structured, Unpack
 from layoutopt.ir.layout import ConversionKind, Layout, conversion_kind
 from layoutopt.ir.neutral import Padding
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.types import TensorType
-from layoutopt.normalize.normal_form import normal_form
+from layoutopt.normalize.canonical_form import canonical_form
 from layoutopt.oracle import evaluate
 from layoutopt.planning.objective import moves
 from layoutopt.profiles.op_pattern import ROLES, OpPattern
 from layoutopt.profiles.target import Tile
-from tests.property.forms import delivered, random_values
+from tests.property.forms import outputs_of, random_values
 from tests.property.layouts import layouts, shapes, small_integers
 from tests.property.rules.ops import argmaxes, convolutions, matmuls
 
@@ -58,7 +58,7 @@ def moved(graph: Graph, source: Layout, target: Layout, lowered: bool) -> None:
 
 
 @given(st.data(), shapes(), st.booleans(), st.booleans())
-def test_conversions_move_every_element_and_keep_promises(
+def test_conversions_move_every_element_and_meet_padding_contracts(
     data: st.DataObject, shape: tuple[int, ...], dividing: bool, lowered: bool
 ) -> None:
     graph = Graph((TensorType(shape, "f32"),), (), (0,), (0,))
@@ -100,7 +100,7 @@ def customs(draw: st.DrawFn) -> PackingRule:
     mmt4d = draw(st.booleans())
 
     def rule(op: Structured, types: tuple[TensorType, ...]) -> Iterator[Packing]:
-        loops = alone(op, tuple(range(len(op.domain))))
+        loops = plain_loops(op, tuple(range(len(op.domain))))
         tiles = tuple((loop, size) for loop, size in zip(loops, sizes, strict=False) if size > 1)
         lhs, rhs, result = (
             tiled_layout(index_map, types[tensor], tuple(range(len(index_map))), tiles)
@@ -122,18 +122,18 @@ def test_packed_contractions_are_right(kind: str, data: st.DataObject) -> None:
     tiles = tuple(data.draw(st.lists(TILES, min_size=1, max_size=2)))
     own = tuple(data.draw(st.lists(patterns(), max_size=2)))
     rule = data.draw(st.none() | customs())
-    menu = Menu(dict.fromkeys(ELEMENTS, tiles), rule, own)
+    options = PackingOptions(dict.fromkeys(ELEMENTS, tiles), rule, own)
     egraph = saturate(graph)
     clusters = form_clusters(egraph)
-    sets = layout_sets(egraph, menu, 12)
-    found, _ = enumerate_candidates(egraph, clusters, sets, False, menu)
+    sets = layout_sets(egraph, options, 12)
+    found, _ = enumerate_candidates(egraph, clusters, sets, False, options)
     values = random_values(egraph.graph)
     for candidate in found:
         cluster = clusters[candidate.cluster]
         form = physical_form(egraph.graph, cluster, candidate)
         if isinstance(form, Refusal):
             continue
-        for tensor, layout, memory in delivered(cluster, candidate, form, values):
+        for tensor, layout, memory in outputs_of(cluster, candidate, form, values):
             back = layout.undo(memory, egraph.graph.types[tensor].shape)
             assert np.array_equal(back, values[tensor])
             if layout.padding is not Padding.ANY:
@@ -147,8 +147,8 @@ ELEMENTS = ("f64", "f32", "f16", "bf16", "i8", "i16", "i32", "i64")
 def test_packings_pad_what_is_summed_with_zeros(graph: Graph, tile: Tile) -> None:
     (op,) = graph.ops
     assert isinstance(op, Structured)
-    menu = Menu(dict.fromkeys(ELEMENTS, (tile,)))
-    for packing in packings(op, graph.types, menu, constant_rhs=False):
+    options = PackingOptions(dict.fromkeys(ELEMENTS, (tile,)))
+    for packing in packings(op, graph.types, options, constant_rhs=False):
         for t, index_map, layout in zip(
             (*op.inputs[:2], *op.outputs),
             op.maps,
@@ -162,9 +162,9 @@ def test_packings_pad_what_is_summed_with_zeros(graph: Graph, tile: Tile) -> Non
 
 
 @given(argmaxes(), st.data())
-def test_dropping_unread_results_changes_no_other(graph: Graph, data: st.DataObject) -> None:
+def test_dropping_dead_results_changes_no_other(graph: Graph, data: st.DataObject) -> None:
     (op,) = graph.ops
     kept = data.draw(st.sampled_from(op.outputs))
-    narrowed = normal_form(Graph(graph.types, graph.ops, graph.inputs, (kept,))).came
+    narrowed = canonical_form(Graph(graph.types, graph.ops, graph.inputs, (kept,))).came
     values = {t: small_integers(graph.types[t], t) for t in op.inputs}
     assert np.array_equal(evaluate(narrowed, values)[kept], evaluate(graph, values)[kept])

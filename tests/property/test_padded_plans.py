@@ -184,7 +184,7 @@ def test_infinities_do_not_meet_the_zeros_beside_them() -> None:
 
 
 def every_candidate(plan: GraphPlan, inputs: dict[int, Array]) -> None:
-    """Each candidate makes what the model makes, and keeps what its layouts promise."""
+    """Each candidate makes what the model makes, and meets the padding contracts of its layouts."""
     graph = plan.egraph.graph
     held = {op.result: small_integers(graph.types[op.result], op.result) for op in constants(graph)}
     ops = tuple(op for op in graph.ops if not isinstance(op, Constant))
@@ -201,8 +201,8 @@ def every_candidate(plan: GraphPlan, inputs: dict[int, Array]) -> None:
             back = layout.undo(memory[p], values[t].shape)
             assert_near(back, values[t])
             if layout.padding is not Padding.ANY:
-                promised = layout.apply(values[t])
-                assert_near(memory[p], promised)
+                required = layout.apply(values[t])
+                assert_near(memory[p], required)
 
 
 def test_a_plan_with_padding_reads_back(tmp_path: Path) -> None:

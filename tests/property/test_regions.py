@@ -13,7 +13,7 @@ from layoutopt.candidates.space import layout_sets
 from layoutopt.ir.graph import DispatchRegion, Graph, Pad, Structured
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.types import TensorType
-from tests.property.forms import delivered, random_values
+from tests.property.forms import outputs_of, random_values
 from tests.property.layouts import assert_close
 from tests.property.rules.ops import convolutions, poolings
 
@@ -51,7 +51,9 @@ def check(graph: Graph) -> None:
     global fired  # noqa: PLW0603 -- hypothesis hands nothing back
     egraph = saturate(graph)
     regions = tuple(padded_regions(egraph.graph, form_clusters(egraph)))
-    found, _ = enumerate_candidates(egraph, regions, layout_sets(egraph, None, 12), hints=True)
+    found, _ = enumerate_candidates(
+        egraph, regions, layout_sets(egraph, None, 12), data_tiling=True
+    )
     values = random_values(egraph.graph)
     for candidate in found:
         cluster = regions[candidate.cluster]
@@ -59,7 +61,7 @@ def check(graph: Graph) -> None:
         if isinstance(form, Refusal):
             continue
         assert [type(op) for op in emitted(form).ops] == [DispatchRegion]
-        for tensor, layout, memory in delivered(cluster, candidate, form, values):
+        for tensor, layout, memory in outputs_of(cluster, candidate, form, values):
             back = layout.undo(memory, egraph.graph.types[tensor].shape)
             assert_close(back.astype("f8"), values[tensor].astype("f8"))
             fired += not candidate.layout_of(cluster.inputs[0]).is_row_major

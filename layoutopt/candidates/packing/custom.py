@@ -12,8 +12,8 @@ from layoutopt.candidates.packing.tiling import (
     Fit,
     Packing,
     PackingRule,
-    alone,
     fits,
+    plain_loops,
     tiled,
     tiled_layout,
 )
@@ -68,7 +68,7 @@ def checked(packing: Packing, op: Structured, types: tuple[TensorType, ...]) -> 
         if layout.rank != len(shape):
             raise _misfit(wanted, str(layout))
         for axis, (form, whole) in enumerate(
-            zip(index_map, layout.whole_shape(shape), strict=True)
+            zip(index_map, layout.padded_shape(shape), strict=True)
         ):
             loop = form.plain_dim
             fixed = shape[axis] if loop is None else wholes.setdefault(loop, whole)
@@ -95,7 +95,9 @@ def _fitted(
 ) -> Iterator[Packing]:
     r = roles(op)
     loops = {"batch": r.batch, "m": r.m, "n": r.n, "k": r.k}
-    tiles = {role: tiled(op, alone(op, loops[role]), size, fit) for role, size in pattern.tile}
+    tiles = {
+        role: tiled(op, plain_loops(op, loops[role]), size, fit) for role, size in pattern.tile
+    }
     if not any(tiles.values()):
         return
     named = (*pattern.inner, *(role for role in tiles if role not in pattern.inner))

@@ -20,9 +20,9 @@ from layoutopt.candidates.packing.tiling import (
     Loops,
     Packing,
     PackingRule,
-    alone,
     fits,
-    promised,
+    padding_variants,
+    plain_loops,
     tiled,
     tiled_layout,
 )
@@ -36,7 +36,7 @@ from layoutopt.profiles.target import Tile
 
 
 @dataclass(frozen=True, slots=True)
-class Menu:
+class PackingOptions:
     """What packed contractions may look like on a target."""
 
     tiles: Mapping[str, tuple[Tile, ...]] = field(default_factory=dict)
@@ -47,28 +47,34 @@ class Menu:
 
 
 def packings(
-    op: Structured, types: tuple[TensorType, ...], menu: Menu, constant_rhs: bool, name: str = ""
+    op: Structured,
+    types: tuple[TensorType, ...],
+    options: PackingOptions,
+    constant_rhs: bool,
+    name: str = "",
 ) -> tuple[Packing, ...]:
-    """The packed forms of a contraction, each once: the user's own, then those of the menu.
+    """The packed forms of a contraction, each once: the user's own, then those of the options.
 
     ``constant_rhs``: the second input is a weight and takes whatever layout suits the op.
     ``name``: of the op in the report.
     """
     found: dict[Packing, None] = {}
-    for packing in menu.custom(op, types) if menu.custom is not None else ():
-        found |= dict.fromkeys(promised(checked(packing, op, types), op, types, constant_rhs))
-    matching = [p for p in menu.patterns if meets(p, op, types, name)]
+    for packing in options.custom(op, types) if options.custom is not None else ():
+        found |= dict.fromkeys(
+            padding_variants(checked(packing, op, types), op, types, constant_rhs)
+        )
+    matching = [p for p in options.patterns if meets(p, op, types, name)]
     for pattern in matching:
         for packing in patterned(pattern, op, types):
-            found |= dict.fromkeys(promised(packing, op, types, constant_rhs))
+            found |= dict.fromkeys(padding_variants(packing, op, types, constant_rhs))
     element = types[op.sources[0]].element
-    tiles = () if any(p.only for p in matching) else menu.tiles.get(element, ())
-    for packing in _of_menu(op, types, tiles, constant_rhs):
-        found |= dict.fromkeys(promised(packing, op, types, constant_rhs))
+    tiles = () if any(p.only for p in matching) else options.tiles.get(element, ())
+    for packing in _of_tiles(op, types, tiles, constant_rhs):
+        found |= dict.fromkeys(padding_variants(packing, op, types, constant_rhs))
     return tuple(found)
 
 
-def _of_menu(
+def _of_tiles(
     op: Structured, types: tuple[TensorType, ...], tiles: Sequence[Tile], constant_rhs: bool
 ) -> Iterator[Packing]:
     tensors = (*op.sources, op.results[0])
@@ -98,7 +104,7 @@ def _suited(op: Structured, tiles: Sequence[Tile]) -> list[Tile]:
 
 @dataclass(frozen=True, slots=True)
 class _Blocking:
-    """Tiled loops with their tiles, innermost last, and the outer orders worth having."""
+    """Tiled loops with their tiles, innermost last, and the outer orders to try."""
 
     tiles: tuple[tuple[int, int], ...]
     lhs: tuple[Loops, ...]
@@ -111,8 +117,8 @@ def _blockings(op: Structured, tile: Tile, fit: Fit) -> Iterator[_Blocking]:
     window = (*r.k, *r.window)
     wide = [d for d in r.m if op.domain[d] > 1]
     if not tile.mmt4d and (is_windowed(op) or len(wide) > 1):
-        n, k = tiled(op, r.n, tile.n, fit), tiled(op, alone(op, r.k), tile.k, fit)
-        channels = () if n or k else tiled(op, alone(op, r.batch), tile.n, fit)
+        n, k = tiled(op, r.n, tile.n, fit), tiled(op, plain_loops(op, r.k), tile.k, fit)
+        channels = () if n or k else tiled(op, plain_loops(op, r.batch), tile.n, fit)
         if n or k or channels:
             yield _Blocking(
                 (*channels, *n, *k),

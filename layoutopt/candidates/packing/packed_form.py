@@ -33,7 +33,7 @@ _MISSING = tuple(
     frozenset(letters) for size in (1, 2, 3) for letters in itertools.combinations("kmMKnN", size)
 )
 _TILED = frozenset("mn")
-"""A contraction without tiles of m or n is no packed one."""
+"""A contraction without tiles of m or n is not packed."""
 
 
 def with_mmt4d(graph: Graph) -> Graph:
@@ -59,7 +59,7 @@ def _expand(op: Structured, graph: Graph, builder: GraphBuilder) -> None:
 
 
 def _orders(op: Structured) -> tuple[Structured, ...]:
-    """The op, and the same with its factors swapped: without a loop of m they look alike."""
+    """The op, and the same with its factors swapped: without a loop of m both fit."""
     if op.body.arguments[0] != op.body.arguments[1]:
         return (op,)
     lhs, rhs, result = op.maps

@@ -19,11 +19,11 @@ def packed_only(
     def stays(candidate: Candidate) -> bool:
         cluster = clusters[candidate.cluster]
         root = graph.ops[cluster.root]
-        if cluster.replaced:  # its normal form may hold a contraction where it holds another sum
+        if cluster.replaced:  # its canonical form may hold a contraction where it holds another sum
             return not any(map(_sums, (graph.ops[i] for i in cluster.ops)))
         if candidate.form.is_packed:
             return True
-        if cluster.composite:  # it holds contractions, which nothing packs
+        if cluster.atomic:  # it holds contractions, which nothing packs
             return not packable.intersection(cluster.outputs)
         contraction = isinstance(root, Structured) and root.is_contraction
         return not contraction or root.outputs[0] not in packable

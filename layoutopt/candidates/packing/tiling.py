@@ -68,7 +68,7 @@ def padding(size: int, tile: int) -> int:
     return tile if size > 1 else 1
 
 
-def alone(op: Structured, loops: Loops) -> Loops:
+def plain_loops(op: Structured, loops: Loops) -> Loops:
     """Loops that stand alone wherever they are read: only these can be tiled."""
     return tuple(
         d
@@ -77,7 +77,7 @@ def alone(op: Structured, loops: Loops) -> Loops:
     )
 
 
-def promised(
+def padding_variants(
     packing: Packing, op: Structured, types: Sequence[TensorType], constant_rhs: bool
 ) -> Iterator[Packing]:
     """A packing with all that the paddings of its operands may hold together."""

@@ -31,7 +31,7 @@ class Softmax(Extension):
 
     @classmethod
     def operands(cls, operation: Any) -> Sequence[Any]:
-        """The input; what the result starts from is never read."""
+        """The input; the init of the result is never read."""
         return list(operation.operands)[:1]
 
     @classmethod
@@ -106,7 +106,7 @@ class Softmax(Extension):
     def propagate(
         self, types: Sequence[TensorType], tensor: int, layout: Layout
     ) -> Assignment | Refusal:
-        """Both tensors lie alike; what pads the result is no longer what padded the input."""
+        """Both tensors have one layout; what pads the result is no longer what padded the input."""
         (source,), (result,) = self.sources, self.results
         found = {source: layout, result: layout}
         if layout.pads(types[tensor].shape):

@@ -18,7 +18,7 @@ from layoutopt.ir.affine import IndexMap, plain_dims
 from layoutopt.ir.graph import IteratorType, Structured, Uninitialized
 from layoutopt.ir.scalar import Body, ScalarOp
 from layoutopt.mlir.read.run_time_scalars import is_number, scalar_tensor
-from layoutopt.mlir.read.state import Blind, State, new_tensor, static_type, tensor_of
+from layoutopt.mlir.read.state import NotUnderstood, State, new_tensor, static_type, tensor_of
 from layoutopt.mlir.read.structured import index_map
 
 QUANTIZE = "iree_linalg_ext.quantize_affine"
@@ -28,14 +28,14 @@ _BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64}
 
 
 def lift_affine_quantization(state: State, op: Any) -> None:
-    """Add a quantize or dequantize op. Raises Blind where its numbers are not f32."""
+    """Add a quantize or dequantize op. Raises NotUnderstood where its numbers are not f32."""
     operation = op.operation
     *read, out = operation.operands
     kind = static_type(out.type)
     attributes = operation.attributes
     maps = [index_map(ir.AffineMapAttr(a).value) for a in attributes["indexing_maps"]]
     if plain_dims(maps[-1]) is None:
-        raise Blind("expected a result that is written in order, but it is not")
+        raise NotUnderstood("expected a result that is written in order, but it is not")
     domain = [0] * len(maps[-1])
     for form, n in zip(maps[-1], kind.shape, strict=True):
         domain[form.dims[0]] = n
@@ -54,7 +54,7 @@ def lift_affine_quantization(state: State, op: Any) -> None:
     floats = {kind.element, *writer.elements[:2]} - {integer}
     zeros = {writer.elements[2]} if len(read) == 3 else set()
     if floats != {"f32"} or not {integer, *zeros} <= _BITS.keys() or integer not in _WIDER:
-        raise Blind(f"expected f32 and integers of up to 32 bits, but got {sorted(floats)}")
+        raise NotUnderstood(f"expected f32 and integers of up to 32 bits, but got {sorted(floats)}")
     if operation.name == QUANTIZE:
         lowest, highest = (ir.IntegerAttr(attributes[f"quant_{end}"]).value for end in _ENDS)
         body = writer.quantized(kind.element, lowest, highest, "storage_unsigned" in attributes)

@@ -7,7 +7,7 @@ once wherever it stands (in a loop, a branch, a dispatch region, a private funct
 often it runs. What is ready ahead of the first call counts apart: ops inside a
 ``util.initializer``, and ops that read nothing but constants (literals, globals that no store
 changes, tensors without values), directly or through other such ops. Calls, and what a function
-takes as arguments, are no constants.
+takes as arguments, are not constants.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Move:
     """The symbol that it stands in; empty for an initializer."""
     kind: str
     """``pack``, ``unpack`` or ``transpose``."""
-    unfolds: bool
-    """Whether a transpose copies windows, which may overlap."""
+    is_im2col: bool
+    """Whether a transpose copies windows (im2col), which may overlap."""
     op: str
     source: str
     result: str
@@ -71,9 +71,9 @@ class ModuleCensus:
         return sum(move.kind == kind for move in self.runs)
 
     @property
-    def unfoldings(self) -> int:
-        """How many of the transposes of each call copy windows."""
-        return sum(move.unfolds for move in self.runs)
+    def im2col(self) -> int:
+        """How many of the transposes of each call are im2col copies."""
+        return sum(move.is_im2col for move in self.runs)
 
 
 def census(module: Any, planned: Sequence[Lifted] = ()) -> ModuleCensus:
@@ -174,7 +174,7 @@ def _move(op: Any, kind: str, place: _Place) -> Move:
     return Move(
         place.function,
         kind,
-        _unfolds(op),
+        _is_im2col(op),
         op.name,
         str(source),
         str(result),
@@ -208,7 +208,7 @@ def reorders(source: Sequence[object], result: Sequence[object]) -> bool:
     )
 
 
-def _unfolds(op: Any) -> bool:
+def _is_im2col(op: Any) -> bool:
     """Whether some dim is read through a window: its place is more than one loop's."""
     if op.name != "linalg.generic":
         return False

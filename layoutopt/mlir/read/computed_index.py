@@ -23,7 +23,7 @@ from layoutopt.oracle.scalar import apply
 
 
 @dataclass(frozen=True, slots=True)
-class Computed:
+class ComputedIndex:
     """A scalar at each point of one loop; the same everywhere where ``loop`` is None."""
 
     loop: int | None
@@ -35,22 +35,22 @@ def computed_values(
     scalars: Mapping[Any, tuple[str, str]],
     given: Mapping[Any, str],
     domain: Sequence[int],
-) -> dict[Any, Computed]:
+) -> dict[Any, ComputedIndex]:
     """The scalars of a body that depend on one loop at most.
 
     ``given``: arguments of the body that always hold one value, as MLIR text.
     """
-    found: dict[Any, Computed] = {}
+    found: dict[Any, ComputedIndex] = {}
     for value, text in (*((v, t) for v, (t, _) in scalars.items()), *given.items()):
         number = constant(text, str(value.type))
         if number is not None:
-            found[value] = Computed(None, number)
+            found[value] = ComputedIndex(None, number)
     for op in block.operations:
         name, results = op.operation.name, list(op.operation.results)
         attributes = op.operation.attributes
         if name == "linalg.index":
             loop = int(ir.IntegerAttr(attributes["dim"]).value)
-            found[results[0]] = Computed(loop, np.arange(domain[loop]))
+            found[results[0]] = ComputedIndex(loop, np.arange(domain[loop]))
             continue
         read = [found.get(v) for v in op.operation.operands]
         known = [c for c in read if c is not None]
@@ -62,11 +62,11 @@ def computed_values(
         with np.errstate(all="ignore"):  # what a select does not take may be anything
             values = apply(scalar, [c.values for c in known])
         if values is not None:
-            found[results[0]] = Computed(next(iter(loops), None), values)
+            found[results[0]] = ComputedIndex(next(iter(loops), None), values)
     return found
 
 
-def linear_form(index: Computed) -> Affine | None:
+def linear_form(index: ComputedIndex) -> Affine | None:
     """The index as a linear form of its loop, None where it is none."""
     values = [int(v) for v in np.atleast_1d(index.values)]
     if index.loop is None or len(values) == 1:
@@ -76,7 +76,7 @@ def linear_form(index: Computed) -> Affine | None:
     return affine([(index.loop, step)], values[0]) if linear else None
 
 
-def repeat_of(index: Computed) -> int | None:
+def repeat_of(index: ComputedIndex) -> int | None:
     """How often each place is read before the next one, where the index is ``d // repeat``."""
     values = [int(v) for v in np.atleast_1d(index.values)]
     repeat = next((i for i, v in enumerate(values) if v), 0)

@@ -20,7 +20,7 @@ class Boundary:
     """Arguments and results of a function by position, as its caller counts them."""
 
     arguments: Mapping[int, int]
-    """Tensors of the graph; what is no static tensor is left out."""
+    """Tensors of the graph; what is not a static tensor is left out."""
     results: Mapping[int, int]
     types: tuple[str, ...]
     """The MLIR types of all arguments; of a buffer view, that of the tensor it is imported as."""

@@ -75,11 +75,11 @@ def name_parameters(operation: Any, named: Mapping[str, Parameter]) -> None:
                 assert kind is not None
                 attribute = parameter_attribute(named[symbol], kind)
                 op.operation.attributes["initial_value"] = attribute
-        _erase_unread(operation)
+        _erase_dead_parameters(operation)
 
 
-def _erase_unread(operation: Any) -> None:
-    """Erase private parameters that nobody reads: the file need not hold them."""
+def _erase_dead_parameters(operation: Any) -> None:
+    """Erase private parameters that are not read: the file need not hold them."""
     read: set[str] = set()
 
     def visit(op: Any) -> Any:
@@ -112,7 +112,7 @@ def _weight(initializer: Any, sources: Mapping[str, Parameter | None]) -> LoadTi
         if parameter is not None:
             parameters[tensor] = parameter
         elif splat is None:
-            reason = f"{owner.name} is no parameter"
+            reason = f"{owner.name} is not a parameter"
     if not parameters or not graph.outputs:
         return None
     barriers = [op for op in graph.ops if isinstance(op, Opaque) and op.name != _STORE]

@@ -36,7 +36,7 @@ from layoutopt.mlir.read.affine_quantization import DEQUANTIZE, QUANTIZE, lift_a
 from layoutopt.mlir.read.run_time_scalars import defer, realize, scalar_tensor
 from layoutopt.mlir.read.slices import integers, lift_insert, lift_slice
 from layoutopt.mlir.read.state import (
-    Blind,
+    NotUnderstood,
     State,
     given,
     known_type,
@@ -113,8 +113,8 @@ def _lift_op(state: State, op: Any, constants: Mapping[str, Any]) -> None:
         return
     try:
         _understood(state, op, name)
-    except Blind as blind:
-        _opaque(state, op, name, str(blind))
+    except NotUnderstood as error:
+        _opaque(state, op, name, str(error))
     else:
         state.planned.append(op)
 
@@ -153,7 +153,7 @@ def _splat(attribute: Any) -> str | None:
 
 def _understood(state: State, op: Any, name: str) -> None:  # noqa: PLR0912 -- one line a kind
     if name.startswith("linalg.") and not op.operation.results:
-        raise Blind("expected linalg on tensors, but it writes to memory")
+        raise NotUnderstood("expected linalg on tensors, but it writes to memory")
     if name == "linalg.fill":
         _fill(state, op)
     elif name == "linalg.pack" and state.packs:
@@ -161,7 +161,7 @@ def _understood(state: State, op: Any, name: str) -> None:  # noqa: PLR0912 -- o
     elif name in state.extensions:
         _extension(state, op, state.extensions[name])
     elif name in ("linalg.pack", "linalg.unpack"):
-        raise Blind(f"expected a structured op, but {name} has no region")
+        raise NotUnderstood(f"expected a structured op, but {name} has no region")
     elif name.startswith("linalg."):
         lift_structured(state, op)
     elif name in (QUANTIZE, DEQUANTIZE):
@@ -182,13 +182,13 @@ def _understood(state: State, op: Any, name: str) -> None:  # noqa: PLR0912 -- o
         source = tensor_of(state, op.operation.operands[0])
         state.builder.add(Reshape(source, new_tensor(state, op.result, kind)))
     else:
-        raise Blind(_unknown(op, name))
+        raise NotUnderstood(_unknown(op, name))
 
 
 def _unknown(op: Any, name: str) -> str:
     """Why an op of a kind that the graph does not hold stays."""
     if name == "tensor.empty":
-        static_type(op.result.type)  # raises Blind: any other is no op of its own
+        static_type(op.result.type)  # raises NotUnderstood: any other is not an op of its own
     if name == "tensor.dim":
         return "expected static shapes, but a size is asked for at run time"
     if name in _CALLS:
@@ -206,7 +206,9 @@ def _fill(state: State, op: Any) -> None:
     kind = static_type(op.results[0].type)
     value = op.operation.operands[0]
     if str(value.type) != kind.element:
-        raise Blind(f"expected a fill of type {kind.element}, but the value is {value.type}")
+        raise NotUnderstood(
+            f"expected a fill of type {kind.element}, but the value is {value.type}"
+        )
     if value in state.scalars:
         state.fills[op.results[0]] = state.scalars[value][0]
         return
@@ -232,7 +234,7 @@ def _spread(state: State, scalar: int, result: int, kind: TensorType) -> None:
 def _pad(state: State, op: Any) -> None:
     kind = static_type(op.result.type)
     if len(op.operation.operands) != 1:
-        raise Blind("expected static padding, but it is computed")
+        raise NotUnderstood("expected static padding, but it is computed")
     block = op.operation.regions[0].blocks[0]
     yielded = list(block.operations)[-1].operation.operands[0]
     text = state.scalars.get(yielded)
@@ -242,12 +244,12 @@ def _pad(state: State, op: Any) -> None:
             text = (str(inner.operation.attributes["value"]), kind.element)
     inside = [*block.arguments, *(v for o in block.operations for v in o.operation.results)]
     if text is None and yielded in inside:
-        raise Blind("expected one padding value, but it is computed for each element")
+        raise NotUnderstood("expected one padding value, but it is computed for each element")
     attributes = op.operation.attributes
     low = integers(attributes["static_low"])
     high = integers(attributes["static_high"])
     if min((*low, *high), default=0) < 0:
-        raise Blind(f"expected padding that adds elements, but got low {low} high {high}")
+        raise NotUnderstood(f"expected padding that adds elements, but got low {low} high {high}")
     source = tensor_of(state, op.operation.operands[0])
     if text is not None:
         state.builder.add(Pad(source, new_tensor(state, op.result, kind), low, high, text[0]))
@@ -267,7 +269,7 @@ def _extension(state: State, op: Any, kind: type[Extension]) -> None:
     places = tuple(range(len(types)))
     found = kind.read(op.operation, places[:count], places[count:], types)
     if isinstance(found, Refusal):
-        raise Blind(found.reason)
+        raise NotUnderstood(found.reason)
     results = [new_tensor(state, v, t) for v, t in zip(values, made, strict=True)]
     numbers = (*sources, *results)
     state.builder.add(found.renamed(numbers.__getitem__, numbers.__getitem__))
@@ -279,10 +281,10 @@ def _pack(state: State, op: Any) -> None:
     attributes = op.operation.attributes
     tiles = integers(attributes["static_inner_tiles"])
     if len(operands) > 3 or _DYNAMIC in tiles:
-        raise Blind("expected a static pack, but tiles are computed")
+        raise NotUnderstood("expected a static pack, but tiles are computed")
     padding = state.scalars.get(operands[2]) if len(operands) == 3 else None
     if len(operands) == 3 and padding is None:
-        raise Blind("expected a constant padding value, but it is computed")
+        raise NotUnderstood("expected a constant padding value, but it is computed")
     source = tensor_of(state, operands[0])
     rank = len(state.builder.types[source].shape)
     outer = integers(attributes["outer_dims_perm"]) if "outer_dims_perm" in attributes else ()

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from layoutopt.ir.affine import IndexMap, affine
 from layoutopt.ir.graph import FromTensor, GraphBuilder, Init, Reshape, Structured
-from layoutopt.mlir.read.state import Blind
+from layoutopt.mlir.read.state import NotUnderstood
 
 
 def add_repeated(
@@ -21,7 +21,8 @@ def add_repeated(
     """Add an op some of whose maps read the quotient of a loop.
 
     ``repeats``: for each such loop its n and the number that the quotient has in the maps, behind
-    the loops of ``op.domain``. Raises Blind where an operand has no form over the split loops.
+    the loops of ``op.domain``. Raises NotUnderstood where an operand has no form over the split
+    loops.
     """
     _check(op, repeats)
     order: list[int] = []
@@ -82,10 +83,14 @@ def _check(op: Structured, repeats: Mapping[int, tuple[int, int]]) -> None:
     for index_map in op.maps:
         for form in index_map:
             if form.plain_dim is None and any(d in repeats for d in form.dims):
-                raise Blind(f"expected a repeated loop to be read alone, but a map reads '{form}'")
+                raise NotUnderstood(
+                    f"expected a repeated loop to be read alone, but a map reads '{form}'"
+                )
     looked_at = {int(o.attribute("dim")) for o in op.body.ops if o.name == "linalg.index"}
     if looked_at & {*repeats}:
-        raise Blind("expected a repeated loop to be an index alone, but the body computes with it")
+        raise NotUnderstood(
+            "expected a repeated loop to be an index alone, but the body computes with it"
+        )
 
 
 def _read(builder: GraphBuilder, tensor: int, split: int) -> int:

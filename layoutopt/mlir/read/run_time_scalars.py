@@ -16,13 +16,13 @@ from iree.compiler import ir
 
 from layoutopt.ir.graph import Reshape, Structured, Uninitialized
 from layoutopt.ir.scalar import Body, ScalarOp
-from layoutopt.mlir.read.state import Blind, State, tensor_of, tensor_type
+from layoutopt.mlir.read.state import NotUnderstood, State, tensor_of, tensor_type
 
 _EXTRACT = "tensor.extract"
 
 
 def defer(state: State, op: Any) -> bool:
-    """Leave an op that computes one scalar until somebody reads it; whether it is such an op."""
+    """Leave an op that computes one scalar until it is read; whether it is such an op."""
     operation = op.operation
     if len(operation.results) != 1 or not is_number(operation.results[0].type):
         return False
@@ -45,10 +45,10 @@ def is_number(kind: Any) -> bool:
 
 def scalar_tensor(state: State, value: Any, reader: Any) -> int:
     """The tensor without dims that holds a scalar which ``reader``, the op lifted now, reads."""
-    if value in state.held:
-        return state.held[value]
+    if value in state.scalar_tensors:
+        return state.scalar_tensors[value]
     if not is_number(value.type):
-        raise Blind(f"expected numbers as scalars, but got {value.type}")
+        raise NotUnderstood(f"expected numbers as scalars, but got {value.type}")
     op = state.deferred.get(value)
     if op is None:
         tensor = _from_outside(state, value, reader)
@@ -56,7 +56,7 @@ def scalar_tensor(state: State, value: Any, reader: Any) -> int:
         tensor = _extracted(state, op)
     else:
         tensor = _computed(state, op, reader)
-    state.held[value] = tensor
+    state.scalar_tensors[value] = tensor
     return tensor
 
 

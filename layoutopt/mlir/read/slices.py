@@ -7,16 +7,19 @@ from typing import Any
 from iree.compiler import ir
 
 from layoutopt.ir.graph import Insert, Reshape, Slice
-from layoutopt.mlir.read.state import Blind, State, new_tensor, static_type, tensor_of
+from layoutopt.mlir.read.state import NotUnderstood, State, new_tensor, static_type, tensor_of
 
 _DYNAMIC = -(2**63)
 
 
 def lift_slice(state: State, op: Any) -> None:
-    """Add a slice, and a reshape behind one that drops dims. Raises Blind where it is computed."""
+    """Add a slice, and a reshape behind one that drops dims.
+
+    Raises NotUnderstood where offsets or sizes are computed.
+    """
     kind = static_type(op.result.type)
     if len(op.operation.operands) != 1:
-        raise Blind("expected a static slice, but offsets or sizes are computed")
+        raise NotUnderstood("expected a static slice, but offsets or sizes are computed")
     offsets, sizes, strides = _ranges(op)
     source = tensor_of(state, op.operation.operands[0])
     if sizes == kind.shape:
@@ -28,10 +31,13 @@ def lift_slice(state: State, op: Any) -> None:
 
 
 def lift_insert(state: State, op: Any) -> None:
-    """Add an insert behind a reshape where dims are added. Raises Blind where it is computed."""
+    """Add an insert behind a reshape where dims are added.
+
+    Raises NotUnderstood where offsets or sizes are computed.
+    """
     kind = static_type(op.result.type)
     if len(op.operation.operands) != 2:
-        raise Blind("expected a static insert, but offsets or sizes are computed")
+        raise NotUnderstood("expected a static insert, but offsets or sizes are computed")
     offsets, sizes, strides = _ranges(op)
     source = tensor_of(state, op.operation.operands[0])
     destination = tensor_of(state, op.operation.operands[1])
@@ -50,7 +56,7 @@ def _ranges(op: Any) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
         integers(attributes[n]) for n in ("static_offsets", "static_sizes", "static_strides")
     )
     if any(_DYNAMIC in values for values in found):
-        raise Blind("expected a static slice, but offsets or sizes are computed")
+        raise NotUnderstood("expected a static slice, but offsets or sizes are computed")
     return found[0], found[1], found[2]
 
 

@@ -37,8 +37,8 @@ class State:
     planned: list[Any] = field(default_factory=list)
     deferred: dict[Any, Any] = field(default_factory=dict)
     """The op of each scalar that is computed: it stays only where an op that stays reads it."""
-    held: dict[Any, int] = field(default_factory=dict)
-    """The tensor without dims that holds a scalar, for those that somebody reads as one."""
+    scalar_tensors: dict[Any, int] = field(default_factory=dict)
+    """The tensor without dims that holds a scalar, for ops that read it as one."""
     stages: dict[int, int] = field(default_factory=dict)
     packs: bool = False
     """Whether ``linalg.pack`` is understood: what computes weights may hold one, a model not."""
@@ -64,7 +64,7 @@ class State:
         return tuple(found)
 
 
-class Blind(Exception):  # noqa: N818 -- it is control flow: the op stays as it is
+class NotUnderstood(Exception):  # noqa: N818 -- it is control flow: the op stays as it is
     """The graph cannot see through an op; the text says why."""
 
 
@@ -109,7 +109,7 @@ def tensor_of(state: State, value: Any) -> int:
         state.stages[tensor] = state.empties[value]
         state.builder.add(Constant(tensor))
         return tensor
-    raise Blind("expected tensors of static shape, but one operand is not")
+    raise NotUnderstood("expected tensors of static shape, but one operand is not")
 
 
 def known_type(kind: Any) -> TensorType | None:
@@ -133,12 +133,12 @@ def tensor_type(kind: Any) -> TensorType | None:
 
 
 def static_type(kind: Any) -> TensorType:
-    """The type of a static tensor that holds something. Raises Blind for any other."""
+    """The type of a static tensor that holds something. Raises NotUnderstood for any other."""
     found = tensor_type(kind)
     if found is None and isinstance(kind, ir.RankedTensorType) and kind.has_static_shape:
-        raise Blind(f"expected tensors of plain memory, but got {kind}")
+        raise NotUnderstood(f"expected tensors of plain memory, but got {kind}")
     if found is None:
-        raise Blind(f"expected tensors of static shape, but got {kind}")
+        raise NotUnderstood(f"expected tensors of static shape, but got {kind}")
     if 0 in found.shape:
-        raise Blind(f"expected tensors with elements, but got {kind}")
+        raise NotUnderstood(f"expected tensors with elements, but got {kind}")
     return found

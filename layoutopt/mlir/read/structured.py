@@ -16,20 +16,29 @@ from layoutopt.mlir.gather_rows import lift_gather
 from layoutopt.mlir.read.computed_index import computed_values
 from layoutopt.mlir.read.repeated import add_repeated
 from layoutopt.mlir.read.run_time_scalars import is_number, scalar_tensor
-from layoutopt.mlir.read.state import Blind, State, new_tensor, static_type, tensor_of, tensor_type
+from layoutopt.mlir.read.state import (
+    NotUnderstood,
+    State,
+    new_tensor,
+    static_type,
+    tensor_of,
+    tensor_type,
+)
 
 
 def lift_structured(state: State, op: Any) -> None:
-    """Add a linalg op that has a region. Raises Blind where the graph cannot see through it."""
+    """Add a linalg op that has a region. Raises NotUnderstood where its meaning is not known."""
     if not op.operation.regions or not list(op.operation.regions[0].blocks):
-        raise Blind("expected a structured op, but it has no region")
+        raise NotUnderstood("expected a structured op, but it has no region")
     results = list(op.operation.results)
     kinds = [static_type(r.type) for r in results]
     operands = list(op.operation.operands)
     sources, outs = operands[: len(operands) - len(results)], operands[-len(results) :]
     for value in sources:
         if tensor_type(value.type) is None and not is_number(value.type):
-            raise Blind(f"expected numbers and tensors of static shape, but got {value.type}")
+            raise NotUnderstood(
+                f"expected numbers and tensors of static shape, but got {value.type}"
+            )
     if lift_gather(state, op):
         return
     block = op.operation.regions[0].blocks[0]
@@ -66,14 +75,14 @@ def lift_structured(state: State, op: Any) -> None:
         body,
     )
     if gathered.reads:
-        found = _without_unread(found)
+        found = _without_dead_results(found)
     if gathered.repeats:
         add_repeated(state.builder, found, gathered.repeats)
     else:
         state.builder.add(found)
 
 
-def _without_unread(op: Structured) -> Structured:
+def _without_dead_results(op: Structured) -> Structured:
     """The op without inputs that only said where to read, as far as others have its loops."""
     for position in reversed(range(len(op.sources))):
         maps = (*op.maps[:position], *op.maps[position + 1 :])
@@ -92,12 +101,12 @@ def _rank(op: Any) -> int:
 def _maps(op: Any) -> list[IndexMap]:
     attributes = linalg.get_indexing_maps(op)
     if attributes is None:
-        raise Blind("expected indexing maps, but the op has none")
+        raise NotUnderstood("expected indexing maps, but the op has none")
     return [index_map(ir.AffineMapAttr(a).value) for a in attributes]
 
 
 def index_map(attribute: Any) -> IndexMap:
-    """An affine map of MLIR. Raises Blind where it is not linear."""
+    """An affine map of MLIR. Raises NotUnderstood where it is not linear."""
     return tuple(_form(e) for e in attribute.results)
 
 
@@ -112,12 +121,12 @@ def _form(expression: Any) -> Affine:
     if isinstance(expression, ir.AffineMulExpr):
         lhs, rhs = _form(expression.lhs), _form(expression.rhs)
         if lhs.terms and rhs.terms:
-            raise Blind(f"expected a linear indexing map, but got '{expression}'")
+            raise NotUnderstood(f"expected a linear indexing map, but got '{expression}'")
         constant, other = (lhs, rhs) if not lhs.terms else (rhs, lhs)
         return affine(
             ((d, c * constant.offset) for d, c in other.terms), other.offset * constant.offset
         )
-    raise Blind(f"expected a linear indexing map, but got '{expression}'")
+    raise NotUnderstood(f"expected a linear indexing map, but got '{expression}'")
 
 
 def _iterators(op: Any, maps: list[IndexMap], results: int, rank: int) -> tuple[IteratorType, ...]:
@@ -128,7 +137,7 @@ def _iterators(op: Any, maps: list[IndexMap], results: int, rank: int) -> tuple[
         for text in texts:
             found = [k for k in IteratorType if k.value in text]
             if not found:
-                raise Blind(f"expected parallel or reduction loops, but got {text}")
+                raise NotUnderstood(f"expected parallel or reduction loops, but got {text}")
             kinds.append(found[0])
         return tuple(kinds)
     written = {d for m in maps[-results:] for form in m for d in form.dims}
@@ -142,14 +151,14 @@ def _check_written(
 ) -> None:
     """Each parallel loop has to move along every result, and a reduction along none.
 
-    Raises Blind: what else is written to one place depends on the order of the loops.
+    Raises NotUnderstood: what else is written to one place depends on the order of the loops.
     """
     for result in results:
         written = {d for form in result for d in form.dims}
         for d, kind in enumerate(iterators):
             if domain[d] != 1 and (kind is IteratorType.PARALLEL) != (d in written):
                 word = "is not" if kind is IteratorType.PARALLEL else "is"
-                raise Blind(
+                raise NotUnderstood(
                     "expected results along all parallel loops and no other, but the "
                     f"{kind.value} loop d{d} {word} one of theirs"
                 )
@@ -162,7 +171,7 @@ def _domain(maps: list[IndexMap], shapes: list[tuple[int, ...]], rank: int) -> t
             if form.plain_dim is not None:
                 sizes[form.plain_dim] = n
     if len(sizes) != rank:
-        raise Blind("expected every loop to be one dim of some operand, but one is not")
+        raise NotUnderstood("expected every loop to be one dim of some operand, but one is not")
     return tuple(sizes[d] for d in range(rank))
 
 
@@ -203,7 +212,7 @@ def _body(
 ) -> Body:
     """The body as a function of ``inputs``, its results last; ``known`` arguments are constants.
 
-    ``prune``: leave out what nobody reads.
+    ``prune``: leave out what is not read.
     """
     arguments = tuple(str(a.type) for a in inputs)
     number = {a: i for i, a in enumerate(inputs)}
@@ -212,7 +221,9 @@ def _body(
     def value_of(value: Any) -> int:
         if value not in number:
             if value not in known and value not in state.scalars:
-                raise Blind(f"expected a body of numbers, but it captures a value of {value.type}")
+                raise NotUnderstood(
+                    f"expected a body of numbers, but it captures a value of {value.type}"
+                )
             text, kind = known[value] if value in known else state.scalars[value]
             ops.append(ScalarOp("arith.constant", (), kind, (("value", text),)))
             number[value] = len(arguments) + len(ops) - 1
@@ -224,10 +235,10 @@ def _body(
         if name == "tensor.extract":
             continue
         if list(op.operation.regions) or len(op.operation.results) != 1:
-            raise Blind(f"expected scalar ops in the body, but got {name}")
+            raise NotUnderstood(f"expected scalar ops in the body, but got {name}")
         attributes = _attributes(op)
         if any(text.startswith("@") for _, text in attributes):
-            raise Blind(f"expected a body that stands alone, but {name} names a symbol")
+            raise NotUnderstood(f"expected a body that stands alone, but {name} names a symbol")
         if name == "linalg.index":
             attributes = [("dim", str(ir.IntegerAttr(op.operation.attributes["dim"]).value))]
         operands = tuple(value_of(v) for v in op.operation.operands)

@@ -15,9 +15,9 @@ from layoutopt.ir.graph import (
     Constant,
     DispatchRegion,
     Extension,
-    Fence,
     Fill,
     FromTensor,
+    FusionBarrier,
     Gather,
     Graph,
     Init,
@@ -82,8 +82,8 @@ class _Emitter:
                 self._concat(op)
             case Reshape():
                 self._reshape(op)
-            case Fence():
-                self._fence(op)
+            case FusionBarrier():
+                self._fusion_barrier(op)
             case Pack() | Unpack():
                 self._pack(op)
             case DispatchRegion():
@@ -157,12 +157,12 @@ class _Emitter:
             map_text(m, len(op.domain)) for i, m in enumerate(op.maps) if i not in backwards
         )
         iterators = ", ".join(f'"{kind.value}"' for kind in op.iterators)
-        hint = f"attrs = {{{quirks().hint}}} " if op.data_tiled else ""
+        attribute = f"attrs = {{{quirks().data_tiling_attribute}}} " if op.data_tiled else ""
         arrow = types if len(op.results) == 1 else f"({types})"
         results = ", ".join(f"%t{r}" for r in op.results)
         self.lines.append(
             f"  {results} = linalg.generic {{indexing_maps = [{maps}], "
-            f"iterator_types = [{iterators}]}} {ins}{outs} {hint}{{"
+            f"iterator_types = [{iterators}]}} {ins}{outs} {attribute}{{"
         )
         reads: dict[int, list[str]] = {}
         for i in backwards:
@@ -173,7 +173,7 @@ class _Emitter:
 
     def _named(self, op: Structured, named: NamedOp, outs: str) -> None:
         result = op.results[0]
-        attributes = [quirks().hint] if op.data_tiled else []
+        attributes = [quirks().data_tiling_attribute] if op.data_tiled else []
         maps = ""
         if named.windows is not None:
             rank = len(named.windows)
@@ -226,10 +226,10 @@ class _Emitter:
             f"({types}) -> {self._type(op.result)}"
         )
 
-    def _fence(self, op: Fence) -> None:
+    def _fusion_barrier(self, op: FusionBarrier) -> None:
         kind = self._type(op.result)
         self.lines.append(
-            f"  %t{op.result} = {quirks().fusion.fence} %t{op.source} : {kind} -> {kind}"
+            f"  %t{op.result} = {quirks().fusion.barrier} %t{op.source} : {kind} -> {kind}"
         )
 
     def _dispatch_region(self, op: DispatchRegion) -> None:
@@ -285,7 +285,7 @@ def _unreadable(op: Structured) -> bool:
 
 
 def _region(body: Body, reads: dict[int, list[str]]) -> list[str]:
-    """``reads``: lines that make the arguments which are no block arguments."""
+    """``reads``: lines that make the arguments which are not block arguments."""
     names = [f"%b{i}" for i in range(len(body.arguments))]
     header = ", ".join(f"%b{i}: {kind}" for i, kind in enumerate(body.arguments) if i not in reads)
     lines = [f"  ^bb0({header}):", *(line for made in reads.values() for line in made)]

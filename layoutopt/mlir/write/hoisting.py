@@ -1,6 +1,6 @@
 """Compute ahead of time what a plan computes from external parameters alone.
 
-    w' = transpose(w); y = matmul(x, w')      ->      y = matmul(x, w'), with w' prepared
+    w' = transpose(w); y = matmul(x, w')      ->      y = matmul(x, w'), with w' hoisted
 
 Weights that are constants of the module are folded when it is compiled. Parameters are not there
 then: what is computed from them is priced as a weight that lies ready, and so has to be one. What
@@ -13,24 +13,24 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from layoutopt.ir.graph import Graph, Op, Reshape
-from layoutopt.ir.lowered import Lowered, Prepared
+from layoutopt.ir.lowered import HoistedWeight, Lowered
 
 
 def hoist_weights(
     lowered: Lowered, constants: Collection[int], external: Collection[int]
 ) -> Lowered:
-    """The same plan with what depends on parameters alone among its prepared weights.
+    """The same plan with what depends on parameters alone among its hoisted weights.
 
     ``constants``: tensors of the model that are constants; ``external``: those among them that
     are parameters.
     """
     if not external:
         return lowered
-    model = {planned: t for t, planned in lowered.given.items()}
+    model = {planned: t for t, planned in lowered.inputs.items()}
     leaves = {planned for planned, t in model.items() if t in constants}
     graph = lowered.graph
     known = set(leaves)
-    read = set(lowered.made.values())
+    read = set(lowered.outputs.values())
     computed: list[Op] = []
     for op in graph.ops:
         if all(t in known for t in op.inputs):
@@ -39,7 +39,7 @@ def hoist_weights(
         else:
             read.update(op.inputs)
     ahead = replace(graph, ops=tuple(computed), names=())
-    prepared = list(lowered.prepared)
+    hoisted = list(lowered.hoisted)
     ready: set[int] = set()
     for op in computed:
         for tensor in op.outputs:
@@ -47,18 +47,18 @@ def hoist_weights(
                 continue
             whole = _ancestors(ahead, tensor, leaves)
             sources = [t for t in whole.inputs if model[t] in external]
-            if sources and _is_worth_it(whole, tensor, sources):
-                given = {model[t]: t for t in whole.inputs}
-                prepared.append(Prepared(whole, given, tensor, tensor))
+            if sources and _saves_work_and_memory(whole, tensor, sources):
+                inputs = {model[t]: t for t in whole.inputs}
+                hoisted.append(HoistedWeight(whole, inputs, tensor, tensor))
                 ready.add(tensor)
     kept: list[Op] = []
-    needed = set(lowered.made.values())
+    needed = set(lowered.outputs.values())
     for op in reversed(graph.ops):
         if any(t in needed and t not in ready for t in op.outputs):
             kept.append(op)
             needed.update(op.inputs)
     planned = replace(graph, ops=tuple(reversed(kept)), names=())
-    return replace(lowered, graph=planned, prepared=tuple(prepared))
+    return replace(lowered, graph=planned, hoisted=tuple(hoisted))
 
 
 def _ancestors(graph: Graph, tensor: int, leaves: Collection[int]) -> Graph:
@@ -73,7 +73,7 @@ def _ancestors(graph: Graph, tensor: int, leaves: Collection[int]) -> Graph:
     return Graph(graph.types, tuple(reversed(ops)), inputs, (tensor,))
 
 
-def _is_worth_it(graph: Graph, tensor: int, sources: list[int]) -> bool:
+def _saves_work_and_memory(graph: Graph, tensor: int, sources: list[int]) -> bool:
     size = sum(graph.types[t].size_bytes for t in sources)
     moves = any(not isinstance(op, Reshape) for op in graph.ops)
     return moves and graph.types[tensor].size_bytes <= size

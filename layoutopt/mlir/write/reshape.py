@@ -47,7 +47,7 @@ def reshape_steps(source: Shape, result: Shape) -> list[Shape]:
 
 
 def reassociation(coarse: Shape, fine: Shape) -> list[list[int]] | None:
-    """Which dims of ``fine`` make each dim of ``coarse``; None where it is no collapse of it."""
+    """Which dims of ``fine`` make each dim of ``coarse``; None where it is not a collapse of it."""
     if len(coarse) >= len(fine):
         return None
     groups: list[list[int]] = []

@@ -30,13 +30,13 @@ def splice(lifted: Lifted, lowered: Lowered, symbols: set[str]) -> None:
     ``symbols``: names taken in the module; new globals are added to it. Raises LoweringError where
     MLIR refuses the new ops.
     """
-    prepared = initializers(lowered.prepared)
-    names = {t: _new_name(symbols) for weights in prepared for _, t in weights.made}
+    hoisted = initializers(lowered.hoisted)
+    names = {t: _new_name(symbols) for weights in hoisted for _, t in weights.outputs}
     function = lifted.block.owner
     with function.context:
-        leaves = list(lowered.given)
-        outputs = list(lowered.made)
-        text = _snippet(lowered, leaves, outputs, prepared, names)
+        leaves = list(lowered.inputs)
+        outputs = list(lowered.outputs)
+        text = _snippet(lowered, leaves, outputs, hoisted, names)
         try:
             module = ir.Module.parse(text)
         except ir.MLIRError as error:
@@ -50,8 +50,8 @@ def splice(lifted: Lifted, lowered: Lowered, symbols: set[str]) -> None:
         operations = list(module.body.operations)
         made = [op for op in operations if op.operation.name == "util.initializer"]
         _move(operations[-1], lifted, leaves, outputs)
-        for operation, weights in zip(made, prepared, strict=True):
-            _fill_leaves(operation, lifted, list(weights.given))
+        for operation, weights in zip(made, hoisted, strict=True):
+            _fill_leaves(operation, lifted, list(weights.inputs))
         for operation in operations[:-1]:
             operation.operation.move_before(function)
         _erase_dead(lifted)
@@ -69,14 +69,14 @@ def _snippet(
     lowered: Lowered,
     leaves: Sequence[int],
     outputs: Sequence[int],
-    prepared: Sequence[Initializer],
+    hoisted: Sequence[Initializer],
     names: Mapping[int, str],
 ) -> str:
     """Globals, each with its initializer, then the planned ops as one function."""
     parts: list[str] = []
     loads: list[str] = []
-    for weights in prepared:
-        for _, planned in weights.made:
+    for weights in hoisted:
+        for _, planned in weights.outputs:
             kind = lowered.graph.types[planned]
             name = names[planned]
             parts.append(f"util.global private @{name} : {kind}")
@@ -84,8 +84,8 @@ def _snippet(
         parts.append(_initializer(weights, names))
     function = function_text(
         lowered.graph,
-        (lowered.given[t] for t in leaves),
-        (lowered.made[t] for t in outputs),
+        (lowered.inputs[t] for t in leaves),
+        (lowered.outputs[t] for t in outputs),
         "planned",
     )
     head, _, rest = function.partition("\n")
@@ -94,10 +94,10 @@ def _snippet(
 
 def _initializer(weights: Initializer, names: Mapping[int, str]) -> str:
     graph = weights.graph
-    lines = [f'  %t{t} = "{_LEAF}"() : () -> {graph.types[t]}' for t in weights.given.values()]
+    lines = [f'  %t{t} = "{_LEAF}"() : () -> {graph.types[t]}' for t in weights.inputs.values()]
     stores = [
         f"  util.global.store %t{tensor}, @{names[planned]} : {graph.types[tensor]}"
-        for tensor, planned in weights.made
+        for tensor, planned in weights.outputs
     ]
     return "\n".join(
         ["util.initializer {", *lines, body_text(graph), *stores, "  util.return", "}"]
@@ -145,7 +145,7 @@ def _read(op: Any) -> Iterator[Any]:
 
 
 def _erase_dead(lifted: Lifted) -> None:
-    """Erase the ops that the plan wrote anew, and constants that nobody reads any more."""
+    """Erase the ops that the plan wrote anew, and constants that are no longer read."""
     constants = [
         lifted.values[op.result].owner for op in lifted.graph.ops if isinstance(op, Constant)
     ]

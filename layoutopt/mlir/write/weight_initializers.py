@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from layoutopt.ir.graph import Graph, Op, Structured
-from layoutopt.ir.lowered import Prepared
+from layoutopt.ir.lowered import HoistedWeight
 from layoutopt.ir.renaming import renumbered
 from layoutopt.ir.types import TensorType
 
@@ -22,18 +22,18 @@ class Initializer:
     """One or more weights computed together from the model's constants."""
 
     graph: Graph
-    given: dict[int, int]
+    inputs: dict[int, int]
     """The model's constants that it reads, as tensors of ``graph``."""
-    made: tuple[tuple[int, int], ...]
+    outputs: tuple[tuple[int, int], ...]
     """(tensor of ``graph``, tensor of the planned graph that stands for it)."""
 
 
-def initializers(prepared: Sequence[Prepared]) -> tuple[Initializer, ...]:
+def initializers(hoisted: Sequence[HoistedWeight]) -> tuple[Initializer, ...]:
     """An initializer for each weight, or for all weights computed from the same constants."""
-    groups: dict[tuple[int, ...], list[Prepared]] = {}
-    for position, weight in enumerate(prepared):
-        alone = (-1 - position,)
-        key = tuple(sorted(weight.given)) if _computes(weight.graph) else alone
+    groups: dict[tuple[int, ...], list[HoistedWeight]] = {}
+    for position, weight in enumerate(hoisted):
+        unshared = (-1 - position,)
+        key = tuple(sorted(weight.inputs)) if _computes(weight.graph) else unshared
         groups.setdefault(key, []).append(weight)
     return tuple(map(_merged, groups.values()))
 
@@ -43,11 +43,11 @@ def _computes(graph: Graph) -> bool:
     return any(isinstance(op, Structured) and not op.is_copy for op in graph.ops)
 
 
-def _merged(weights: Sequence[Prepared]) -> Initializer:
+def _merged(weights: Sequence[HoistedWeight]) -> Initializer:
     types: list[TensorType] = []
     ops: list[Op] = []
     seen: dict[Op, tuple[int, ...]] = {}
-    given: dict[int, int] = {}
+    inputs: dict[int, int] = {}
     made: list[tuple[int, int]] = []
 
     def new(kind: TensorType) -> int:
@@ -56,10 +56,10 @@ def _merged(weights: Sequence[Prepared]) -> Initializer:
 
     for weight in weights:
         number: dict[int, int] = {}
-        for constant, tensor in weight.given.items():
-            if constant not in given:
-                given[constant] = new(weight.graph.types[tensor])
-            number[tensor] = given[constant]
+        for constant, tensor in weight.inputs.items():
+            if constant not in inputs:
+                inputs[constant] = new(weight.graph.types[tensor])
+            number[tensor] = inputs[constant]
         for op in weight.graph.ops:
             places = {t: -1 - i for i, t in enumerate(op.outputs)}
             key = renumbered(op, number | places)
@@ -67,8 +67,8 @@ def _merged(weights: Sequence[Prepared]) -> Initializer:
                 seen[key] = tuple(new(weight.graph.types[t]) for t in op.outputs)
                 ops.append(renumbered(op, number | dict(zip(op.outputs, seen[key], strict=True))))
             number |= dict(zip(op.outputs, seen[key], strict=True))
-        made.append((number[weight.result], weight.planned))
+        made.append((number[weight.result], weight.planned_tensor))
     outputs = tuple(tensor for tensor, _ in made)
     return Initializer(
-        Graph(tuple(types), tuple(ops), tuple(given.values()), outputs), given, tuple(made)
+        Graph(tuple(types), tuple(ops), tuple(inputs.values()), outputs), inputs, tuple(made)
     )

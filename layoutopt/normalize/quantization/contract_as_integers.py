@@ -67,7 +67,7 @@ class ContractAsIntegers:
     )
 
     def match(self, graph: Graph, op: int) -> QuantizedProduct | None:
-        """A sum of products of quantized numbers that is no contraction of integers already."""
+        """A sum of products of quantized numbers that is not a contraction of integers already."""
         rewriting = Rewriting(graph.types)
         found = _product(graph, op, rewriting)
         if found is None or _is_plain(found):
@@ -179,7 +179,7 @@ def _odd_sum(match: QuantizedProduct) -> Refusal | None:
         return Refusal(f"expected a sum in {SUM}, i64 or f32, but got {element}")
     init = op.inits[0]
     if not isinstance(init, Fill) or not is_zero(init.value, element):
-        return Refusal("expected a sum that starts from zero, but it goes on from another value")
+        return Refusal("expected a sum with init zero, but its init is another value")
     terms = math.prod(op.domain[d] for d in op.reduction_dims)
     lhs, rhs = match.bounds
     if lhs is None or rhs is None or terms * lhs * rhs >= _LARGEST:

@@ -95,7 +95,7 @@ class _Writer:
         return self.sums[key], plain_map(kept), times
 
     def _sum(self, tensor: int, read_by: IndexMap, domain: tuple[int, ...], kept: int) -> int:
-        """Loops that slide along the tensor are spelled by a tensor that nobody reads."""
+        """Loops that slide along the tensor are spelled by a tensor that is not read."""
         rewriting = self.rewriting
         plain = {form.plain_dim for form in read_by}
         sliding = tuple(d for d in range(kept, len(domain)) if d not in plain)

@@ -48,8 +48,8 @@ def fit(
         if gain <= 0:
             damping *= 4
             continue
-        settled = gain < CONVERGED * (now @ now)
+        converged = gain < CONVERGED * (now @ now)
         x, now, damping = tried, then, damping / 3
-        if settled:
+        if converged:
             break
     return parameters(x)

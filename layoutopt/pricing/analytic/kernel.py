@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from layoutopt.profiles.machine import Machine, Tile
+from layoutopt.profiles.machine import Machine, WorkgroupTile
 
 VGPR_GRANULE = 8
 """Registers are given to waves in blocks: LLVM AMDGPU user guide, gfx90a and later."""
@@ -27,7 +27,7 @@ class Kernel:
     lds_bytes: int
     workgroup_size: int
     wave_size: int
-    tile: Tile | None = None
+    tile: WorkgroupTile | None = None
     """What a workgroup computes in one step, where the dump says so; None without one."""
 
     def waves_per_simd(self, machine: Machine) -> int:
@@ -62,7 +62,7 @@ def parse_kernel(assembly: str, configured: str = "") -> Kernel:
     )
 
 
-def parse_tile(configured: str) -> Tile | None:
+def parse_tile(configured: str) -> WorkgroupTile | None:
     """The tile of one reduction step from a `lowering_config` with a matrix instruction.
 
     The two innermost workgroup sizes that are not 0 are n and m; outer ones multiply m. `reduction`
@@ -78,7 +78,7 @@ def parse_tile(configured: str) -> Tile | None:
     *outer, m, n = [size for size in workgroup if size] or [1, 1]
     for size in outer:
         m *= size
-    return Tile(m, n, steps * int(shape[3]))
+    return WorkgroupTile(m, n, steps * int(shape[3]))
 
 
 def read_kernels(folder: Path) -> tuple[Kernel, ...]:

@@ -1,6 +1,6 @@
 """Time that a dispatch takes at least: what no form and no layout is expected to get around.
 
-    least = max(operations / roof of operations, bytes / roof of bytes, launch)
+    lower bound = max(operations / roof of operations, bytes / roof of bytes, launch)
 
 after Williams, Waterman, Patterson, "Roofline" (CACM 2009).
 """
@@ -17,14 +17,14 @@ OVER_PEAK = (0.5, 1.5)
 """The roof of operations, over the nominal peak: at least and at first. Clocks go above nominal."""
 OVER_MEMORY = (2.0, 8.0)
 """The roof of bytes, over the rate of the memory: caches are faster."""
-NEARER = 1.25
+HEADROOM = 1.25
 """How much faster than the best dispatch measured so far another one may be (assumed)."""
 LAUNCH_NS = 1_000
 """What a dispatch costs at least: one more in a local-sync call takes 1.3 us, measured. Below that,
 a sample is the noise of the empty call that was taken off."""
-TELLING_NS = 10 * LAUNCH_NS
+SHORTEST_RATED_NS = 10 * LAUNCH_NS
 """Dispatches that take less say more about the launch than about rates."""
-ENOUGH = 32
+FEWEST_DISPATCHES = 32
 """Dispatches that a roof follows at least; a few may all be slow."""
 
 
@@ -37,7 +37,7 @@ class Roofs:
     bytes: float
     """Per nanosecond."""
 
-    def least_ns(self, work: DispatchWork) -> int:
+    def lower_bound_ns(self, work: DispatchWork) -> int:
         """Nanoseconds of a dispatch at the roof."""
         moving, computing = work.size_bytes / self.bytes, 0.0
         if work.contraction is not None:
@@ -49,12 +49,12 @@ class Roofs:
 def roofs_of(rates: Rates, measured: Iterable[tuple[DispatchWork, int]] = ()) -> Roofs:
     """Roofs of a target, by its rates and by dispatches that took so many nanoseconds there.
 
-    A measurement brings a roof down or up to `NEARER` times the best rate that was seen.
+    A measurement brings a roof down or up to `HEADROOM` times the best rate that was seen.
     """
     computing: dict[str, list[float]] = {}
     moving: list[float] = []
     for work, cost_ns in measured:
-        if cost_ns < TELLING_NS:
+        if cost_ns < SHORTEST_RATED_NS:
             continue
         moving.append(work.size_bytes / cost_ns)
         if work.contraction is not None:
@@ -71,6 +71,6 @@ def roofs_of(rates: Rates, measured: Iterable[tuple[DispatchWork, int]] = ()) ->
 
 def _roof(nominal: float, over: tuple[float, float], seen: Sequence[float]) -> float:
     lowest, first = over
-    if len(seen) < ENOUGH:
-        return max([nominal * first, *(rate * NEARER for rate in seen)])
-    return max(nominal * lowest, max(seen) * NEARER)
+    if len(seen) < FEWEST_DISPATCHES:
+        return max([nominal * first, *(rate * HEADROOM for rate in seen)])
+    return max(nominal * lowest, max(seen) * HEADROOM)

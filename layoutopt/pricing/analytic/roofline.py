@@ -16,7 +16,7 @@ import math
 from layoutopt.ir.types import element_bytes
 from layoutopt.pricing.analytic.kernel import Kernel
 from layoutopt.pricing.analytic.work import Contraction, DispatchWork, Estimate
-from layoutopt.profiles.machine import Machine, Tile
+from layoutopt.profiles.machine import Machine, WorkgroupTile
 from layoutopt.profiles.target import Target
 
 HIDING_WAVES = 2
@@ -97,7 +97,7 @@ def _latency_factor(kernel: Kernel, machine: Machine) -> float:
 
 def _tiled_ns(
     contraction: Contraction,
-    tile: Tile,
+    tile: WorkgroupTile,
     machine: Machine,
     peak_gflops: float,
     latency_factor: float,

@@ -22,7 +22,7 @@ FOLDER = "farm"
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ChunkSetting:
     """Where and how to measure: the same for all chunks of a run."""
 
     target_fingerprint: str
@@ -58,16 +58,16 @@ class Chunk:
 
 def setting(
     target_fingerprint: str, device: str, threads: int, evict_bytes: int = 0
-) -> Setting:  # fmt: skip
+) -> ChunkSetting:  # fmt: skip
     """The setting of a run that this process starts; a CPU's prices bind workers to its kind."""
     machine = machine_fingerprint() if device.startswith("local") else ""
     command = shlex.join((Path(sys.argv[0]).name, *sys.argv[1:]))
-    return Setting(
+    return ChunkSetting(
         target_fingerprint, device, threads, iree_version(), machine, command, evict_bytes
     )
 
 
-def measure_chunk(chunk: Chunk, setting: Setting) -> tuple[Record, ...]:
+def measure_chunk(chunk: Chunk, setting: ChunkSetting) -> tuple[Record, ...]:
     """Measure on this machine, with the code that measures without a farm, and return records.
 
     Results are kept in a store of the machine too, so that a worker that was lost and comes back

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from layoutopt.errors import InputError
 from layoutopt.files.closing import Closing
 from layoutopt.ir.types import Array
-from layoutopt.pricing.farm.chunk import Chunk, Setting, chunks_of, measure_chunk
+from layoutopt.pricing.farm.chunk import Chunk, ChunkSetting, chunks_of, measure_chunk
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.measure.measure import fingerprint_of
 from layoutopt.profiles.store import Store, utc
@@ -32,7 +32,7 @@ CHUNK = 16
 IN_FLIGHT = 2
 """Chunks that are out for each worker at a time."""
 CONNECT_TIMEOUT_S = 30
-Measure = Callable[[Chunk, Setting], tuple[Record, ...]]
+Measure = Callable[[Chunk, ChunkSetting], tuple[Record, ...]]
 
 
 class FarmMeasurer(Closing):
@@ -42,7 +42,7 @@ class FarmMeasurer(Closing):
         self,
         store: Store,
         client: Client,
-        setting: Setting,
+        setting: ChunkSetting,
         measure: Measure = measure_chunk,
         chunk: int = CHUNK,
     ) -> None:
@@ -60,7 +60,7 @@ class FarmMeasurer(Closing):
         return benchmark.key(self.fingerprint, self._setting.iree_version)
 
     def known(self, benchmarks: Sequence[Benchmark]) -> list[Measurement | None]:
-        """What the store holds of these candidates, in order; None where nobody measured."""
+        """What the store holds of these candidates, in order; None where not measured."""
         found = self._store.get_many([self.key(benchmark) for benchmark in benchmarks])
         records = [found.get(self.key(benchmark)) for benchmark in benchmarks]
         return [None if record is None else _measurement(record) for record in records]
@@ -115,7 +115,7 @@ class FarmMeasurer(Closing):
     def _run(self, chunks: Sequence[Chunk], workers: int) -> Iterator[list[Record]]:
         """Results in order of arrival.
 
-        Few chunks are out at a time, since Dask blames a lost worker on all that it was
+        Few chunks are out at a time, since Dask attributes a lost worker to all that it was
         given. What several workers were lost on runs again at the end: each candidate alone.
         """
         suspects: list[Chunk] = []

@@ -49,7 +49,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Module:
+class BatchModule:
     """Text of a batch; function `c<i>` is line `first_lines[i]` (from 1) up to the next one's."""
 
     text: str
@@ -71,7 +71,7 @@ def weight_prefix(place: int) -> str:
     return f"c{place}_w"
 
 
-def write_module(batch: Batch, calibrated: bool = True) -> Module:
+def write_module(batch: Batch, calibrated: bool = True) -> BatchModule:
     """Write a batch as one module. Each line of a prelude is written once.
 
     `calibrated`: with the functions that tell what an empty call costs.
@@ -83,7 +83,7 @@ def write_module(batch: Batch, calibrated: bool = True) -> Module:
     for place, benchmark in enumerate(batch.benchmarks):
         first_lines.append(len(lines) + 1)
         lines += benchmark.function(function_name(place), weight_prefix(place)).splitlines()
-    return Module("\n".join(lines) + "\n", tuple(first_lines))
+    return BatchModule("\n".join(lines) + "\n", tuple(first_lines))
 
 
 def make_batches(
@@ -111,6 +111,6 @@ def make_batches(
 
 
 def split(batch: Batch) -> tuple[Batch, Batch]:
-    """Two halves of a batch that failed, for nobody knows which candidate is to blame."""
+    """Two halves of a batch that failed, as it is not known which candidate caused it."""
     count = len(batch.benchmarks)
     return batch.part(range(count // 2)), batch.part(range(count // 2, count))

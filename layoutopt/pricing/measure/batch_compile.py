@@ -1,4 +1,4 @@
-"""Compile batches side by side; where one fails, find the candidates that are to blame."""
+"""Compile batches side by side; where one fails, find the candidates that cause it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from layoutopt.pricing.measure.batch import Batch, Module, split, write_module
+from layoutopt.pricing.measure.batch import Batch, BatchModule, split, write_module
 from layoutopt.runtime.compile import CompileOutcome
 from layoutopt.runtime.outcome import Measurement, Outcome
 from layoutopt.runtime.tool_pool import tool_pool
@@ -37,7 +37,7 @@ class _Attempt:
     batch: Batch
     module: Path
     outcome: CompileOutcome
-    text: Module
+    text: BatchModule
 
 
 class BatchCompiler:
@@ -89,7 +89,7 @@ def _largest_first(batch: Batch) -> int:
 
 
 def _refused(attempt: _Attempt) -> dict[int, Refused]:
-    """The candidates that are to blame, by place: those that errors point at, or the only one."""
+    """The candidates that cause it, by place: those that errors point at, or the only one."""
     outcome = attempt.outcome
     reasons: dict[int, str] = {}
     if len(attempt.batch.benchmarks) == 1:

@@ -12,7 +12,7 @@ from layoutopt.files.closing import Closing
 from layoutopt.ir.types import Array
 from layoutopt.pricing.measure.batch_compile import Compile
 from layoutopt.pricing.measure.benchmark import Benchmark
-from layoutopt.pricing.measure.measurement_run import MeasurementRun, Plan, Timer
+from layoutopt.pricing.measure.measurement_run import MeasurementPlan, MeasurementRun, Timer
 from layoutopt.pricing.measure.outputs import outputs_of
 from layoutopt.profiles.store import Store
 from layoutopt.runtime.compile import compile_candidates
@@ -36,7 +36,7 @@ def fingerprint_of(
 def known_measurements(
     store: Store, fingerprint: str, benchmarks: Sequence[Benchmark]
 ) -> list[Measurement | None]:
-    """What a store holds of these candidates, in order; None where nobody measured."""
+    """What a store holds of these candidates, in order; None where not measured."""
     keys = [benchmark.key(fingerprint, iree_version()) for benchmark in benchmarks]
     found = store.get_many(list(dict.fromkeys(keys)))
     return [
@@ -69,7 +69,7 @@ class Measurer(Closing):
         protocol = protocol or Protocol()
         self.fingerprint = fingerprint_of(target_fingerprint, device, threads, protocol.evict_bytes)
         self.iree_version = iree_version()
-        self._plan = Plan(
+        self._plan = MeasurementPlan(
             store=store,
             timer=timer or Supervisor(device, threads, run_timeout_s),
             compile_one=compile_one,
@@ -87,7 +87,7 @@ class Measurer(Closing):
         return benchmark.key(self.fingerprint, self.iree_version)
 
     def known(self, benchmarks: Sequence[Benchmark]) -> list[Measurement | None]:
-        """What the store holds of these candidates, in order; None where nobody measured."""
+        """What the store holds of these candidates, in order; None where not measured."""
         return known_measurements(self._plan.store, self.fingerprint, benchmarks)
 
     def measure(

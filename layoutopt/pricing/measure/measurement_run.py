@@ -41,7 +41,7 @@ class Timer(Interface):
 
 
 @dataclass(frozen=True)
-class Plan:
+class MeasurementPlan:
     """What stays the same over all calls of one `Measurer`."""
 
     store: Store
@@ -65,7 +65,7 @@ class MeasurementRun:
     """Results by key, as they come in. `keys` and `groups` run along the request."""
 
     def __init__(
-        self, plan: Plan, progress: Progress, keys: Sequence[str], groups: Sequence[int]
+        self, plan: MeasurementPlan, progress: Progress, keys: Sequence[str], groups: Sequence[int]
     ) -> None:
         self._plan = plan
         self._progress = progress

@@ -9,12 +9,12 @@ from layoutopt.pricing.measure.batch import Batch
 from layoutopt.pricing.measure.batch_compile import BatchCompiler, Compiled
 from layoutopt.pricing.measure.batch_job import batch_job
 from layoutopt.pricing.measure.benchmark import Benchmark
-from layoutopt.pricing.measure.measurement_run import Plan
+from layoutopt.pricing.measure.measurement_run import MeasurementPlan
 from layoutopt.runtime.element import Array, load_array
 from layoutopt.runtime.workspace import workspace
 
 
-def outputs_of(plan: Plan, benchmark: Benchmark) -> tuple[Array, ...] | None:
+def outputs_of(plan: MeasurementPlan, benchmark: Benchmark) -> tuple[Array, ...] | None:
     """Compile the candidate, call it once on its own inputs; None where it fails."""
     with workspace() as folder:
         compiler = BatchCompiler(plan.compile_one, folder, 1, plan.compile_timeout_s)
@@ -24,7 +24,7 @@ def outputs_of(plan: Plan, benchmark: Benchmark) -> tuple[Array, ...] | None:
     return None
 
 
-def _run(plan: Plan, compiled: Compiled, folder: Path) -> tuple[Array, ...] | None:
+def _run(plan: MeasurementPlan, compiled: Compiled, folder: Path) -> tuple[Array, ...] | None:
     job = batch_job(compiled, [0], [0], {}, folder, plan.protocol)
     tasks = tuple(replace(task, results=(), outputs=str(folder)) for task in job.tasks)
     for verdict in plan.timer.run(replace(job, tasks=tasks, timed=False)):

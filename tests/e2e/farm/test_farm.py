@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from layoutopt.errors import InputError
-from layoutopt.pricing.farm.chunk import Chunk, Setting
+from layoutopt.pricing.farm.chunk import Chunk, ChunkSetting
 from layoutopt.pricing.farm.measurer import FarmMeasurer, connect
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.store_record import Record
@@ -23,12 +23,12 @@ distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, when workers are killed
 
 
-def slow_records(chunk: Chunk, setting: Setting) -> tuple[Record, ...]:
+def slow_records(chunk: Chunk, setting: ChunkSetting) -> tuple[Record, ...]:
     time.sleep(0.15)
     return made_up_records(chunk, setting)
 
 
-def deadly_records(chunk: Chunk, setting: Setting) -> tuple[Record, ...]:
+def deadly_records(chunk: Chunk, setting: ChunkSetting) -> tuple[Record, ...]:
     if any("number = 3 " in benchmark.body for benchmark in chunk.benchmarks):
         os.kill(os.getpid(), signal.SIGKILL)
     return made_up_records(chunk, setting)
@@ -77,7 +77,7 @@ def test_a_candidate_that_kills_its_workers_is_refused(cluster: object, store: S
 
 
 def test_no_worker_holds_the_device(cluster: object, store: Store) -> None:
-    setting = Setting("host", "hip://0", 1, "0/0", "", "")
+    setting = ChunkSetting("host", "hip://0", 1, "0/0", "", "")
     with distributed.Client(cluster, set_as_default=False) as client:
         farm = FarmMeasurer(store, client, setting, made_up_records)
         with pytest.raises(InputError) as caught:

@@ -16,7 +16,7 @@ MakeMatmul = Callable[..., Benchmark]
 
 
 def _matmul(
-    m: int, n: int, k: int, hint: str = "", flags: tuple[str, ...] = (), offset: float = 0.0
+    m: int, n: int, k: int, attribute: str = "", flags: tuple[str, ...] = (), offset: float = 0.0
 ) -> Benchmark:
     lhs, rhs, out = f"tensor<{m}x{k}xf32>", f"tensor<{k}x{n}xf32>", f"tensor<{m}x{n}xf32>"
 
@@ -30,7 +30,7 @@ def _matmul(
       %zero = arith.constant 0.0 : f32
       %empty = tensor.empty() : {out}
       %init = linalg.fill ins(%zero : f32) outs(%empty : {out}) -> {out}
-      %r = linalg.matmul {hint} ins(%x, %w : {lhs}, {rhs}) outs(%init : {out}) -> {out}
+      %r = linalg.matmul {attribute} ins(%x, %w : {lhs}, {rhs}) outs(%init : {out}) -> {out}
     """
     operands = (Operand("%x", lhs),), (Operand("%w", rhs),)
     return Benchmark(*operands, body, (Result("%r", out),), (*FLAGS, *flags), case)

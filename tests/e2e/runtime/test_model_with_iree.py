@@ -9,8 +9,8 @@ import pytest
 from layoutopt.errors import InputError, LoweringError
 from layoutopt.runtime.compile import compile_file, compile_to
 from layoutopt.runtime.model import (
-    Call,
     FunctionSignature,
+    ModelCall,
     dispatch_times,
     list_functions,
     run_model,
@@ -114,7 +114,7 @@ def test_a_model_that_crashes(module: Path, inputs: Inputs) -> None:
 
 
 def test_models_are_timed_in_turns(module: Path, inputs: Inputs) -> None:
-    calls = [Call(module, name, inputs) for name in ("main", "stray", "missing", "main")]
+    calls = [ModelCall(module, name, inputs) for name in ("main", "stray", "missing", "main")]
     one, crashed, missing, other = time_models(calls, most_samples=9)
     assert len(one.samples_ns) == len(other.samples_ns) >= 5
     assert one.median_ns < 3 * other.median_ns < 9 * one.median_ns

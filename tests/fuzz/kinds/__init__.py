@@ -30,7 +30,7 @@ WEIGHTED: dict[str, tuple[Kind, int]] = {
     "slice": (movement.cut, 4),
     "concat": (movement.concat, 3),
     "insert": (movement.insert, 2),
-    "zero-stuff": (movement.zero_stuff, 5),
+    "interior-pad": (movement.interior_pad, 5),
     "collapse": (movement.collapse, 2),
     "expand": (movement.expand, 2),
     "transpose": (movement.transpose, 3),

@@ -6,12 +6,12 @@ import math
 
 from tests.fuzz.draw import Draw
 from tests.fuzz.kinds.shapes import (
-    alike,
     dims,
     fresh,
     given,
     multiply_add,
     need,
+    of_type,
     start,
     widened,
 )
@@ -50,7 +50,7 @@ def contraction(writer: Writer, draw: Draw) -> None:
         letters.append("n")
     need(math.prod(loops) <= MOST_PRODUCTS, "few products")
     other_dims = draw.order([i for i, letter in enumerate(letters) if letter in "nkb"])
-    other = alike(writer, draw, [loops[d] for d in other_dims], x.element)
+    other = of_type(writer, draw, [loops[d] for d in other_dims], x.element)
     other_forms = dims(other_dims)
     if draw.one_in(12):
         other = fresh(writer, draw, (*(loops[d] for d in other_dims), 3), x.element)
@@ -101,7 +101,7 @@ def matmul(writer: Writer, draw: Draw) -> None:
     need(x.element != "i1", "a number")
     batch, (m, k), n = x.shape[:-2], x.shape[-2:], draw.between(1, 8)
     out = widened(draw, x.element)
-    y = alike(writer, draw, (*batch, k, n), x.element)
+    y = of_type(writer, draw, (*batch, k, n), x.element)
     sizes = (*batch, m, n)
     need(math.prod(sizes) * k <= MOST_PRODUCTS, "few products")
     name, begin = start(writer, draw, sizes, out)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tests.fuzz.draw import Draw
 from tests.fuzz.kinds.contractions import MOST_PRODUCTS
-from tests.fuzz.kinds.shapes import alike, given, multiply_add, need, start, widened
+from tests.fuzz.kinds.shapes import given, multiply_add, need, of_type, start, widened
 from tests.fuzz.value import Value, tensor_text
 from tests.fuzz.writer import Read, Writer, summed
 
@@ -76,7 +76,7 @@ def convolution(writer: Writer, draw: Draw) -> None:
     channels = [f"d{d}" for d in (*group, channel)]
     x_map = ["d0", *reads, *channels] if last else ["d0", *channels, *reads]
     order = _filter_order(draw, group, feature, channel, inside)
-    y = alike(writer, draw, [sizes[d] for d in order], x.element)
+    y = of_type(writer, draw, [sizes[d] for d in order], x.element)
     made = [0, *image, *group, feature] if last else [0, *group, feature, *image]
     shared = draw.one_in(30) and spatial == 2 and windows.taps[0] == windows.taps[1]
     if shared:  # one loop slides along both dims of the window
@@ -181,7 +181,7 @@ def _depthwise(writer: Writer, draw: Draw, x: Value, windows: Windows, last: boo
     x_map = ["d0", *reads, "d1"] if last else ["d0", "d1", *reads]
     order = [*inside, 1, *more] if last or draw.below(2) else [1, *more, *inside]
     made = [0, *image, 1, *more] if last else [0, 1, *more, *image]
-    y = alike(writer, draw, [sizes[d] for d in order], x.element)
+    y = of_type(writer, draw, [sizes[d] for d in order], x.element)
     named = ""
     if spatial == 2 and times == 1:
         named = "depthwise_conv_2d_nhwc_hwc" if last else ""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.fuzz.draw import Draw
-from tests.fuzz.kinds.shapes import alike, dims, fresh, given, need
+from tests.fuzz.kinds.shapes import dims, fresh, given, need, of_type
 from tests.fuzz.value import EPSILON, Value, rounded, tensor_text, wrapped
 from tests.fuzz.writer import Read, Writer
 
@@ -93,7 +93,7 @@ def _beside(writer: Writer, draw: Draw, x: Value) -> tuple[Value, str]:
     if way == "same" or not x.shape:
         if draw.one_in(5):
             return x, dims(range(len(x.shape)))
-        return alike(writer, draw, x.shape, kind), dims(range(len(x.shape)))
+        return of_type(writer, draw, x.shape, kind), dims(range(len(x.shape)))
     if way == "bias":
         d = draw.below(len(x.shape))
         return fresh(writer, draw, (x.shape[d],), kind), f"d{d}"

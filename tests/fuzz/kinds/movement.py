@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from tests.fuzz.draw import Draw
-from tests.fuzz.kinds.shapes import alike, dims, fresh, given, need, shape, whole_numbers
+from tests.fuzz.kinds.shapes import dims, fresh, given, need, of_type, shape, whole_numbers
 from tests.fuzz.value import Value, tensor_text
 from tests.fuzz.writer import Read, Writer
 
@@ -156,7 +156,7 @@ def concat(writer: Writer, draw: Draw) -> None:
         sizes = list(x.shape)
         if draw.below(2):
             sizes[axis] = draw.between(1, 4)
-        parts.append(x if draw.one_in(5) else alike(writer, draw, sizes, x.element))
+        parts.append(x if draw.one_in(5) else of_type(writer, draw, sizes, x.element))
     whole = list(x.shape)
     whole[axis] = sum(p.shape[axis] for p in parts)
     names = ", ".join(writer.read(p) for p in parts)
@@ -174,7 +174,7 @@ def concat(writer: Writer, draw: Draw) -> None:
     )
 
 
-def zero_stuff(writer: Writer, draw: Draw) -> None:
+def interior_pad(writer: Writer, draw: Draw) -> None:
     """A tensor at strided places of a background: zeros most often."""
     x = given(writer, draw, range(1, 6))
     need(min(x.shape) > 0, "a place to start at")
@@ -222,7 +222,7 @@ def insert(writer: Writer, draw: Draw) -> None:
         offsets.append(draw.below(3))
         strides.append(draw.pick((1, 1, 2)))
         sizes.append(offsets[-1] + (n - 1) * strides[-1] + 1 + draw.below(2))
-    into = alike(writer, draw, sizes, x.element)
+    into = of_type(writer, draw, sizes, x.element)
     name = writer.op(
         f"tensor.insert_slice {writer.read(x)} into {writer.read(into)}{offsets} {list(x.shape)} "
         f"{strides} : {x.type} into {into.type}"

@@ -55,7 +55,7 @@ def given(writer: Writer, draw: Draw, rank: range, kinds: Sequence[str] = ()) ->
     return writer.argument(shape(draw, draw.pick(list(rank))), kind)
 
 
-def alike(writer: Writer, draw: Draw, shape: Sequence[int], kind: str) -> Value:
+def of_type(writer: Writer, draw: Draw, shape: Sequence[int], kind: str) -> Value:
     """Another operand of this very type: one that is there, an argument or a constant."""
     wanted = tuple(shape)
 
@@ -84,7 +84,7 @@ def start(
         value = writer.constant(whole_numbers(draw, shape), kind)
         writer.constant_outs = True
         return value.name, value
-    value = alike(writer, draw, shape, kind)
+    value = of_type(writer, draw, shape, kind)
     writer.constant_outs |= writer.is_constant(value)
     return writer.read(value), value
 

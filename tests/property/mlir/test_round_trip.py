@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layoutopt.candidates.normal_form import with_matmuls
+from layoutopt.candidates.matmul_form import with_matmuls
 from layoutopt.ir.copy_folding import simplified
 from layoutopt.ir.graph import Gather, Graph, Reshape, Scatter
 from layoutopt.ir.refusal import Refusal
@@ -51,9 +51,9 @@ def test_text_and_back(kind: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("kind", ONE_OP)
-@given(data=st.data(), collapsed=st.booleans())
+@given(data=st.data(), as_matmul=st.booleans())
 @settings(max_examples=15)
-def test_ops_over_memory_forms_are_mlir(kind: str, data: st.DataObject, collapsed: bool) -> None:
+def test_ops_over_memory_forms_are_mlir(kind: str, data: st.DataObject, as_matmul: bool) -> None:
     graph = data.draw(ONE_OP[kind]())
     (op,) = graph.ops
     tensor = data.draw(st.sampled_from([*op.inputs, *op.outputs]))
@@ -65,7 +65,7 @@ def test_ops_over_memory_forms_are_mlir(kind: str, data: st.DataObject, collapse
         [physical.tensor(t, chosen[t]) for t in graph.inputs],
         [physical.tensor(t, chosen[t]) for t in graph.outputs],
     )
-    smaller = simplified(with_matmuls(built) if collapsed else built)
+    smaller = simplified(with_matmuls(built) if as_matmul else built)
     verified(smaller)
     assert_same(built, smaller)
     assert_same(built, through_text(smaller))

@@ -25,7 +25,7 @@ from layoutopt.ir.graph import (
 )
 from layoutopt.ir.scalar import Body, ScalarOp
 from layoutopt.ir.types import is_float
-from tests.property.rules.odd_bodies import any_body, with_unread
+from tests.property.rules.odd_bodies import any_body, with_dead_argument
 from tests.property.rules.odd_operands import Operands
 
 P, R = IteratorType.PARALLEL, IteratorType.REDUCTION
@@ -78,7 +78,7 @@ class _Graph:
         if lacking:  # linalg takes the size of every loop from a tensor
             self.random.shuffle(lacking)
             maps.append(tuple(map(dim, lacking)))
-            body = with_unread(body, sources, factor)
+            body = with_dead_argument(body, sources, factor)
         tensors: list[int] = []
         for m, element in zip(maps, body.arguments, strict=False):
             tensors.append(self._operand(m, element, loops.sizes, tensors))

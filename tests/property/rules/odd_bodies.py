@@ -65,7 +65,7 @@ def _pointwise(random: Random, out: str, suffix: str) -> tuple[Body, int, int]:
     return Body((out, out, out), tuple(ops), (values[-1],)), 2, 1
 
 
-def with_unread(body: Body, at: int, element: str) -> Body:
+def with_dead_argument(body: Body, at: int, element: str) -> Body:
     """The body with one more argument that it does not look at."""
 
     def moved(value: int) -> int:

@@ -1,4 +1,4 @@
-"""What makes the operands of odd graphs: moved, padded, stuffed, broadcast or constant tensors."""
+"""What makes the operands of odd graphs: moved, padded (inside too), broadcast or constant."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Operands:
         way = random.choice(("scatter", "scatter", "insert", "insert", "pad", "slice", "reshape",
                              "fill", "copy", "constant", "two"))  # fmt: skip
         if way in ("scatter", "insert", "two"):
-            return self._stuffed(way, shape, element, depth)
+            return self._interior_padded(way, shape, element, depth)
         result = builder.tensor(shape, element)
         if way == "pad":
             inner, low = self._parts(shape)
@@ -101,7 +101,7 @@ class Operands:
             low.append(self.random.randint(0, n - inner[-1]))
         return tuple(inner), tuple(low)
 
-    def _stuffed(self, way: str, shape: tuple[int, ...], element: str, depth: int) -> int:
+    def _interior_padded(self, way: str, shape: tuple[int, ...], element: str, depth: int) -> int:
         """Sources at strided places of a tensor that holds one value."""
         random, builder = self.random, self.builder
         strides, offsets, sizes = [], [], []

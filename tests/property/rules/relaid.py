@@ -1,4 +1,4 @@
-"""One op over tensors in random layouts, held against the op over row-major ones.
+"""One op over tensors in random layouts, compared with the op over row-major ones.
 
 Infinities and NaN stand among the numbers: padding must not meet them.
 """
@@ -18,7 +18,7 @@ from layoutopt.ir.relayout import Physical
 from layoutopt.ir.types import Array, TensorType
 from layoutopt.oracle import evaluate
 from layoutopt.rules.propagation import propagate, relayout
-from tests.property.rules.held import assert_well_formed, leaves
+from tests.property.rules.equivalence import assert_well_formed, leaves
 
 
 def wild_leaves(graph: Graph, random: Random) -> dict[int, Array]:
@@ -61,7 +61,7 @@ def relaid_at_random(
 def assert_relaid(
     types: tuple[TensorType, ...], op: Op, chosen: Assignment, values: Mapping[int, Array]
 ) -> str | None:
-    """The op in these layouts makes the same numbers and the padding that is promised."""
+    """The op in these layouts makes the same numbers and the padding that the contract requires."""
     physical = Physical(types)
     refusal = relayout(op, chosen, physical)
     if refusal is not None:
@@ -76,11 +76,11 @@ def assert_relaid(
         memory, layout, wanted = found[place[t]], chosen[t], values[t]
         assert memory.shape == layout.physical_shape(types[t].shape)
         assert memory.dtype == wanted.dtype
-        promised = layout.apply(wanted)
+        required = layout.apply(wanted)
         if layout.padding is Padding.ANY:
             kept = layout.apply(np.ones(wanted.shape, bool), False)
-            memory, promised = memory[kept], promised[kept]
-        assert np.array_equal(memory, promised, equal_nan=memory.dtype.kind == "f")
+            memory, required = memory[kept], required[kept]
+        assert np.array_equal(memory, required, equal_nan=memory.dtype.kind == "f")
     return None
 
 

@@ -1,4 +1,4 @@
-"""Every normalization rule in the table, held to what house rules ask of a rule."""
+"""Every normalization rule in the table, checked for what house rules ask of a rule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from layoutopt.ir.graph import Constant, Graph
 from layoutopt.ir.refusal import Refusal
 from layoutopt.normalize import NORMALIZATIONS
-from layoutopt.normalize.normal_form import normal_form
+from layoutopt.normalize.canonical_form import canonical_form
 from layoutopt.oracle import evaluate
 from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rule import (
@@ -26,15 +26,15 @@ from layoutopt.rules.rule import (
     replacement,
 )
 from tests.parsing import verified
-from tests.property.rules.held import assert_same, assert_well_formed, leaves
+from tests.property.rules.constant_inits import half_read, ops_with_constant_inits
+from tests.property.rules.equivalence import assert_same, assert_well_formed, leaves
 from tests.property.rules.odd import odd_graph
 from tests.property.rules.ops import STRUCTURED
 from tests.property.rules.quantized import dequantized_contractions, zero_point_ops
-from tests.property.rules.started import half_read, started_ops
 
 Rule = NormalizationRule[Any]
 EXAMPLES = [(rule, example) for rule in NORMALIZATIONS for example in rule.examples]
-GRAPHS = (started_ops(), half_read(), zero_point_ops(), dequantized_contractions())
+GRAPHS = (ops_with_constant_inits(), half_read(), zero_point_ops(), dequantized_contractions())
 ODD = range(200)
 
 
@@ -43,7 +43,7 @@ def name_of(value: object) -> str:
 
 
 def assert_replaces(graph: Graph, op: int, found: Expression, seed: int = 0) -> None:
-    """The expression makes the results of the op that somebody reads, as they were."""
+    """The expression makes the results of the op that are read, as they were."""
     types = (*graph.types, *found.types)
     read = {t for o in graph.ops for t in o.inputs}.union(graph.outputs)
     made = {t for new in found.ops for t in new.outputs}
@@ -91,11 +91,11 @@ def test_examples_do_what_they_say(rule: Rule, example: Example) -> None:
     if example.refusal is None:
         assert isinstance(found, Expression)
         assert_replaces(example.graph, example.op, found)
-        assert_valid(normal_form(example.graph, rules=(rule,)).graph)
+        assert_valid(canonical_form(example.graph, rules=(rule,)).graph)
     else:
         assert found == Refusal(example.refusal)
         assert re.match(r"expected .* but ", example.refusal)
-        assert example.refusal in [r.reason for r in normal_form(example.graph).refusals]
+        assert example.refusal in [r.reason for r in canonical_form(example.graph).refusals]
 
 
 def test_rules_are_sound_wherever_they_fire() -> None:
@@ -118,10 +118,10 @@ def test_rules_are_sound_wherever_they_fire() -> None:
     assert [rule.name for rule in NORMALIZATIONS if not fired[rule.name]] == []
 
 
-@given(st.one_of(started_ops(), half_read()))
+@given(st.one_of(ops_with_constant_inits(), half_read()))
 @settings(max_examples=60)
-def test_the_normal_form_is_the_same_function(graph: Graph) -> None:
-    found = normal_form(graph).graph
+def test_the_canonical_form_is_the_same_function(graph: Graph) -> None:
+    found = canonical_form(graph).graph
     assert_valid(found)
     given = leaves(graph, Random(0))
     assert_same(graph.outputs, evaluate(found, given), evaluate(graph, given))
@@ -129,9 +129,9 @@ def test_the_normal_form_is_the_same_function(graph: Graph) -> None:
 
 @given(st.one_of(*GRAPHS))
 @settings(max_examples=60)
-def test_the_normal_form_has_a_normal_form_of_its_own(graph: Graph) -> None:
-    found = normal_form(graph).graph
-    assert normal_form(found).graph is found
+def test_the_canonical_form_has_a_canonical_form_of_its_own(graph: Graph) -> None:
+    found = canonical_form(graph).graph
+    assert canonical_form(found).graph is found
 
 
 @pytest.mark.parametrize("rule", NORMALIZATIONS, ids=name_of)

@@ -15,7 +15,7 @@ from layoutopt.ir.graph import Graph
 from layoutopt.oracle import evaluate
 from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rule import Exactness, Expression, apply
-from tests.property.rules.held import (
+from tests.property.rules.equivalence import (
     PASSES,
     assert_passed,
     assert_rewritten,

@@ -44,11 +44,11 @@ def relaid(graph: Graph, chosen: Assignment) -> Refusal | None:
         back = chosen[t].undo(memory, graph.types[t].shape)
         assert back.dtype == wanted[t].dtype
         assert np.array_equal(back, wanted[t])
-        promised = chosen[t].apply(wanted[t])
+        required = chosen[t].apply(wanted[t])
         kept = chosen[t].apply(np.ones(wanted[t].shape, bool), False)
         if chosen[t].padding is Padding.ANY:
-            memory, promised = memory[kept], promised[kept]
-        assert np.array_equal(memory, promised)
+            memory, required = memory[kept], required[kept]
+        assert np.array_equal(memory, required)
     return None
 
 
@@ -109,7 +109,7 @@ def test_structured_ops_take_tiles_that_divide(kind: str, data: st.DataObject) -
 @given(data=st.data())
 @settings(max_examples=2 * EXAMPLES)
 def test_structured_ops_take_tiles_that_pad(kind: str, data: st.DataObject) -> None:
-    """Every operand tiles what some operand pads; each promises any padding."""
+    """Every operand tiles what some operand pads; each may hold any padding."""
     graph = data.draw(COMPUTED[kind]())
     (op,) = graph.ops
     assert isinstance(op, Structured)

@@ -1,4 +1,4 @@
-"""Every rewrite rule in the table, held to what house rules ask of a rule."""
+"""Every rewrite rule in the table, checked for what house rules ask of a rule."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rule import Example, Expression, RewriteRule, Unproven, apply
 from tests.parsing import verified
 from tests.property.layouts import assert_close, small_integers
-from tests.property.rules.moves import MOVES
-from tests.property.rules.ops import STRUCTURED, convolutions, elementwise, matmuls, poolings
-from tests.property.rules.stuffed import (
+from tests.property.rules.interior_padded import (
     backward_convolutions,
     scatter_consumers,
     scatters,
     sliced,
     weight_gradients,
 )
+from tests.property.rules.moves import MOVES
+from tests.property.rules.ops import STRUCTURED, convolutions, elementwise, matmuls, poolings
 from tests.property.rules.windowed import dense_convolutions
 from tests.unit.rules.ways import assert_all_ways_agree
 
@@ -152,5 +152,5 @@ def test_rules_are_sound_on_slices_of_any_op(kind: str, data: st.DataObject) -> 
 @given(convolutions())
 @settings(max_examples=60)
 def test_all_ways_in_a_saturated_graph_agree(graph: Graph) -> None:
-    """Whichever producer of each tensor is taken, the outputs are the same."""
+    """For any choice of a producer of each tensor, the outputs are the same."""
     assert_all_ways_agree(graph)

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from layoutopt.solver import Problem
-from layoutopt.solver.derivability import Supply
+from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.exhaustive import solve_exhaustively
 from layoutopt.solver.reduce import reduce, restore
 from tests.property.solver.problems import loose_problems, small_graphs
@@ -26,7 +26,7 @@ def test_the_optimum_is_unchanged(problem: Problem) -> None:
     if smaller.objective_ns is None:
         return
     candidates, conversions = restore(problem, reduced, smaller.candidates, smaller.conversions)
-    tables = Supply(problem)
+    tables = Derivability(problem)
     assert tables.pruned(candidates, conversions) == (candidates, conversions)
     assert tables.cost_ns(candidates, conversions) == oracle.objective_ns
     budget = problem.weight_budget_bytes

@@ -1,4 +1,4 @@
-"""The promise of the analytic model: figures that it has not seen."""
+"""The analytic model on figures that it has not seen."""
 
 from __future__ import annotations
 

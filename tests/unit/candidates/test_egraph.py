@@ -1,4 +1,4 @@
-from layoutopt.candidates.egraph import StopReason, saturate
+from layoutopt.candidates.egraph import SaturationStop, saturate
 from layoutopt.ir.graph import Constant, Graph, Reshape, Slice, Structured
 from layoutopt.rules.rewrites.examples import convolution_example
 
@@ -6,7 +6,7 @@ from layoutopt.rules.rewrites.examples import convolution_example
 def test_three_rules_in_a_row() -> None:
     """Strided 1x1 convolution -> slice + 1x1 convolution -> slice + matmul."""
     egraph = saturate(convolution_example(filter_size=1, stride=2))
-    assert egraph.stop_reason is StopReason.SATURATED
+    assert egraph.stop_reason is SaturationStop.SATURATED
     assert egraph.original_ops == 1
     assert [type(op) for op in egraph.graph.ops] == [Structured, Slice, Structured, Structured]
     assert egraph.rule == (
@@ -15,7 +15,7 @@ def test_three_rules_in_a_row() -> None:
         ("strided-unit-filter-to-slice",),
         ("strided-unit-filter-to-slice", "unit-filter-to-contraction"),
     )
-    assert egraph.superseded == {2}
+    assert egraph.canonicalized == {2}
     reasons = {(r.op, r.rule): r.reason for r in egraph.refusals}
     assert reasons[0, "unit-filter-to-contraction"] == "expected stride 1, but got 2"
 
@@ -24,12 +24,12 @@ def test_patches_and_windows_are_both_kept() -> None:
     egraph = saturate(convolution_example(filter_size=2, stride=2))
     assert [type(op) for op in egraph.graph.ops] == [Structured, Reshape, *[Structured] * 3]
     assert len(egraph.graph.producers[2]) == 3
-    assert not egraph.superseded
+    assert not egraph.canonicalized
 
 
 def test_the_limit_is_reported() -> None:
     egraph = saturate(convolution_example(filter_size=2, stride=2), op_limit=0)
-    assert egraph.stop_reason is StopReason.OP_LIMIT
+    assert egraph.stop_reason is SaturationStop.OP_LIMIT
     assert len(egraph.graph.ops) == 1
 
 

@@ -1,4 +1,4 @@
-"""The model as it came: what it costs, and that a plan may keep it where it has a normal form."""
+"""The model as it came: what it costs, and that a plan may keep it beside its canonical form."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_sum_of_products_of_quantized_numbers_stays_one_too() -> None:
     assert "contract-as-integers" in names
 
 
-def test_without_a_normal_form_there_is_one_cluster_for_each_part() -> None:
+def test_without_a_canonical_form_there_is_one_cluster_for_each_part() -> None:
     space = explore(quantized_example(along=2), HOST)
     assert kinds(space) == [["reduction"]]
     assert not any(cluster.replaced for cluster in space.clusters)

@@ -46,7 +46,7 @@ def test_only_where_the_target_says_so_and_speed_is_asked_for() -> None:
         assert not any(c.region for c in space.clusters)
 
 
-def test_not_where_channels_are_summed_but_where_they_are_unfolded() -> None:
+def test_not_where_channels_are_summed_but_where_they_are_copied() -> None:
     graph = lifted(f"""func.func @f(%x: {X}, %w: tensor<3x3x4x8xf32>) -> tensor<1x6x6x8xf32> {{
       %zero = arith.constant 0.0 : f32
       %p = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {{

@@ -13,9 +13,9 @@ from layoutopt.candidates.soundness import Soundness
 from layoutopt.ir.affine import affine
 from layoutopt.ir.graph import Fill, Graph, GraphBuilder, Pad, Slice, Structured
 from layoutopt.normalize import NORMALIZATIONS
-from layoutopt.normalize.fold_broadcast import FoldBroadcast, Read
-from layoutopt.normalize.normal_form import normal_form
-from layoutopt.normalize.start_from_neutral import ReductionStart, StartFromNeutral
+from layoutopt.normalize.canonical_form import canonical_form
+from layoutopt.normalize.fold_broadcast import BroadcastRead, FoldBroadcast
+from layoutopt.normalize.reduce_from_neutral_init import ReduceFromNeutralInit, ReductionInit
 from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rewrites.examples import convolution_example
 from layoutopt.rules.rewrites.strided_unit_filter_to_slice import StridedUnitFilterToSlice
@@ -70,15 +70,15 @@ def test_without_the_check_it_would_have_been_taken() -> None:
 class WrongRow(FoldBroadcast):
     """Reads the same element for all columns."""
 
-    def rewrite(self, graph: Graph, match: Read) -> Expression:
+    def rewrite(self, graph: Graph, match: BroadcastRead) -> Expression:
         maps = (*match.through.maps[:1], (affine(()),), *match.through.maps[2:])
         return Expression((), (replace(match.through, maps=maps),))
 
 
-class ForgottenStart(StartFromNeutral):
-    """Leaves the start out."""
+class ForgottenStart(ReduceFromNeutralInit):
+    """Leaves the init out."""
 
-    def rewrite(self, graph: Graph, match: ReductionStart) -> Expression:
+    def rewrite(self, graph: Graph, match: ReductionInit) -> Expression:
         found = super().rewrite(graph, match)
         reduction = found.ops[0]
         assert isinstance(reduction, Structured)
@@ -86,22 +86,22 @@ class ForgottenStart(StartFromNeutral):
 
 
 @pytest.mark.parametrize("rule", [WrongRow(), ForgottenStart()])
-def test_an_unsound_normalization_is_refused(rule: FoldBroadcast | StartFromNeutral) -> None:
+def test_an_unsound_normalization_is_refused(rule: FoldBroadcast | ReduceFromNeutralInit) -> None:
     (graph,) = [example.graph for example in rule.examples if example.refusal is None]
-    found = normal_form(graph, check=Soundness().reason, rules=(rule,))
+    found = canonical_form(graph, check=Soundness().reason, rules=(rule,))
     assert found.graph is graph
     (refused,) = found.refusals
     assert refused.rule == rule.name
     assert refused.reason.startswith("computes something else than the model's own op: result 0: ")
-    assert normal_form(graph, rules=(rule,)).graph is not graph
+    assert canonical_form(graph, rules=(rule,)).graph is not graph
 
 
 @pytest.mark.parametrize("rule", NORMALIZATIONS, ids=lambda rule: str(rule.name))
 def test_sound_normalizations_pass(rule: NormalizationRule[Any]) -> None:
     (graph,) = [example.graph for example in rule.examples if example.refusal is None]
     soundness = Soundness()
-    found = normal_form(graph, check=soundness.reason, rules=(rule,))
-    assert found.graph.ops == normal_form(graph, rules=(rule,)).graph.ops != graph.ops
+    found = canonical_form(graph, check=soundness.reason, rules=(rule,))
+    assert found.graph.ops == canonical_form(graph, rules=(rule,)).graph.ops != graph.ops
     assert not found.refusals
     assert not soundness.skipped
 
@@ -149,9 +149,9 @@ def test_what_is_too_large_in_all_is_counted() -> None:
     assert soundness.skipped == {"they have more than 10 points in all": 1}
 
 
-def test_what_is_alike_is_held_once() -> None:
+def test_equal_types_are_stored_once() -> None:
     (graph,) = [e.graph for e in FoldBroadcast.examples if e.refusal is None]
-    (found,) = normal_form(graph, rules=(FoldBroadcast(),)).graph.ops[1:]
+    (found,) = canonical_form(graph, rules=(FoldBroadcast(),)).graph.ops[1:]
     soundness = Soundness(most_in_all=15)
     assert [soundness.reason(graph, 1, Expression((), (found,))) for _ in range(3)] == [""] * 3
     assert not soundness.skipped

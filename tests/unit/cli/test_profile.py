@@ -7,7 +7,12 @@ from click.testing import CliRunner
 
 from layoutopt.cli.main import cli
 from layoutopt.errors import InputError
-from layoutopt.frontend.converted import ConvertedModels, Entry, converted_folder, digest_of
+from layoutopt.frontend.converted import (
+    ConvertedModel,
+    ConvertedModels,
+    converted_folder,
+    digest_of,
+)
 from layoutopt.pricing.pricers import at_device
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.store_record import Provenance, Record
@@ -50,7 +55,7 @@ def test_prices_travel(tmp_path: Path) -> None:
 def keep(folder: Path, key: str) -> None:
     module = folder / f"{key}.made"
     module.write_bytes(bytes(2_000_000))
-    entry = Entry(digest_of(module), 2_000_000, True, "3.13.0/3.13.0", {})
+    entry = ConvertedModel(digest_of(module), 2_000_000, True, "3.13.0/3.13.0", {})
     ConvertedModels(converted_folder(folder)).keep(key, module, entry)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from layoutopt.files.sealed import is_whole, sealed, unsealed
+from layoutopt.files.sealed import is_sealed, sealed, unsealed
 from layoutopt.planning.known_refusals import KnownRefusals
 
 
@@ -28,9 +28,9 @@ def path(tmp_path: Path) -> Path:
 
 def test_what_was_kept_comes_back(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert unsealed(path, Kept) == Kept("a", (1.5, math.inf))
-    assert is_whole(path, Kept)
+    assert is_sealed(path, Kept)
     assert unsealed(path.with_name("none"), Kept) is None
-    assert not is_whole(path.with_name("none"), Kept)
+    assert not is_sealed(path.with_name("none"), Kept)
     assert caplog.messages == []
 
 

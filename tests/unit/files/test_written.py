@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from layoutopt.errors import InputError
-from layoutopt.files.written import check_writable, write_text, written_whole
+from layoutopt.files.written import check_writable, write_text, written_atomically
 
 
 def fail_half_way(path: Path, error: Exception) -> None:
-    with written_whole(path) as partial:
+    with written_atomically(path) as partial:
         partial.write_text("half")
         raise error
 
@@ -19,7 +19,7 @@ def fail_half_way(path: Path, error: Exception) -> None:
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
     path = tmp_path / "out.json"
     path.write_text("old")
-    with written_whole(path) as partial:
+    with written_atomically(path) as partial:
         partial.write_text("new")
         assert path.read_text() == "old"
     assert path.read_text() == "new"

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from layoutopt.errors import InputError
-from layoutopt.frontend.converted import ConvertedModels, Entry, digest_of
+from layoutopt.frontend.converted import ConvertedModel, ConvertedModels, digest_of
 
 SIZE = 1000
 
 
-def keep(models: ConvertedModels, folder: Path, key: str, **facts: str) -> Entry:
+def keep(models: ConvertedModels, folder: Path, key: str, **facts: str) -> ConvertedModel:
     module = folder / f"{key}.made"
     module.write_bytes(key.encode().ljust(SIZE, b"."))
-    entry = Entry(digest_of(module), SIZE, True, "3.13/3.13", facts)
+    entry = ConvertedModel(digest_of(module), SIZE, True, "3.13/3.13", facts)
     models.keep(key, module, entry)
     module.unlink()
     return entry

@@ -16,8 +16,8 @@ from layoutopt.rules.rewrites.strided_unit_filter_to_slice import StridedUnitFil
 from layoutopt.rules.rewrites.window import Convolution
 from layoutopt.rules.rule import Expression
 from tests.fuzz.__main__ import main
+from tests.fuzz.comparison import Bug
 from tests.fuzz.coverage import Coverage
-from tests.fuzz.held import Bug
 from tests.fuzz.kinds import KINDS
 from tests.fuzz.oracle_run import Failure, checked, smallest
 from tests.fuzz.program import Program, Written, write

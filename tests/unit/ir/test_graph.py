@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from layoutopt.ir.graph import Constant, Fence, Graph, GraphBuilder, Reshape
+from layoutopt.ir.graph import Constant, FusionBarrier, Graph, GraphBuilder, Reshape
 from layoutopt.ir.types import TensorType
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
@@ -17,7 +17,11 @@ def test_a_longer_graph_knows_what_a_fresh_one_would(name: str) -> None:
     getattr(graph, name)
 
     kind = TensorType((4,), "f32")
-    new = (Fence(graph.inputs[0], last), Fence(constant, last + 1), Fence(last + 1, last))
+    new = (
+        FusionBarrier(graph.inputs[0], last),
+        FusionBarrier(constant, last + 1),
+        FusionBarrier(last + 1, last),
+    )
     grown = graph.extended((kind, kind), new, ("a", "b", "c"))
 
     fresh = Graph(grown.types, grown.ops, grown.inputs, grown.outputs)

@@ -1,9 +1,9 @@
-"""Broadcasts are read through; contractions start from zero."""
+"""Broadcasts are read through; contractions have init zero."""
 
 import numpy as np
 
 from layoutopt.ir.graph import Fill, Structured
-from layoutopt.normalize.normal_form import normal_form
+from layoutopt.normalize.canonical_form import canonical_form
 from layoutopt.oracle import evaluate
 from tests.parsing import lifted
 
@@ -21,7 +21,7 @@ func.func @f(%x: tensor<4x8xf32>, %w: tensor<8x6xf32>) -> tensor<4x6xf32> {
 
 def test_a_broadcast_bias_is_added_behind_the_contraction() -> None:
     graph = lifted(BIAS_AS_START)
-    changed = normal_form(graph).graph
+    changed = canonical_form(graph).graph
     structured = [op for op in changed.ops if isinstance(op, Structured)]
     assert [op.is_contraction for op in structured] == [True, False]
     assert structured[0].inits == (Fill("0.0 : f32"),)
@@ -30,7 +30,7 @@ def test_a_broadcast_bias_is_added_behind_the_contraction() -> None:
 
 def test_the_meaning_stays() -> None:
     graph = lifted(BIAS_AS_START)
-    changed = normal_form(graph).graph
+    changed = canonical_form(graph).graph
     rng = np.random.default_rng(0)
     values = {
         t: rng.integers(-3, 4, graph.types[t].shape).astype(np.float32)
@@ -49,7 +49,7 @@ func.func @f(%x: tensor<4x8xf32>, %w: tensor<8x6xf32>, %y: tensor<4x6xf32>) -> t
   return %r : tensor<4x6xf32>
 }
 """)
-    assert normal_form(graph).graph.ops == graph.ops
+    assert canonical_form(graph).graph.ops == graph.ops
 
 
 def test_a_batch_of_broadcast_weights_becomes_one_matrix() -> None:
@@ -65,6 +65,6 @@ func.func @f(%x: tensor<2x4x8xf32>, %w: tensor<8x6xf32>) -> tensor<2x4x6xf32> {
   return %y : tensor<2x4x6xf32>
 }
 """)
-    changed = normal_form(graph).graph
+    changed = canonical_form(graph).graph
     (product,) = [op for op in changed.ops if isinstance(op, Structured)]
     assert changed.types[product.sources[1]].shape == (8, 6)

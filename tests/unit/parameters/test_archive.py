@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from iree import runtime
 
-from layoutopt.parameters.archive import Entry, archive_of
+from layoutopt.parameters.archive import ArchiveEntry, archive_of
 from layoutopt.runtime.binding import StoredParameter, read_parameters
 
 SPLATS = st.builds(
@@ -37,7 +37,7 @@ def test_it_is_byte_for_byte_what_iree_writes(
         else:
             buffer = np.frombuffer(contents, np.uint8).copy()
             index.add_buffer(key, buffer, metadata=metadata or None)
-        entries.append(Entry(key, size, pattern, metadata.encode()))
+        entries.append(ArchiveEntry(key, size, pattern, metadata.encode()))
     path = Path(tmp_path_factory.mktemp("archive")) / "a.irpa"  # type: ignore[attr-defined]
     index.create_archive_file(str(path))
     archive = archive_of(entries)
@@ -49,7 +49,9 @@ def test_it_is_byte_for_byte_what_iree_writes(
 
 
 def test_entries_come_back(tmp_path: Path) -> None:
-    archive = archive_of([Entry("w", 8, b"", b"TENSORv0:{}"), Entry("s", 12, b"abcd")])
+    archive = archive_of(
+        [ArchiveEntry("w", 8, b"", b"TENSORv0:{}"), ArchiveEntry("s", 12, b"abcd")]
+    )
     path = tmp_path / "a.irpa"
     path.write_bytes(archive.head.ljust(archive.size_bytes, b"\0"))
     assert read_parameters(path) == (

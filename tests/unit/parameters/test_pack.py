@@ -18,7 +18,7 @@ from layoutopt.ir.types import Array
 from layoutopt.mlir.module import parse_module
 from layoutopt.options import ParameterFile
 from layoutopt.parameters import contents
-from layoutopt.parameters.archive import Entry, archive_of
+from layoutopt.parameters.archive import ArchiveEntry, archive_of
 from layoutopt.parameters.pack import KeptWeight, PackedWeights, pack_weights
 from layoutopt.runtime.binding import StoredParameter, read_parameters
 from tests.parameters import planned, transposed, write_archive
@@ -54,7 +54,7 @@ def numbers(tmp_path: Path) -> Path:
     return write_archive(tmp_path / "old.irpa", {"w": weight, "other": np.ones(2, np.float32)})
 
 
-def test_a_converted_weight_replaces_the_one_that_nobody_reads(
+def test_a_converted_weight_replaces_the_one_that_is_not_read(
     tmp_path: Path, numbers: Path
 ) -> None:
     module = planned(transposed("t", "w", 3, 4), "", named("w", "w", "3x4xf32"))
@@ -105,7 +105,9 @@ def test_safetensors_are_read(tmp_path: Path) -> None:
 
 
 def test_a_splat_stays_one_and_metadata_stays(tmp_path: Path) -> None:
-    archive = archive_of([Entry("w", 48, struct.pack("<f", 2.5)), Entry("b", 4, b"", b"PYTORCH:")])
+    archive = archive_of(
+        [ArchiveEntry("w", 48, struct.pack("<f", 2.5)), ArchiveEntry("b", 4, b"", b"PYTORCH:")]
+    )
     path = tmp_path / "old.irpa"
     path.write_bytes(archive.head.ljust(archive.size_bytes, b"\0"))
     module = planned(transposed("t", "w", 3, 4), "", named("w", "w", "3x4xf32"))
@@ -136,7 +138,7 @@ def test_a_splat_stays_one_and_metadata_stays(tmp_path: Path) -> None:
             " -> tensor<4x4xf32>\n"
             "%t = tensor.extract_slice %s[1, 0] [3, 4] [1, 1] : tensor<4x4xf32> to tensor<3x4xf32>",
             "f32",
-            "arith.constant is no parameter",
+            "arith.constant is not a parameter",
         ),
     ],
     ids=["unknown", "computed", "constant"],

@@ -1,4 +1,4 @@
-"""Pricing by need gives the plan that all prices give, with fewer of them."""
+"""Lazy pricing gives the plan that all prices give, with fewer of them."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class MadeUp:
         if digest[1] < 12:
             return Price(None, "compile-error: made up")
         times = self.low + (self.high - self.low) * digest[0] / 255
-        least_ns = sum(map(ROOFS.least_ns, all_work(work.form, HOST)))
-        return Price(round(least_ns * times))
+        lower_bound_ns = sum(map(ROOFS.lower_bound_ns, all_work(work.form, HOST)))
+        return Price(round(lower_bound_ns * times))
 
 
 def planned(graph: Graph, pricer: MadeUp) -> GraphPlan:

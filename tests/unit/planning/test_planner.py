@@ -7,7 +7,7 @@ from layoutopt.candidates.candidate import Candidate, identity_candidate
 from layoutopt.candidates.choice import needed_conversions
 from layoutopt.candidates.cluster import is_windowed
 from layoutopt.candidates.explore import Space, explore
-from layoutopt.ir.graph import Fence, Graph, Slice, Structured
+from layoutopt.ir.graph import FusionBarrier, Graph, Slice, Structured
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.lowered import Lowered
 from layoutopt.oracle import evaluate
@@ -40,17 +40,17 @@ def meaning(graph: Graph, lowered: Lowered) -> tuple[list[object], list[object]]
     """Results of the graph and of the plan, on the same small integers."""
     rng = np.random.default_rng(0)
     values = {
-        t: rng.integers(-2, 3, graph.types[t].shape).astype(np.float32) for t in lowered.given
+        t: rng.integers(-2, 3, graph.types[t].shape).astype(np.float32) for t in lowered.inputs
     }
     expected = evaluate(graph, values)
-    inside = {p: values[t] for t, p in lowered.given.items()}
-    for prepared in lowered.prepared:
-        leaves = {p: values[t] for t, p in prepared.given.items()}
-        inside[prepared.planned] = evaluate(prepared.graph, leaves)[prepared.result]
+    inside = {p: values[t] for t, p in lowered.inputs.items()}
+    for weight in lowered.hoisted:
+        leaves = {p: values[t] for t, p in weight.inputs.items()}
+        inside[weight.planned_tensor] = evaluate(weight.graph, leaves)[weight.result]
     found = evaluate(lowered.graph, inside)
     return (
-        [found[p].tolist() for p in lowered.made.values()],
-        [expected[t].tolist() for t in lowered.made],
+        [found[p].tolist() for p in lowered.outputs.values()],
+        [expected[t].tolist() for t in lowered.outputs],
     )
 
 
@@ -61,23 +61,23 @@ def graph() -> Graph:
 
 def test_the_identity_plan_is_the_model(graph: Graph) -> None:
     lowered = planned(graph, identity_only, conversion_ns=10**9)
-    assert not lowered.prepared
-    assert not any(isinstance(op, Fence) for op in lowered.graph.ops)
+    assert not lowered.hoisted
+    assert not any(isinstance(op, FusionBarrier) for op in lowered.graph.ops)
     got, expected = meaning(graph, lowered)
     assert got == expected
 
 
 def test_cheap_nhwc_pulls_the_whole_model_over(graph: Graph) -> None:
     lowered = planned(graph, likes_nhwc, conversion_ns=100)
-    fences = [op for op in lowered.graph.ops if isinstance(op, Fence)]
-    assert len(fences) == 1, "one conversion in; the last contraction delivers row-major itself"
+    barriers = [op for op in lowered.graph.ops if isinstance(op, FusionBarrier)]
+    assert len(barriers) == 1, "one conversion in; the last contraction writes row-major itself"
     got, expected = meaning(graph, lowered)
     assert got == expected
 
 
 def test_dear_conversions_keep_the_model_where_it_is(graph: Graph) -> None:
     lowered = planned(graph, likes_nhwc, conversion_ns=10**8)
-    assert not any(isinstance(op, Fence) for op in lowered.graph.ops)
+    assert not any(isinstance(op, FusionBarrier) for op in lowered.graph.ops)
 
 
 def test_every_candidate_alone_means_the_same(graph: Graph) -> None:
@@ -110,12 +110,12 @@ def test_alternatives_of_a_strided_convolution(graph: Graph) -> None:
 
 def test_a_weight_budget_of_nothing_keeps_the_weights_as_they_are(graph: Graph) -> None:
     lowered = planned(graph, likes_nhwc, conversion_ns=100, budget=0)
-    assert not lowered.prepared
+    assert not lowered.hoisted
     got, expected = meaning(graph, lowered)
     assert got == expected
 
 
-def test_conversions_start_where_somebody_makes_the_tensor(graph: Graph) -> None:
+def test_conversions_start_where_the_tensor_is_made(graph: Graph) -> None:
     space = explore(graph, HOST)
     found = needed_conversions(space.egraph.graph, space.clusters, space.candidates)
     tensor = graph.inputs[0]

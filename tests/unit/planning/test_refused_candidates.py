@@ -88,7 +88,7 @@ def test_where_everything_fails_the_model_stays_as_it_came() -> None:
 
 
 def test_what_does_not_compile_is_the_last_resort() -> None:
-    """What keeps it from being chosen is no part of the price that is reported."""
+    """What keeps it from being chosen is not part of the price that is reported."""
     pricer = Measured(Faulty(frozenset()))
     plan = plan_graph(lifted(CONVOLUTIONS), HOST, pricer, Options(), Clock(SilentSteps()))
     reasons = [r.reason for r in plan.notes]
@@ -98,4 +98,4 @@ def test_what_does_not_compile_is_the_last_resort() -> None:
     assert all(": run-" in r or ": mismatch" in r for r in estimated)
     total = sum(plan.costs[c] for c in plan.choice.candidates)
     assert plan.solution.objective_ns == total == plan.identity_ns
-    assert total < 10**9, "a surcharge is no time"
+    assert total < 10**9, "a surcharge is not a time"

@@ -1,4 +1,4 @@
-"""Which measurements settle a plan: found, and enough."""
+"""Which measurements could change a plan: found, and enough."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Changed:
 
 
 def measured(price: Price) -> Price:
-    """The price as if somebody had measured just what was estimated."""
+    """The price as if it were a measurement of just what was estimated."""
     return Price(round(price.nominal_ns), price.reason)
 
 

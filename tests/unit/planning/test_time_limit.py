@@ -64,7 +64,7 @@ def test_no_time_at_all_leaves_the_model_as_it_came(
     assert plan.solution.stop_reason == StopReason.TIME_LIMIT
 
 
-def test_prices_by_need_end_with_the_best_plan_that_has_them(
+def test_lazy_pricing_ends_with_the_best_plan_that_has_them(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the plans of the rounds before, and of the model as it came."""

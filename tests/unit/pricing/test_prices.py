@@ -1,4 +1,4 @@
-"""Where an estimate gives way: to a measurement, to the compiled kernel, to a surer rival."""
+"""Where an estimate gives way: to a measurement, to the compiled kernel, to a surer alternative."""
 
 from __future__ import annotations
 

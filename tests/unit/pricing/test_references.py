@@ -1,4 +1,4 @@
-"""What candidates are held against: the model's own ops, by the oracle or as IREE computes them."""
+"""The reference of candidates: the model's own ops, by the oracle or as IREE computes them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def graph_of(body: str) -> Graph:
     return lifted(SQUARED.replace("BODY", body))
 
 
-def test_alternatives_are_held_against_the_models_own_ops() -> None:
+def test_candidates_are_compared_with_the_models_own_ops() -> None:
     egraph = saturate(convolution_example(filter_size=1, stride=2))
     graph = egraph.graph
     references = References(graph, (range(egraph.original_ops),))

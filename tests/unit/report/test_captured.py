@@ -30,7 +30,7 @@ def test_a_result_tied_to_a_constant_is_counted_and_one_tied_to_a_splat_is_not()
 
 
 @pytest.mark.parametrize(("start", "counts"), [("%c", True), ("%splat", False), ("%wide", False)])
-def test_only_constants_of_the_model_are_worth_counting(start: str, counts: bool) -> None:
+def test_only_constants_of_the_model_are_counted(start: str, counts: bool) -> None:
     graph = lifted(f"""func.func @f(%x: tensor<2x2xf32>, %y: tensor<2x2xf32>) -> tensor<2x2xf32> {{
       %c = arith.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>
       %splat = arith.constant dense<1.0> : tensor<2x2xf32>

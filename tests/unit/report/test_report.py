@@ -103,10 +103,10 @@ def test_captured_constants_are_counted_with_their_copies() -> None:
 
 
 def test_functions_that_could_not_be_run_are_named() -> None:
-    reason = "an argument is no tensor of static shape"
+    reason = "an argument is not a tensor of static shape"
     verification = replace(VERIFIED, unverified=(("decode", reason), ("prefill", reason)))
     assert (
-        "Not run, so not verified: decode, prefill; an argument is no tensor of static shape.\n"
+        "Not run, so not verified: decode, prefill; an argument is not a tensor of static shape.\n"
     ) in printed(replace(REPORT, verification=verification))
 
 
@@ -137,8 +137,8 @@ def test_what_was_priced_without_a_check_is_named() -> None:
 
 
 def test_transposes_that_copy_windows_are_told_apart() -> None:
-    line = "Of the transposes, 0 before and 2 after copy windows.\n"
-    assert line in printed(replace(REPORT, after=replace(REPORT.after, unfold=2)))
+    line = "Of the transposes, 0 before and 2 after are im2col copies.\n"
+    assert line in printed(replace(REPORT, after=replace(REPORT.after, im2col=2)))
     assert line not in printed(REPORT)
 
 
@@ -184,7 +184,7 @@ def test_no_conversion_stays_only_where_the_module_agrees() -> None:
     assert f"Discrepancy: {text}\n" in disagreeing
 
 
-def test_json_is_written_whole_and_reads_back(tmp_path: Path) -> None:
+def test_json_is_written_atomically_and_reads_back(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     REPORT.write(path)
     assert read_report(path) == REPORT

@@ -32,7 +32,7 @@ def contraction(
     return builder.build(tensors[:2], tensors[2:])
 
 
-def stuffed(
+def interior_padded(
     small: tuple[int, ...],
     offsets: tuple[int, ...],
     strides: tuple[int, ...],

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from layoutopt.ir.graph import Pad, Scatter, Slice, Structured
-from layoutopt.normalize.normal_form import normal_form
-from tests.parsing import lifted
-from tests.stuffed_text import (
+from layoutopt.normalize.canonical_form import canonical_form
+from tests.interior_padding_text import (
     BROADCAST,
     FILL,
     ONES,
@@ -18,6 +17,7 @@ from tests.stuffed_text import (
     mapped,
     second_user,
 )
+from tests.parsing import lifted
 from tests.torch_graphs import input_gradient, weight_gradient
 from tests.unit.rules.ways import assert_all_ways_agree, rules_that_fired
 
@@ -81,7 +81,7 @@ def test_input_gradients_of_torch(
     small: list[int], taps: int, stride: int, padding: int, dilation: int, groups: int, more: int
 ) -> None:
     text = input_gradient(small, taps, stride, padding, dilation, groups, more)
-    graph = normal_form(lifted(text)).graph
+    graph = canonical_form(lifted(text)).graph
     egraph = assert_all_ways_agree(graph)
     assert "split-convolution-into-phases" in rules_that_fired(egraph)
 
@@ -92,10 +92,12 @@ def test_a_one_by_one_input_gradient_of_torch() -> None:
 
 
 @pytest.mark.parametrize("small", [[4], [3, 2], [2, 2, 2]])
-@pytest.mark.parametrize("stuffed", [False, True])
-def test_weight_gradients_of_torch(small: list[int], stuffed: bool) -> None:
-    egraph = assert_all_ways_agree(lifted(weight_gradient(small, 3, 2, stuffed=stuffed)))
-    assert ("skip-zeros-of-reduction" in rules_that_fired(egraph)) == stuffed
+@pytest.mark.parametrize("interior_padded", [False, True])
+def test_weight_gradients_of_torch(small: list[int], interior_padded: bool) -> None:
+    egraph = assert_all_ways_agree(
+        lifted(weight_gradient(small, 3, 2, interior_padded=interior_padded))
+    )
+    assert ("split-reduction-into-phases" in rules_that_fired(egraph)) == interior_padded
 
 
 def test_a_phase_does_not_multiply_zeros() -> None:

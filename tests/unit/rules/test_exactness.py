@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from layoutopt.candidates.egraph import saturate
 from layoutopt.ir.graph import FromTensor, Graph, Structured
-from layoutopt.normalize.normal_form import normal_form
+from layoutopt.normalize.canonical_form import canonical_form
 from layoutopt.rules.rewrites import REWRITES
-from layoutopt.rules.rewrites.interior_padding_examples import stuffed_example
+from layoutopt.rules.rewrites.interior_padding_examples import interior_padded_example
 from layoutopt.rules.rule import Exactness
 from tests.parsing import lifted
 
@@ -18,7 +18,7 @@ def test_rules_say_how_exact_they_are() -> None:
     inexact = {name: kind for name, kind in found.items() if kind is not Exactness.BIT_EXACT}
     assert inexact == {
         "commute-scatter-with-contraction": Exactness.ASSUMES_FINITE,
-        "skip-zeros-of-reduction": Exactness.ASSUMES_FINITE,
+        "split-reduction-into-phases": Exactness.ASSUMES_FINITE,
         "split-convolution-into-phases": Exactness.ASSUMES_FINITE,
         "convolution-to-winograd-f2": Exactness.APPROXIMATES,
         "convolution-to-winograd-f4": Exactness.APPROXIMATES,
@@ -26,7 +26,7 @@ def test_rules_say_how_exact_they_are() -> None:
 
 
 def test_only_admitted_rules_saturate() -> None:
-    graph = stuffed_example(filter_size=1, stride=2)
+    graph = interior_padded_example(filter_size=1, stride=2)
     assert "commute-scatter-with-contraction" in str(saturate(graph).rule)
     exact = saturate(graph, admitted=(Exactness.BIT_EXACT, Exactness.REASSOCIATES))
     assert "commute-scatter-with-contraction" not in str(exact.rule)
@@ -53,8 +53,8 @@ def starts_from_a_tensor(graph: Graph) -> bool:
 
 def test_sums_of_floats_start_from_zero_where_they_may_be_reassociated() -> None:
     graph = starting_from_constants("f32")
-    assert not starts_from_a_tensor(normal_form(graph).graph)
-    assert starts_from_a_tensor(normal_form(graph, EXACT).graph)
-    integers = normal_form(starting_from_constants("i32"), EXACT)
+    assert not starts_from_a_tensor(canonical_form(graph).graph)
+    assert starts_from_a_tensor(canonical_form(graph, EXACT).graph)
+    integers = canonical_form(starting_from_constants("i32"), EXACT)
     assert not starts_from_a_tensor(integers.graph)
     assert not integers.refusals

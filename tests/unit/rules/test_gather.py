@@ -84,7 +84,7 @@ def test_refusals(tensor: int, layout: Layout, reason: str) -> None:
     assert found.reason == reason + (str(layout) if reason.endswith("got ") else "")
 
 
-def test_a_promise_that_the_table_does_not_keep_is_refused() -> None:
+def test_padding_that_the_table_does_not_hold_is_refused() -> None:
     graph = rows()
     padded = Layout((0, 1), (1,), (8,), Padding.ANY)
     layouts = {0: padded, 1: PLAIN, 2: padded.padded_with(Padding.ZERO)}

@@ -27,10 +27,10 @@ from layoutopt.rules.rewrites.convolution_to_winograd_f4 import ConvolutionToWin
 from layoutopt.rules.rewrites.examples import convolution_example, depthwise_example
 from layoutopt.rules.rewrites.insert_to_scatter import InsertToScatter
 from layoutopt.rules.rewrites.interior_padding_examples import (
+    interior_padded_example,
     scatter_consumer_example,
     scatter_reshape_example,
     sliced_example,
-    stuffed_example,
 )
 from layoutopt.rules.rewrites.patch_convolution_to_contraction import PatchConvolutionToContraction
 from layoutopt.rules.rewrites.push_scatter_through_elementwise import PushScatterThroughElementwise
@@ -40,7 +40,7 @@ from layoutopt.rules.rewrites.split_convolution_into_phases import SplitConvolut
 from layoutopt.rules.rewrites.unit_filter_to_contraction import UnitFilterToContraction
 from layoutopt.rules.rewrites.unroll_window import UnrollWindow
 from layoutopt.rules.rule import Expression, RewriteRule, apply
-from tests.unit.rules.contractions import P, R, contraction, form, stuffed
+from tests.unit.rules.contractions import P, R, contraction, form, interior_padded
 
 
 def changed(graph: Graph, op: int, **fields: Any) -> Graph:
@@ -82,7 +82,7 @@ def result_twice() -> Graph:
 
 
 LEFT_ALONE: dict[str, tuple[RewriteRule[Any], Graph, int]] = {
-    "an op that is no slice": (BubbleUpSlice(), sliced_example(), 0),
+    "an op that is not a slice": (BubbleUpSlice(), sliced_example(), 0),
     "an insert without a stride": (
         InsertToScatter(),
         changed(InsertToScatter.examples[0].graph, 1, strides=(1, 1)),
@@ -103,7 +103,7 @@ LEFT_ALONE: dict[str, tuple[RewriteRule[Any], Graph, int]] = {
         computed(scatter_reshape_example()),
         1,
     ),
-    "an elementwise op that starts from something": (
+    "an elementwise op with an init": (
         PushScatterThroughElementwise(),
         changed(SCATTERED, 1, inits=(Fill("0.0 : f32"),)),
         1,
@@ -123,8 +123,16 @@ LEFT_ALONE: dict[str, tuple[RewriteRule[Any], Graph, int]] = {
     "a unit filter, for Winograd": (ConvolutionToWinogradF2(), convolution_example(1, 1), 0),
     "a unit filter, for patches": (PatchConvolutionToContraction(), convolution_example(1, 1), 0),
     "a filter of three, for unit filters": (UnitFilterToContraction(), WINDOWED, 0),
-    "a parallel read, for windows": (SplitConvolutionIntoPhases(), stuffed_example(1, 2), 1),
-    "a window, for parallel reads": (CommuteScatterWithContraction(), stuffed_example(3, 2), 1),
+    "a parallel read, for windows": (
+        SplitConvolutionIntoPhases(),
+        interior_padded_example(1, 2),
+        1,
+    ),
+    "a window, for parallel reads": (
+        CommuteScatterWithContraction(),
+        interior_padded_example(3, 2),
+        1,
+    ),
 }
 
 
@@ -154,7 +162,7 @@ def test_most_taps_that_winograd_takes() -> None:
 
 def scattered(maps: Any, shapes: Any, domain: tuple[int, ...], kinds: str, **more: Any) -> Graph:
     """A contraction whose first operand holds 2 x 3 elements at every second place of both dims."""
-    return stuffed((2, 3), (0, 0), (2, 2), shapes, maps, domain, kinds, **more)
+    return interior_padded((2, 3), (0, 0), (2, 2), shapes, maps, domain, kinds, **more)
 
 
 ROWS = (plain_map((0, 2)), plain_map((2, 1)), plain_map((0, 1)))
@@ -166,11 +174,11 @@ REFUSED: dict[str, tuple[RewriteRule[Any], Graph, int, str]] = {
         1,
         "expected a zero background, but got a tensor that is computed",
     ),
-    "nothing to start from": (
+    "no init": (
         CommuteScatterWithContraction(),
         scattered(ROWS, SHAPES, (4, 2, 6), "ppr", init=Uninitialized()),
         1,
-        "expected a contraction that starts from something, but it does not",
+        "expected a contraction with an init, but it has none",
     ),
     "two image loops along a dim": (
         CommuteScatterWithContraction(),
@@ -259,11 +267,11 @@ REFUSED: dict[str, tuple[RewriteRule[Any], Graph, int, str]] = {
         0,
         "expected windows one element apart, but got stride 1 and dilation 2",
     ),
-    "Winograd that goes on from a tensor": (
+    "Winograd with a tensor as init": (
         ConvolutionToWinogradF2(),
         changed(WINDOWED, 0, inits=(FromTensor(2),)),
         0,
-        "expected a sum that starts from zero, but it goes on from another value",
+        "expected a sum with init zero, but its init is another value",
     ),
     "the whole tensor is a result": (
         BubbleUpSlice(),
@@ -312,7 +320,7 @@ def test_as_many_phases_as_the_budget_holds(strides: tuple[int, int], fires: boo
     )
     a, b = strides
     shapes = ((2 * a - 1, 2 * b - 1), (a, b), (a, b))
-    graph = stuffed((2, 2), (0, 0), strides, shapes, maps, (a, b, a, b), "pprr")
+    graph = interior_padded((2, 2), (0, 0), strides, shapes, maps, (a, b, a, b), "pprr")
     found = apply(SplitConvolutionIntoPhases(), graph, 1)
     if fires:
         assert isinstance(found, Expression)

@@ -19,7 +19,7 @@ from layoutopt.ir.graph import (
     Uninitialized,
 )
 from layoutopt.ir.scalar import Body
-from layoutopt.rules.rewrites.interior_padding import is_same, is_zero, splat_of, stuffing
+from layoutopt.rules.rewrites.interior_padding import interior_padding, is_same, is_zero, splat_of
 
 P = IteratorType.PARALLEL
 
@@ -61,36 +61,36 @@ def test_a_padded_scatter_is_one_where_both_values_are_known_and_one(
     x, wide, padded = (builder.tensor((n,), element) for n in (2, 4, 6))
     builder.add(Scatter((x,), wide, ((0,),), (2,), f"0.0 : {element}"))
     builder.add(Pad(wide, padded, (1,), (1,), f"{around} : {element}"))
-    found = stuffing(builder.build((x,), (padded,)), padded)
+    found = interior_padding(builder.build((x,), (padded,)), padded)
     assert (found is not None) == (element == "f32" and around == "0.0")
     if found is not None:
         assert found.offsets == (1,)
 
 
-def test_a_pad_around_a_computed_background_is_no_stuffing() -> None:
+def test_a_pad_around_a_computed_background_is_no_interior_padding() -> None:
     builder = GraphBuilder()
     x, into, wide, padded = (builder.tensor((n,), "f32") for n in (2, 4, 4, 6))
     builder.add(Insert(x, into, wide, (0,), (2,)))
     builder.add(Pad(wide, padded, (1,), (1,), "0.0 : f32"))
     graph = builder.build((x, into), (padded,))
-    found = stuffing(graph, wide)
+    found = interior_padding(graph, wide)
     assert found is not None
     assert found.background is None
-    assert stuffing(graph, padded) is None
+    assert interior_padding(graph, padded) is None
 
 
-def test_what_has_no_stride_is_not_stuffed() -> None:
+def test_what_has_no_stride_is_not_interior_padded() -> None:
     builder = GraphBuilder()
     x, wide = builder.tensor((2,), "f32"), builder.tensor((4,), "f32")
     builder.add(Scatter((x,), wide, ((1,),), (1,), "0.0 : f32"))
-    assert stuffing(builder.build((x,), (wide,)), wide) is None
+    assert interior_padding(builder.build((x,), (wide,)), wide) is None
 
 
-def test_two_sources_are_no_stuffing() -> None:
+def test_two_sources_are_no_interior_padding() -> None:
     builder = GraphBuilder()
     x, z, wide = (builder.tensor((n,), "f32") for n in (2, 2, 4))
     builder.add(Scatter((x, z), wide, ((0,), (1,)), (2,), None))
-    assert stuffing(builder.build((x, z), (wide,)), wide) is None
+    assert interior_padding(builder.build((x, z), (wide,)), wide) is None
 
 
 @pytest.mark.parametrize("moved", ["slice", "reshape", "copy", "pad"])

@@ -25,13 +25,13 @@ from layoutopt.rules.rewrites.bubble_up_slice import BubbleUpSlice
 from layoutopt.rules.rewrites.convolution_to_im2col import ConvolutionToIm2col
 from layoutopt.rules.rewrites.convolution_to_winograd_f2 import ConvolutionToWinogradF2
 from layoutopt.rules.rewrites.push_scatter_through_elementwise import PushScatterThroughElementwise
-from layoutopt.rules.rewrites.skip_zeros_of_reduction import SkipZerosOfReduction
+from layoutopt.rules.rewrites.split_reduction_into_phases import SplitReductionIntoPhases
 from layoutopt.rules.rewrites.unit_filter_to_contraction import UnitFilterToContraction
 from layoutopt.rules.rewrites.unroll_window import UnrollWindow
 from layoutopt.rules.rule import Expression, RewriteRule, apply
 from tests.property.layouts import small_integers
-from tests.property.rules.held import assert_rewritten
-from tests.unit.rules.contractions import P, R, contraction, form, stuffed
+from tests.property.rules.equivalence import assert_rewritten
+from tests.unit.rules.contractions import P, R, contraction, form, interior_padded
 
 
 def held(rule: RewriteRule[Any], graph: Graph, op: int = 0) -> Expression:
@@ -43,9 +43,9 @@ def held(rule: RewriteRule[Any], graph: Graph, op: int = 0) -> Expression:
     return found
 
 
-def row_of_stuffed(row: int) -> Graph:
+def row_of_interior_padded(row: int) -> Graph:
     """``y[i] = sum_k s[row, k] * w[k, i]`` with every second row of s from row 1 on zero."""
-    return stuffed(
+    return interior_padded(
         (2, 3),
         (1, 0),
         (2, 1),
@@ -58,7 +58,7 @@ def row_of_stuffed(row: int) -> Graph:
 
 @pytest.mark.parametrize(("row", "read"), [(1, 0), (3, 1)])
 def test_a_constant_index_becomes_that_of_the_element(row: int, read: int) -> None:
-    found = held(SkipZerosOfReduction(), row_of_stuffed(row), 1)
+    found = held(SplitReductionIntoPhases(), row_of_interior_padded(row), 1)
     (op,) = found.ops
     assert isinstance(op, Structured)
     assert op.sources[0] == 3
@@ -67,7 +67,7 @@ def test_a_constant_index_becomes_that_of_the_element(row: int, read: int) -> No
 
 @pytest.mark.parametrize("row", [0, 2, 4])
 def test_a_constant_index_that_meets_the_background_is_no_product(row: int) -> None:
-    assert apply(SkipZerosOfReduction(), row_of_stuffed(row), 1) == Refusal(
+    assert apply(SplitReductionIntoPhases(), row_of_interior_padded(row), 1) == Refusal(
         "expected some phase with products, but got none"
     )
 
@@ -159,7 +159,7 @@ def test_an_unrolled_window_writes_its_whole_result() -> None:
     graph = pooled(maps, ((6,), (2,), (3, 2)), (2, 2), "pr")
     assert apply(UnrollWindow(), graph, 0) == Refusal(
         "expected each dim of the result to be one parallel loop, for what is not written keeps "
-        "the start, but one is not"
+        "the init, but one is not"
     )
 
 

@@ -76,19 +76,19 @@ def test_zeros_that_stay_zeros_need_no_mask() -> None:
     assert written(elementwise(RELU), TILED, TILED) == ["arith.constant", "arith.maximumf"]
 
 
-def test_zeros_that_become_ones_are_masked_where_zeros_are_promised() -> None:
+def test_zeros_that_become_ones_are_masked_where_zeros_are_required() -> None:
     names = written(elementwise(SHIFT), TILED, TILED)
     assert not isinstance(names, Refusal)
     assert names[-1] == "arith.select"
 
 
-@pytest.mark.parametrize("promise", [Padding.ONE, Padding.ANY])
-def test_zeros_may_become_ones_where_ones_or_anything_are_promised(promise: Padding) -> None:
-    names = written(elementwise(SHIFT), TILED, TILED.padded_with(promise))
+@pytest.mark.parametrize("required", [Padding.ONE, Padding.ANY])
+def test_zeros_may_become_ones_where_ones_or_anything_are_required(required: Padding) -> None:
+    names = written(elementwise(SHIFT), TILED, TILED.padded_with(required))
     assert names == ["arith.constant", "arith.addf"]
 
 
-def test_a_result_promises_what_it_holds() -> None:
+def test_the_contract_of_a_result_is_what_it_holds() -> None:
     graph = elementwise(SHIFT)
     found = propagate(graph.ops[0], graph.types, 0, TILED)
     assert found == {0: TILED, 1: TILED.padded_with(Padding.ONE)}
@@ -134,12 +134,12 @@ def test_padding_is_never_divided_by_where_processors_stop() -> None:
     )
 
 
-def test_a_promise_that_a_reduction_cannot_keep_is_refused() -> None:
+def test_padding_that_a_reduction_cannot_leave_is_refused() -> None:
     graph = reduction("arith.addf", "2.0 : f32")
     layout = Layout((0, 1), (0,), (4,))
     assert written(graph, layout, Layout((0,), (0,), (4,))) == Refusal(
-        "expected a reduction that leaves zero in the padding of its result, but arith.addf starts"
-        " from another value"
+        "expected a reduction that leaves zero in the padding of its result, but the init of "
+        "arith.addf is another value"
     )
 
 
@@ -211,7 +211,7 @@ def test_padding_that_leaves_the_finite_numbers_is_masked(scalar: ScalarOp, held
 
 
 def at_one_row(start: str) -> Graph:
-    """Row 1 of a result of three rows is written; the others keep the start."""
+    """Row 1 of a result of three rows is written; the others keep the init."""
     g = GraphBuilder()
     x, y = g.tensor((6,), "f32"), g.tensor((3, 6), "f32")
     body = Body(("f32", "f32"), (ScalarOp("arith.addf", (0, 1), "f32"),), (2,))
@@ -220,18 +220,18 @@ def at_one_row(start: str) -> Graph:
     return g.build((x,), (y,))
 
 
-def test_what_is_not_written_holds_the_start_in_the_padding_too() -> None:
+def test_what_is_not_written_holds_the_init_in_the_padding_too() -> None:
     source, result = Layout((0,), (0,), (4,)), Layout((0, 1), (1,), (4,))
     assert not isinstance(written(at_one_row("0.0 : f32"), source, result), Refusal)
     assert written(at_one_row("2.0 : f32"), source, result) == Refusal(
-        "expected zero in the padding where nothing is written, but the result starts from "
+        "expected zero in the padding where nothing is written, but the init of the result is "
         "another value"
     )
     loose = result.padded_with(Padding.ANY)
     assert not isinstance(written(at_one_row("2.0 : f32"), source, loose), Refusal)
 
 
-def test_nothing_is_promised_of_numbers_that_are_not_known() -> None:
+def test_no_padding_is_required_of_numbers_that_are_not_known() -> None:
     body = Body(("f8X",) * 2, (ScalarOp("arith.negf", (0,), "f8X"),), (2,))
     graph = elementwise(body)
     assert written(graph, TILED, TILED) == Refusal(
@@ -241,7 +241,7 @@ def test_nothing_is_promised_of_numbers_that_are_not_known() -> None:
 
 
 @pytest.mark.parametrize(("element", "kept"), [("f32", True), ("f8X", False)])
-def test_a_pad_keeps_a_promise_of_known_numbers_only(element: str, kept: bool) -> None:
+def test_a_pad_meets_a_contract_of_known_numbers_only(element: str, kept: bool) -> None:
     g = GraphBuilder()
     x, y = g.tensor((6, 4), element), g.tensor((6, 7), element)
     g.add(Pad(x, y, (0, 0), (0, 3), f"0.0 : {element}"))

@@ -9,7 +9,7 @@ import pytest
 from layoutopt.ir.graph import Graph, Opaque
 from layoutopt.ir.types import Array
 from layoutopt.mlir.read.lift import lift
-from layoutopt.normalize.normal_form import normal_form
+from layoutopt.normalize.canonical_form import canonical_form
 from layoutopt.oracle import evaluate
 from tests.parsing import CONTEXT
 from tests.torch_dialect import CASES, ConvolutionBackward, linalg_of
@@ -28,7 +28,7 @@ def graphs() -> dict[str, Graph]:
 
 
 def _planned(graph: Graph) -> Graph:
-    simple = normal_form(graph).graph
+    simple = canonical_form(graph).graph
     ops = tuple(op for op in simple.ops if not isinstance(op, Opaque))
     made = {t for op in ops for t in op.outputs}
     read = {t for op in ops for t in op.inputs}

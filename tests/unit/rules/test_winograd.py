@@ -91,7 +91,7 @@ def test_other_values_around_the_image_are_kept() -> None:
         ),
         (
             convolution(4, "0.0", start="1.0"),
-            "expected a sum that starts from zero, but it goes on from another value",
+            "expected a sum with init zero, but its init is another value",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""All ops of a saturated graph, held against the graph they came from."""
+"""All ops of a saturated graph, compared with the graph they came from."""
 
 from __future__ import annotations
 

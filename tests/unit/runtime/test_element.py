@@ -8,7 +8,7 @@ import pytest
 from layoutopt.errors import InputError
 from layoutopt.runtime.element import (
     DTYPES,
-    TensorType,
+    RankedTensorType,
     load_array,
     parse_tensor_type,
     save_array,
@@ -31,11 +31,11 @@ def test_a_scalar_and_a_transposed_array(tmp_path: Path) -> None:
 
 
 def test_tensor_types() -> None:
-    assert parse_tensor_type("tensor<1x56x?xf32>") == TensorType((1, 56, None), "f32")
-    assert parse_tensor_type("tensor<i64>") == TensorType((), "i64")
+    assert parse_tensor_type("tensor<1x56x?xf32>") == RankedTensorType((1, 56, None), "f32")
+    assert parse_tensor_type("tensor<i64>") == RankedTensorType((), "i64")
     assert parse_tensor_type("tensor<4xbf16, #layout>").element == "bf16"
-    assert parse_tensor_type("tensor<4xcomplex<f32>>") == TensorType((4,), "complex<f32>")
-    assert parse_tensor_type("tensor<4x2xf8E4M3FN>") == TensorType((4, 2), "f8E4M3FN")
+    assert parse_tensor_type("tensor<4xcomplex<f32>>") == RankedTensorType((4,), "complex<f32>")
+    assert parse_tensor_type("tensor<4x2xf8E4M3FN>") == RankedTensorType((4, 2), "f8E4M3FN")
     for text in ("f32", "tensor<*xf32>", "tensor<4xf80>", "memref<4xf32>"):
         with pytest.raises(InputError, match="expected a ranked tensor of f64, f32"):
             parse_tensor_type(text)

@@ -5,8 +5,8 @@ from pathlib import Path
 from layoutopt.runtime.job import (
     ArrayFile,
     Event,
+    EventKind,
     Job,
-    Kind,
     Task,
     decode_event,
     decode_job,
@@ -38,7 +38,7 @@ def test_a_job_survives_the_pipe(tmp_path: Path) -> None:
 
 def test_an_event_survives_the_pipe() -> None:
     event = Event(
-        Kind.RESULT, 3, Outcome.MISMATCH, (1, 2), "wrong\nnumbers", (ArrayFile("a", "f32"),)
+        EventKind.RESULT, 3, Outcome.MISMATCH, (1, 2), "wrong\nnumbers", (ArrayFile("a", "f32"),)
     )
     line = encode_event(event)
     assert "\n" not in line

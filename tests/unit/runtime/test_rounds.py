@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from layoutopt.runtime.binding import Call
-from layoutopt.runtime.job import Event, Job, Kind
+from layoutopt.runtime.job import Event, EventKind, Job
 from layoutopt.runtime.rounds import Runner, time_in_turns
 from layoutopt.runtime.sampling import Protocol
 
@@ -39,7 +39,7 @@ def timed(together: bool, *calls: FakeCall) -> dict[int, int]:
     events: list[Event] = []
     job = Job((), PROTOCOL, together=together)
     time_in_turns(job, runners, 0.0, random.Random(0), events.append, lambda: 0)
-    return {e.place: len(e.samples_ns) for e in events if e.kind is Kind.RESULT}
+    return {e.place: len(e.samples_ns) for e in events if e.kind is EventKind.RESULT}
 
 
 NOISY = (100.0, 120.0) * 20
@@ -50,6 +50,6 @@ def test_what_is_clearly_beaten_leaves_early(together: bool) -> None:
     assert timed(together, FakeCall(*NOISY), FakeCall(500.0)) == {0: 12, 1: 5}
 
 
-def test_rivals_stay_as_long_as_one_is_uncertain() -> None:
+def test_alternatives_stay_as_long_as_one_is_uncertain() -> None:
     assert timed(True, FakeCall(*NOISY), FakeCall(110.0)) == {0: 12, 1: 12}
     assert timed(False, FakeCall(*NOISY), FakeCall(110.0)) == {0: 12, 1: 6}

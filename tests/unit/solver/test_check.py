@@ -30,9 +30,9 @@ def test_a_right_answer_is_clean(problem: Problem) -> None:
         (CHAIN, claimed((1, 2), (1,), 80), "candidate 1: tensor 0 is not there in layout 1"),
         (CHAIN, claimed((0, 3), (2,), 130), "candidate 3: tensor 1 is not there in layout 1"),
         (CHAIN, claimed((0,), (), 100), "demand 0: tensor 2 is not there in any of its layouts"),
-        (CHAIN, claimed((0, 2), (1,), 140), "conversion 1: nobody makes tensor 1 in layout 1"),
-        (CHAIN, claimed((0, 2), (0,), 115), "conversion 0: nobody demands what it makes"),
-        (CHAIN, claimed((0, 1, 2), (0,), 155), "candidate 1: nobody demands what it makes"),
+        (CHAIN, claimed((0, 2), (1,), 140), "conversion 1: nothing makes tensor 1 in layout 1"),
+        (CHAIN, claimed((0, 2), (0,), 115), "conversion 0: no demand for what it makes"),
+        (CHAIN, claimed((0, 1, 2), (0,), 155), "candidate 1: no demand for what it makes"),
         (CHAIN, claimed((0, 2), (), 109), "objective: 109 ns claimed, the costs add up to 110 ns"),
         (TWICE, claimed((0, 1, 2, 3), (), 32), "tensor 1: made twice, by candidates 0 and 1"),
         (CIRCLE, claimed((0, 1), (), 2), "candidate 0: waits for itself in a circle"),
@@ -76,4 +76,4 @@ def test_a_conversion_of_a_conversion_is_caught() -> None:
             replace(CHAIN.conversions[2], source=1, target=2),
         ),
     )
-    assert "conversion 1: nobody makes tensor 2 in layout 1" in check(problem, chained)
+    assert "conversion 1: nothing makes tensor 2 in layout 1" in check(problem, chained)

@@ -1,4 +1,4 @@
-"""Which readers share one supply, on e-graphs as rewrites make them."""
+"""Which readers share one flow, on e-graphs as rewrites make them."""
 
 from layoutopt.solver import Candidate, Demand, Problem, solve
 from layoutopt.solver.exclusive import exclusive_readers
@@ -19,7 +19,7 @@ def groups(*ops: tuple[tuple[int, ...], tuple[int, ...]], demanded: int = LAST) 
     return exclusive_readers(problem)[0]
 
 
-def test_rivals_share() -> None:
+def test_alternatives_share() -> None:
     assert groups(((0,), (LAST,)), ((0,), (LAST,))) == [[0, 1]]
 
 
@@ -27,17 +27,17 @@ def test_readers_that_make_different_tensors_do_not() -> None:
     assert groups(((0,), (1,)), ((0, 1), (LAST,))) == [[0], [1]]
 
 
-def test_a_chain_that_feeds_a_rival_shares_with_the_others() -> None:
+def test_a_chain_that_feeds_an_alternative_shares_with_the_others() -> None:
     ops = (((0,), (LAST,)), ((0,), (1,)), ((1,), (2,)), ((2,), (LAST,)))
     assert groups(*ops) == [[0, 1]]
 
 
-def test_two_that_feed_one_rival_stand_apart_each_with_the_others() -> None:
+def test_two_that_feed_one_alternative_stand_apart_each_with_the_others() -> None:
     ops = (((0,), (LAST,)), ((0,), (1,)), ((0,), (2,)), ((1, 2), (LAST,)))
     assert groups(*ops) == [[0, 1], [0, 2]]
 
 
-def test_one_that_feeds_two_rivals_shares_with_the_third() -> None:
+def test_one_that_feeds_two_alternatives_shares_with_the_third() -> None:
     ops = (((0,), (LAST,)), ((0,), (1,)), ((1,), (LAST,)), ((0, 1), (LAST,)))
     assert groups(*ops) == [[0, 1], [0, 3]]
 
@@ -52,6 +52,6 @@ def test_one_shared_with_another_tensor_stands_alone() -> None:
     assert groups(*ops) == [[0], [1]]
 
 
-def test_rivals_inside_a_rival_share_with_those_outside() -> None:
+def test_alternatives_inside_an_alternative_share_with_those_outside() -> None:
     ops = (((0,), (LAST,)), ((0,), (1,)), ((0,), (2,)), ((2,), (1,)), ((1,), (LAST,)))
     assert groups(*ops) == [[0, 1, 2]]

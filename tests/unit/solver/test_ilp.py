@@ -18,7 +18,7 @@ from layoutopt.solver import (
     solve_ilp,
 )
 from layoutopt.solver.cycles import cuts
-from layoutopt.solver.derivability import Supply
+from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.flow import build
 from layoutopt.solver.reduce import reduce
 from tests.unit.solver.small import BUDGET, CHAIN, CIRCLE, TWICE
@@ -117,7 +117,7 @@ def test_the_naive_answer_is_circular_and_a_row_forbids_it() -> None:
     assert naive.values is not None
     used = [i for i, v in enumerate(flow.candidates) if naive.values[v] > 0.5]
     assert used == [0, 1]
-    tables = Supply(reduced.problem)
+    tables = Derivability(reduced.problem)
     rows = cuts(tables, flow, used, [], tables.derive(used, ()))
     assert rows
     for terms in rows:

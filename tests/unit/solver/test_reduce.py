@@ -45,7 +45,7 @@ def test_what_cannot_be_computed_goes() -> None:
     assert (found.candidates, found.conversions) == ((0, 2), ())
 
 
-def test_what_nobody_demands_goes() -> None:
+def test_what_is_not_demanded_goes() -> None:
     problem = replace(
         CHAIN,
         tensors=4,

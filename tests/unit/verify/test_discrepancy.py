@@ -1,4 +1,4 @@
-"""Results held against what was expected, element by element."""
+"""Results compared with what was expected, element by element."""
 
 from __future__ import annotations
 

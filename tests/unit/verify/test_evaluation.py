@@ -1,4 +1,4 @@
-"""Compiling the modules that are held against each other."""
+"""Compiling the modules that are compared."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from layoutopt.verify.evaluated import (
     recall,
     remember,
 )
-from layoutopt.verify.evaluation import Setting, evaluate_variants
+from layoutopt.verify.evaluation import EvaluationSetting, evaluate_variants
 from layoutopt.verify.verified import ORIGINAL, FunctionVerified, Subject, Verification
 from tests.running import no_oracle
 
@@ -51,7 +51,7 @@ def test_a_refused_module_is_known_first_and_the_original_is_compiled_once(
     source = tmp_path / "model.mlir"
     source.touch()
     variants = [Variant(name, source, (name,)) for name in ("default", "O3", OPTIMIZED)]
-    setting = Setting("local-sync", 1, "host", 10.0)
+    setting = EvaluationSetting("local-sync", 1, "host", 10.0)
     for _ in range(3):
         with pytest.raises(RefusedModuleError) as caught:
             evaluate_variants(variants, [], tmp_path, None, setting, no_oracle)

@@ -12,7 +12,7 @@ from layoutopt.runtime.element import Array, Value
 from layoutopt.runtime.model import Results
 from layoutopt.runtime.signature import FunctionSignature
 from layoutopt.verify.discrepancy import Allowed
-from layoutopt.verify.input_kinds import Kind
+from layoutopt.verify.input_kinds import InputKind
 from layoutopt.verify.verification import Compared, Run, compare_function
 from layoutopt.verify.verified import Subject
 
@@ -46,20 +46,22 @@ def double(x: Array) -> Array:
 
 def test_equal_functions_agree_on_every_kind_of_inputs() -> None:
     found = compared(double, lambda x: np.multiply(x, np.float32(2))).verified
-    assert found.inputs == tuple(kind.value for kind in Kind)
+    assert found.inputs == tuple(kind.value for kind in InputKind)
     assert (found.failure, found.unverified, found.weak, found.skipped) == ("", "", "", ())
 
 
 @pytest.mark.parametrize(
     ("wrong", "kind"),
     [
-        (lambda x: np.multiply(double(x), np.float32(1.01)), Kind.NORMAL),
-        (lambda x: np.add(double(x), np.float32(1e-5)), Kind.TINY),
-        (lambda x: np.where(x == 0, np.float32(1), double(x)), Kind.SPARSE),
-        (lambda x: np.minimum(double(x), np.float32(40)), Kind.LARGE),
+        (lambda x: np.multiply(double(x), np.float32(1.01)), InputKind.NORMAL),
+        (lambda x: np.add(double(x), np.float32(1e-5)), InputKind.TINY),
+        (lambda x: np.where(x == 0, np.float32(1), double(x)), InputKind.SPARSE),
+        (lambda x: np.minimum(double(x), np.float32(40)), InputKind.LARGE),
     ],
 )
-def test_each_kind_shows_errors_that_others_hide(wrong: Callable[..., Array], kind: Kind) -> None:
+def test_each_kind_shows_errors_that_others_hide(
+    wrong: Callable[..., Array], kind: InputKind
+) -> None:
     assert f"inputs '{kind.value}', result 0: " in compared(double, wrong).verified.failure
 
 
@@ -82,7 +84,7 @@ def test_an_original_that_takes_no_inputs_leaves_the_function_unverified() -> No
     found = compare_function(Subject("f", ALLOWED), VECTOR, original, run_of(double))
     assert found.inputs is None
     assert found.verified.unverified == (
-        "none of the inputs that were tried serves: the original fails: run-error (no)"
+        "none of the inputs that were tried works: the original fails: run-error (no)"
     )
 
 
@@ -189,5 +191,5 @@ def test_overflow_on_large_inputs_says_nothing() -> None:
 def test_more_kinds_are_tried_as_time_allows() -> None:
     run = run_of(double)
     found = compare_function(Subject("f", ALLOWED), VECTOR, run, run, budget_s=0.0).verified
-    assert found.inputs == tuple(kind.value for kind in list(Kind)[:3])
+    assert found.inputs == tuple(kind.value for kind in list(InputKind)[:3])
     assert ("zeros", "for want of time") in found.skipped

@@ -1,4 +1,4 @@
-"""Menus of tiles, packings of the user's own, and how packed contractions are written."""
+"""Tiles, packings of the user's own, and how packed contractions are written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from layoutopt.candidates.candidate import enumerate_candidates, physical_form
 from layoutopt.candidates.cluster import form_clusters
 from layoutopt.candidates.egraph import saturate
 from layoutopt.candidates.packing.custom import load_rule
-from layoutopt.candidates.packing.options import Menu, packings
+from layoutopt.candidates.packing.options import PackingOptions, packings
 from layoutopt.candidates.packing.tiling import Packing, fitting
 from layoutopt.candidates.space import layout_sets
 from layoutopt.errors import InputError
@@ -41,24 +41,26 @@ def matmul(m: int, n: int, k: int) -> Graph:
     return g.build((x, w), (y,))
 
 
-def written(graph: Graph, menu: Menu) -> list[str]:
+def written(graph: Graph, options: PackingOptions) -> list[str]:
     """The text of each packed candidate."""
     egraph = saturate(graph)
     clusters = form_clusters(egraph)
-    found, _ = enumerate_candidates(egraph, clusters, layout_sets(egraph, menu, 12), False, menu)
+    found, _ = enumerate_candidates(
+        egraph, clusters, layout_sets(egraph, options, 12), False, options
+    )
     forms = [physical_form(egraph.graph, clusters[0], c) for c in found if c.form.is_packed]
     return [body_text(f.graph) for f in forms if not isinstance(f, Refusal)]
 
 
 @pytest.mark.parametrize("tile", [Tile(8, 8, 1), Tile(8, 8, 4)])
 def test_a_packed_matmul_is_an_mmt4d(tile: Tile) -> None:
-    texts = written(matmul(16, 32, 8), Menu({"f32": (tile,)}))
+    texts = written(matmul(16, 32, 8), PackingOptions({"f32": (tile,)}))
     assert any("linalg.mmt4d" in text for text in texts)
     assert "tensor<2x4x8x8xf32>" in texts[0]
 
 
 def test_a_tile_without_microkernel_is_a_generic() -> None:
-    texts = written(matmul(16, 32, 8), Menu({"f32": (Tile(8, 8, 8, mmt4d=False),)}))
+    texts = written(matmul(16, 32, 8), PackingOptions({"f32": (Tile(8, 8, 8, mmt4d=False),)}))
     assert texts
     assert not any("mmt4d" in text for text in texts)
 
@@ -74,7 +76,7 @@ def test_the_example_of_a_custom_packing(monkeypatch: pytest.MonkeyPatch) -> Non
     graph = matmul(8, 32, 8)
     (op,) = graph.ops
     assert isinstance(op, Structured)
-    found = packings(op, graph.types, Menu(custom=rule), constant_rhs=False)
+    found = packings(op, graph.types, PackingOptions(custom=rule), constant_rhs=False)
     assert found == (
         Packing(
             Layout((0, 1), (0,), (4,)),
@@ -83,7 +85,7 @@ def test_the_example_of_a_custom_packing(monkeypatch: pytest.MonkeyPatch) -> Non
             mmt4d=False,
         ),
     )
-    assert len(written(graph, Menu(custom=rule))) == 1
+    assert len(written(graph, PackingOptions(custom=rule))) == 1
 
 
 def test_a_custom_packing_that_does_not_fit_says_so() -> None:
@@ -92,7 +94,7 @@ def test_a_custom_packing_that_does_not_fit_says_so() -> None:
     assert isinstance(op, Structured)
     bad = Packing(Layout((0, 1), (0,), (3,)), Layout((1, 0)), Layout((0, 1), (1,), (4,)))
     with pytest.raises(InputError) as caught:
-        packings(op, graph.types, Menu(custom=lambda *_: [bad]), constant_rhs=False)
+        packings(op, graph.types, PackingOptions(custom=lambda *_: [bad]), constant_rhs=False)
     assert str(caught.value) == (
         "custom packing: expected a layout of a tensor of shape [8, 32] with tiles that make dim 0 "
         "9, but got perm[0,1] tiles[1:4]; return no packing for contractions that it does not suit"
@@ -104,11 +106,11 @@ def test_a_custom_packing_is_padded_with_zeros_where_it_is_summed() -> None:
     (op,) = graph.ops
     assert isinstance(op, Structured)
     lhs, rhs, result = Layout((0, 1), (1,), (3,)), Layout((0, 1), (0,), (3,)), Layout((0, 1))
-    menu = Menu(custom=lambda *_: [Packing(lhs, rhs, result, mmt4d=False)])
-    assert packings(op, graph.types, menu, constant_rhs=False) == (
+    options = PackingOptions(custom=lambda *_: [Packing(lhs, rhs, result, mmt4d=False)])
+    assert packings(op, graph.types, options, constant_rhs=False) == (
         Packing(lhs, rhs, result, mmt4d=False),
     )
-    texts = written(graph, menu)
+    texts = written(graph, options)
     assert texts
     assert all("tensor<8x3x3xf32>" in text for text in texts)
 

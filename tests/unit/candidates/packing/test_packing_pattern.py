@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layoutopt.candidates.packing.custom import meets
-from layoutopt.candidates.packing.options import Menu, packings
+from layoutopt.candidates.packing.options import PackingOptions, packings
 from layoutopt.candidates.packing.tiling import Packing
 from layoutopt.errors import InputError
 from layoutopt.ir.graph import Structured
@@ -29,11 +29,11 @@ def pattern(**fields: object) -> OpPattern:
 
 def found(entry: OpPattern, name: str = "contraction.3") -> tuple[Packing, ...]:
     assert isinstance(MATMUL, Structured)
-    menu = Menu({"f32": (Tile(8, 8, 1),)}, None, (entry,))
-    return packings(MATMUL, GRAPH.types, menu, constant_rhs=True, name=name)
+    options = PackingOptions({"f32": (Tile(8, 8, 1),)}, None, (entry,))
+    return packings(MATMUL, GRAPH.types, options, constant_rhs=True, name=name)
 
 
-def test_a_tile_becomes_a_packing_before_those_of_the_menu() -> None:
+def test_a_tile_becomes_a_packing_before_those_of_the_options() -> None:
     first, *others = found(pattern())
     assert first == Packing(
         Layout((0, 1), (0, 1), (4, 2)),
@@ -94,14 +94,14 @@ def test_conditions(fields: dict[str, object], holds: bool) -> None:
 
 
 def test_it_is_written_as_it_says() -> None:
-    generic = written(GRAPH, Menu({}, None, (pattern(only=True),)))
+    generic = written(GRAPH, PackingOptions({}, None, (pattern(only=True),)))
     assert generic
     assert all("linalg.generic" in text and "mmt4d" not in text for text in generic)
-    named = written(GRAPH, Menu({}, None, (pattern(only=True, emit="mmt4d"),)))
+    named = written(GRAPH, PackingOptions({}, None, (pattern(only=True, emit="mmt4d"),)))
     assert named
     assert all("linalg.mmt4d" in text for text in named)
     orders = {"lhs": ["k", "m"]}
-    assert written(GRAPH, Menu({}, None, (pattern(emit="mmt4d", outer=orders),))) == []
+    assert written(GRAPH, PackingOptions({}, None, (pattern(emit="mmt4d", outer=orders),))) == []
 
 
 @given(st.permutations(ROLES), st.permutations(["m", "k"]), st.permutations(["n", "k"]))

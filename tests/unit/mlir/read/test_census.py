@@ -121,7 +121,7 @@ def test_copies_of_windows_are_transposes_where_loops_change_places(
       }} -> tensor<{"x".join(sizes)}xf32>
       return
     }}""")
-    assert (found.count("transpose"), found.unfoldings) == expected
+    assert (found.count("transpose"), found.im2col) == expected
 
 
 @pytest.mark.parametrize(

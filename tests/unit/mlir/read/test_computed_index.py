@@ -15,7 +15,7 @@ T = "tensor<2x3x4xf32>"
 
 def value_of(graph: Graph) -> tuple[Array, Array]:
     """The first input, and what the graph makes of all of them."""
-    leaves = [op.result for op in graph.ops if isinstance(op, Constant)]  # what nobody reads
+    leaves = [op.result for op in graph.ops if isinstance(op, Constant)]  # what is not read
     values = {t: small_integers(graph.types[t], t) for t in (*graph.inputs, *leaves)}
     return values[graph.inputs[0]], evaluate(graph, values)[graph.outputs[0]]
 

@@ -1,4 +1,4 @@
-"""What ops start from."""
+"""Inits of ops."""
 
 import pytest
 

@@ -58,7 +58,7 @@ def test_elements_of_tensors_and_what_is_computed_from_them() -> None:
     assert any(np.array_equal(r, np.full((2, 3), -6)) for r in results)
 
 
-def test_what_computed_scalars_goes_where_nobody_reads_them(tmp_path: Path) -> None:
+def test_what_computed_scalars_goes_where_they_are_not_read(tmp_path: Path) -> None:
     text = str(spliced(tmp_path, EXTRACTED).operation)
     assert "tensor.extract" not in text
     assert "arith.sitofp" in text

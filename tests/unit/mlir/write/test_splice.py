@@ -69,7 +69,7 @@ def test_a_tensor_that_is_returned_as_it_came_stays(tmp_path: Path) -> None:
     assert found.count("linalg.generic") == 1
 
 
-def test_an_empty_window_that_nobody_reads_any_more_goes(tmp_path: Path) -> None:
+def test_an_empty_window_that_is_no_longer_read_goes(tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"
     path.write_text(TEXT)
     module = parse_module(path)
@@ -90,8 +90,8 @@ def test_an_empty_window_that_nobody_reads_any_more_goes(tmp_path: Path) -> None
         fill_body("1.0 : f32", "f32"),
     )
     ops = tuple(gone if op is pool else op for op in plan.graph.ops)
-    given = {t: t for t in plan.given if t not in pool.sources[1:]}
+    given = {t: t for t in plan.inputs if t not in pool.sources[1:]}
     changed = replace(plan.graph, ops=ops, inputs=tuple(given))
-    module.replace(0, Lowered(changed, given, plan.made, ()))
+    module.replace(0, Lowered(changed, given, plan.outputs, ()))
     assert module.operation.verify()
     assert "pooling" not in str(module.operation)

@@ -7,7 +7,7 @@ import pytest
 
 from layoutopt.ir.graph import Graph, Structured, kind_name
 from layoutopt.ir.types import Array
-from layoutopt.normalize.normal_form import normal_form
+from layoutopt.normalize.canonical_form import canonical_form
 from layoutopt.oracle import evaluate
 from layoutopt.rules.rule import Exactness
 from tests.parsing import lifted
@@ -69,7 +69,7 @@ def kinds(graph: Graph) -> list[str]:
 
 @pytest.mark.parametrize("body", [I32, F32])
 def test_one_zero_point_takes_one_sum(body: str) -> None:
-    changed = normal_form(matmul(body)).graph
+    changed = canonical_form(matmul(body)).graph
     assert kinds(changed) == ["contraction", "reduction", "elementwise"]
 
 
@@ -84,12 +84,12 @@ def test_one_zero_point_takes_one_sum(body: str) -> None:
 )
 def test_what_is_not_equal_stays(body: str, rows: int, at: str, zero: str | None) -> None:
     graph = matmul(body, rows, at, zero)
-    assert normal_form(graph).graph is graph
+    assert canonical_form(graph).graph is graph
 
 
 def test_sums_of_integers_may_leave_32_bits() -> None:
     """They wrap around, on both sides."""
-    changed = normal_form(matmul(I32, rows=70_000)).graph
+    changed = canonical_form(matmul(I32, rows=70_000)).graph
     assert kinds(changed) == ["contraction", "reduction", "elementwise"]
 
 
@@ -135,7 +135,7 @@ func.func @f(%x: tensor<2x3xi8>, %w: tensor<5x4xi8>) -> tensor<2x4xf32> {
 def test_the_border_is_the_zero_point(border: str, zero_point: str, fires: bool) -> None:
     """Only zeros become it, and only where eight bits hold it."""
     graph = lifted(PADDED.replace("BORDER", border).replace("ZEROPOINT", zero_point))
-    changed = normal_form(graph).graph
+    changed = canonical_form(graph).graph
     assert (changed is not graph) == fires
     integers = [op for op in changed.ops if isinstance(op, Structured) and op.is_contraction]
     assert (integers[0].body.arguments[0] == "i8") == fires
@@ -150,5 +150,5 @@ def test_the_border_is_the_zero_point(border: str, zero_point: str, fires: bool)
 @pytest.mark.parametrize(("body", "stays"), [(I32, False), (F32, True)], ids=["i32", "f32"])
 def test_what_was_dequantized_may_be_left_alone(body: str, stays: bool) -> None:
     graph = matmul(body)
-    assert normal_form(graph).graph != graph
-    assert (normal_form(graph, EXACT).graph == graph) == stays
+    assert canonical_form(graph).graph != graph
+    assert (canonical_form(graph, EXACT).graph == graph) == stays

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from layoutopt.pricing.analytic.kernel import Kernel, parse_kernel, parse_tile, read_kernels
-from layoutopt.profiles.machine import Machine, Tile
+from layoutopt.profiles.machine import Machine, WorkgroupTile
 
 ASSEMBLY = """\
 \t.amdgcn_target "amdgpu9.50-amd-amdhsa-unknown-gfx950"
@@ -46,7 +46,7 @@ MACHINE = Machine(vgprs=512, lds_bytes=163840, simds=4, most_waves=8)
 
 def test_facts_of_a_kernel() -> None:
     assert parse_kernel(ASSEMBLY, CONFIGURED) == Kernel(
-        "f_dispatch_0_matmul", 2, 170, 7, 50688, 256, 64, Tile(64, 128, 128)
+        "f_dispatch_0_matmul", 2, 170, 7, 50688, 256, 64, WorkgroupTile(64, 128, 128)
     )
 
 
@@ -56,7 +56,7 @@ def test_a_kernel_without_matrix_instructions_has_no_tile() -> None:
 
 
 def test_outer_workgroup_sizes_multiply_the_rows() -> None:
-    assert parse_tile(GROUPED) == Tile(128, 8, 8)
+    assert parse_tile(GROUPED) == WorkgroupTile(128, 8, 8)
 
 
 def test_text_that_is_no_assembly() -> None:
@@ -77,4 +77,4 @@ def test_a_folder_of_dumps(tmp_path: Path) -> None:
     (tmp_path / "configured_module_f_dispatch_0.mlir").write_text(CONFIGURED)
     (tmp_path / "module_f_dispatch_0.mlir").write_text("")
     (kernel,) = read_kernels(tmp_path)
-    assert kernel.tile == Tile(64, 128, 128)
+    assert kernel.tile == WorkgroupTile(64, 128, 128)

@@ -7,11 +7,11 @@ import pytest
 from layoutopt.pricing.analytic.kernel import Kernel
 from layoutopt.pricing.analytic.roofline import estimate
 from layoutopt.pricing.analytic.work import Contraction, DispatchWork, Estimate
-from layoutopt.profiles.machine import Tile
+from layoutopt.profiles.machine import WorkgroupTile
 from layoutopt.profiles.target import Target, load_target
 
 MIB = 1 << 20
-KERNEL = Kernel("k", 64, 170, 0, 50688, 256, 64, Tile(64, 128, 128))
+KERNEL = Kernel("k", 64, 170, 0, 50688, 256, 64, WorkgroupTile(64, 128, 128))
 
 
 def matmul(m: int, n: int, k: int) -> DispatchWork:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from layoutopt.pricing.farm.chunk import Setting, chunks_of
+from layoutopt.pricing.farm.chunk import ChunkSetting, chunks_of
 from tests.benchmarks.simulate_farm import made_up_benchmark
 
 
@@ -18,5 +18,5 @@ def test_a_chunk_in_single_candidates() -> None:
 
 
 def test_the_resource_is_the_driver() -> None:
-    assert Setting("", "hip://0", 1, "", "", "").resource == "hip"
-    assert Setting("", "local-sync", 1, "", "", "").resource == "local-sync"
+    assert ChunkSetting("", "hip://0", 1, "", "", "").resource == "hip"
+    assert ChunkSetting("", "local-sync", 1, "", "", "").resource == "local-sync"

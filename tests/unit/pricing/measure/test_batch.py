@@ -7,7 +7,7 @@ TYPE = "tensor<4xf32>"
 
 
 def no_case() -> Case:
-    raise AssertionError("nobody measures this")
+    raise AssertionError("nothing measures this")
 
 
 def benchmark(name: str, flags: tuple[str, ...] = (), prelude: str = "") -> Benchmark:

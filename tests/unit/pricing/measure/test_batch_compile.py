@@ -14,7 +14,7 @@ TYPE = "tensor<4xf32>"
 
 
 def no_case() -> Case:
-    raise AssertionError("nobody measures this")
+    raise AssertionError("nothing measures this")
 
 
 def batch(names: str) -> Batch:

@@ -8,7 +8,7 @@ X, Y = "tensor<4x8xf32>", "tensor<4x8xf32>"
 
 
 def no_case() -> Case:
-    raise AssertionError("nobody measures this")
+    raise AssertionError("nothing measures this")
 
 
 def benchmark(x: str = "%x0", prelude: str = "", flags: tuple[str, ...] = ("--a",)) -> Benchmark:

@@ -1,8 +1,8 @@
-"""Let reductions start from a neutral element, and combine their results with the start behind.
+"""Let reductions have a neutral init, and combine their results with the init after them.
 
     reduction(x) starting from b     ->   reduction(x) starting from neutral, then combined with b
 
-For b a constant or a broadcast (a bias), see `layoutopt.normalize.start`. Sound where one
+For b a constant or a broadcast (a bias), see `layoutopt.normalize.constant_init`. Sound where one
 commutative op folds into the accumulator: add, mul, max, min, and, or, xor; up to the order of
 additions.
 """
@@ -17,31 +17,31 @@ from layoutopt.ir.neutral import neutral
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body, ScalarOp, is_reassociable
 from layoutopt.ir.types import TensorType, is_float
+from layoutopt.normalize.constant_init import constant_init
 from layoutopt.normalize.examples import reduction_start_example
-from layoutopt.normalize.start import constant_start
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 @dataclass(frozen=True, slots=True)
-class ReductionStart:
-    """A reduction and the constants that it starts from."""
+class ReductionInit:
+    """A reduction and its constant inits."""
 
     op: Structured
-    starts: tuple[int | None, ...]
-    """For each result the tensor that it starts from, None where that is nothing constant."""
+    init_tensors: tuple[int | None, ...]
+    """For each result its init, None where that is not constant."""
     neutrals: tuple[str | None, ...]
     """For each result what changes nothing in it, None where that is unknown."""
 
 
-class StartFromNeutral:
+class ReduceFromNeutralInit:
     """A bias behind the sum."""
 
-    name = "start-from-neutral"
+    name = "reduce-from-neutral-init"
     summary = "reduction from a constant -> reduction from a neutral element + elementwise"
-    argument = "a commutative, associative op takes its start last; neutral elements change nothing"
+    argument = "a commutative, associative op takes its init last; neutral elements change nothing"
     evidence = Evidence.ARGUMENT
     exactness = Exactness.REASSOCIATES
-    part = "start"
+    part = "init"
     examples = (
         Example(reduction_start_example("arith.addf"), 1),
         Example(
@@ -52,13 +52,13 @@ class StartFromNeutral:
         ),
     )
 
-    def match(self, graph: Graph, op: int) -> ReductionStart | None:
-        """A reduction that starts from constants or broadcasts."""
+    def match(self, graph: Graph, op: int) -> ReductionInit | None:
+        """A reduction whose inits are constants or broadcasts."""
         found = graph.ops[op]
         if not isinstance(found, Structured) or found.is_elementwise:
             return None
-        starts = tuple(constant_start(graph, init) for init in found.inits)
-        if all(start is None for start in starts):
+        init_tensors = tuple(constant_init(graph, init) for init in found.inits)
+        if all(tensor is None for tensor in init_tensors):
             return None
         folds = is_reassociable(found.body, len(found.results))
         neutrals = tuple(
@@ -69,14 +69,14 @@ class StartFromNeutral:
                 strict=True,
             )
         )
-        return ReductionStart(found, starts, neutrals)
+        return ReductionInit(found, init_tensors, neutrals)
 
-    def guard(self, match: ReductionStart) -> Refusal | None:
-        """Some result can take its start last."""
+    def guard(self, match: ReductionInit) -> Refusal | None:
+        """Some result can take its init last."""
         if any(s is not None and n is not None for s, n in _pairs(match)):
             return None
         body = match.op.body
-        place = next(i for i, start in enumerate(match.starts) if start is not None)
+        place = next(i for i, tensor in enumerate(match.init_tensors) if tensor is not None)
         scalar = body.op_of(body.yields[place])
         by = "nothing" if scalar is None else scalar.name
         return Refusal(
@@ -84,34 +84,34 @@ class StartFromNeutral:
             f"but one is folded by {by}"
         )
 
-    def exactness_of(self, match: ReductionStart) -> Exactness:
+    def exactness_of(self, match: ReductionInit) -> Exactness:
         """Integers are the same in any order."""
         floats = any(map(is_float, match.op.body.arguments[len(match.op.sources) :]))
         return Exactness.REASSOCIATES if floats else Exactness.BIT_EXACT
 
-    def rewrite(self, graph: Graph, match: ReductionStart) -> Expression:
+    def rewrite(self, graph: Graph, match: ReductionInit) -> Expression:
         """The reduction into new tensors, and an elementwise op for each."""
         op = match.op
         inits, results = list(op.inits), list(op.results)
         types: list[TensorType] = []
         behind: list[Structured] = []
-        for position, (start, value) in enumerate(_pairs(match)):
+        for position, (tensor, value) in enumerate(_pairs(match)):
             folding = op.body.op_of(op.body.yields[position])
-            if start is None or value is None or folding is None:
+            if tensor is None or value is None or folding is None:
                 continue
             kind = graph.types[op.results[position]]
             inits[position] = Fill(value)
             results[position] = len(graph.types) + len(types)
             types.append(kind)
             behind.append(
-                _combine(folding.name, results[position], start, op.results[position], kind)
+                _combine(folding.name, results[position], tensor, op.results[position], kind)
             )
         reduction = replace(op, inits=tuple(inits), results=tuple(results))
         return Expression(tuple(types), (reduction, *behind))
 
 
-def _pairs(match: ReductionStart) -> list[tuple[int | None, str | None]]:
-    return list(zip(match.starts, match.neutrals, strict=True))
+def _pairs(match: ReductionInit) -> list[tuple[int | None, str | None]]:
+    return list(zip(match.init_tensors, match.neutrals, strict=True))
 
 
 def _combine(name: str, first: int, second: int, result: int, kind: TensorType) -> Structured:

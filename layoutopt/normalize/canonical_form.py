@@ -11,7 +11,7 @@ from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.renaming import renumbered
 from layoutopt.ir.types import TensorType
 from layoutopt.normalize import NORMALIZATIONS
-from layoutopt.normalize.drop_unread import DropUnread
+from layoutopt.normalize.drop_dead_results import DropDeadResults
 from layoutopt.rules.rule import (
     EVERY_EXACTNESS,
     Exactness,
@@ -35,33 +35,33 @@ class RefusedNormalization:
 
 
 @dataclass(frozen=True)
-class NormalForm:
+class CanonicalForm:
     """A graph after the rules, and as it came; tensors that both have are the same."""
 
     graph: Graph
     rules: tuple[tuple[str, ...], ...]
     """For each op the rules that made it; none for those that are as they came."""
     came: Graph
-    """The graph before, less what nobody reads: that has no price."""
+    """The graph before, less what is not read: that has no price."""
     refusals: tuple[RefusedNormalization, ...]
 
 
-def normal_form(
+def canonical_form(
     graph: Graph,
     admitted: Collection[Exactness] = EVERY_EXACTNESS,
     check: Check | None = None,
     rules: Rules = NORMALIZATIONS,
-) -> NormalForm:
-    """The graph that the rewrites start from.
+) -> CanonicalForm:
+    """The graph that the rewrites are applied to.
 
     ``admitted``: a rule that changes the numbers further is refused. ``check``: refuses what
     computes something else than the op that it replaces.
     """
     run = _Run(admitted, check)
     start = _Ruled(graph, ((),) * len(graph.ops))
-    came = run.exhausted(start, [rule for rule in rules if isinstance(rule, DropUnread)])
+    came = run.exhausted(start, [rule for rule in rules if isinstance(rule, DropDeadResults)])
     found = run.exhausted(replace(came, rules=((),) * len(came.graph.ops)), rules)
-    return NormalForm(found.graph, found.rules, came.graph, tuple(run.refusals))
+    return CanonicalForm(found.graph, found.rules, came.graph, tuple(run.refusals))
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class _Run:
 
 
 class _Replaced:
-    """The ops of a graph with others in place of some; what is computed alike is computed once."""
+    """The ops of a graph with others in place of some; equal ops are computed once."""
 
     def __init__(self, types: tuple[TensorType, ...]) -> None:
         self.given = len(types)

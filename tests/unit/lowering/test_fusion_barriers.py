@@ -7,7 +7,7 @@ import pytest
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.explore import Space
 from layoutopt.candidates.form import Form
-from layoutopt.ir.graph import Fence
+from layoutopt.ir.graph import FusionBarrier
 from tests.parsing import lifted
 from tests.planning import planned
 
@@ -29,11 +29,11 @@ func.func @main(%x: tensor<20x48xf32>) -> tensor<20x48xf32> {{
 
 
 @pytest.mark.parametrize(
-    ("tiled", "fences"),
+    ("tiled", "barriers"),
     [((False, False), 0), ((False, True), 1), ((True, True), 0), ((True, False), 0)],
 )
 def test_a_contraction_is_not_fused_with_the_tiling_of_the_next(
-    tiled: tuple[bool, bool], fences: int
+    tiled: tuple[bool, bool], barriers: int
 ) -> None:
     """IREE 3.13 takes ten times as long where it puts one behind the other in a dispatch."""
 
@@ -44,4 +44,4 @@ def test_a_contraction_is_not_fused_with_the_tiling_of_the_next(
         return 1 if plain and (candidate.form is Form.DATA_TILED) == tiled[place] else 1000
 
     found = planned(lifted(MODEL), price, 10_000)
-    assert sum(isinstance(op, Fence) for op in found.graph.ops) == fences
+    assert sum(isinstance(op, FusionBarrier) for op in found.graph.ops) == barriers

@@ -12,41 +12,40 @@ from dataclasses import dataclass, replace
 
 from layoutopt.ir.graph import Fill, FromTensor, Graph, Init, Pad, Structured
 from layoutopt.ir.refusal import Refusal
-from layoutopt.normalize.examples import padded_start_example
+from layoutopt.normalize.examples import padded_init_example
 from layoutopt.rules.rewrites.interior_padding import splat_of, typed
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 @dataclass(frozen=True, slots=True)
 class SplatStart:
-    """An op, what it could start from, and two values that one tensor it starts from holds."""
+    """An op, the inits it could have, and two values that one of its inits holds."""
 
     op: Structured
     inits: tuple[Init, ...]
     several: tuple[str, str] | None
 
 
-class SplatStartToFill:
+class SplatInitToFill:
     """A tensor of one value as a scalar."""
 
-    name = "splat-start-to-fill"
-    summary = "op that starts from a tensor of one value -> op that starts from the value"
-    argument = "both starts hold the same value at every place"
+    name = "splat-init-to-fill"
+    summary = "op whose init is a tensor of one value -> op whose init is the value"
+    argument = "both inits hold the same value at every place"
     evidence = Evidence.ARGUMENT
     exactness = Exactness.BIT_EXACT
-    part = "start"
+    part = "init"
     examples = (
-        Example(padded_start_example(around="2.0 : f32"), 2),
+        Example(padded_init_example(around="2.0 : f32"), 2),
         Example(
-            padded_start_example(around="1.0 : f32"),
+            padded_init_example(around="1.0 : f32"),
             2,
-            refusal="expected one value everywhere to start from, but a pad puts 1.0 : f32 around "
-            "2.0 : f32",
+            refusal="expected an init of one value, but a pad puts 1.0 : f32 around 2.0 : f32",
         ),
     )
 
     def match(self, graph: Graph, op: int) -> SplatStart | None:
-        """An op that starts from a tensor made of splats alone."""
+        """An op whose init is a tensor made of splats alone."""
         found = graph.ops[op]
         if not isinstance(found, Structured):
             return None
@@ -62,9 +61,7 @@ class SplatStartToFill:
         if match.several is None:
             return None
         inner, around = match.several
-        return Refusal(
-            f"expected one value everywhere to start from, but a pad puts {around} around {inner}"
-        )
+        return Refusal(f"expected an init of one value, but a pad puts {around} around {inner}")
 
     def exactness_of(self, match: SplatStart) -> Exactness:
         """The same numbers."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from layoutopt.ir.graph import Constant
-from layoutopt.normalize.normal_form import normal_form
+from layoutopt.normalize.canonical_form import canonical_form
 from tests.parsing import lifted
 from tests.planning import planned
 
@@ -26,7 +26,7 @@ func.func @main(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32> {
 
 def test_ops_that_nothing_reads_are_dropped_with_what_only_they_need() -> None:
     graph = lifted(DEAD)
-    kept = normal_form(graph).graph
+    kept = canonical_form(graph).graph
     assert [type(op).__name__ for op in kept.ops] == ["Constant", "Structured"]
     assert len(kept.names) == len(kept.ops)
     assert kept.ops[1].outputs == graph.outputs

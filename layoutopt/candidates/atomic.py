@@ -1,6 +1,6 @@
-"""Candidates of composite clusters: several dispatches in layouts that suit their contractions.
+"""Candidates of atomic clusters: several dispatches in layouts that suit their contractions.
 
-The contractions inside are alike, so all of them take the same choice.
+The contractions inside are of one kind, so all of them take the same choice.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from layoutopt.ir.layout import Layout
 from layoutopt.ir.refusal import Refusal
 
 
-def composite_candidates(
-    egraph: EGraph, clusters: tuple[Cluster, ...], sets: LayoutSets, hints: bool
+def atomic_candidates(
+    egraph: EGraph, clusters: tuple[Cluster, ...], sets: LayoutSets, data_tiling: bool
 ) -> tuple[tuple[Candidate, ...], tuple[tuple[int, str], ...]]:
-    """All candidates of composite clusters, and (op, reason) for forms that do not exist.
+    """All candidates of atomic clusters, and (op, reason) for forms that do not exist.
 
-    ``hints``: whether the target knows per-op data tiling.
+    ``data_tiling``: whether the target knows per-op data tiling.
     """
     found: dict[Candidate, None] = {}
     refusals: dict[tuple[int, str], None] = {}
     for index, cluster in enumerate(clusters):
-        for way in _ways(egraph, index, cluster, sets, hints) if cluster.composite else ():
+        for way in _ways(egraph, index, cluster, sets, data_tiling) if cluster.atomic else ():
             if isinstance(way, Refusal):
                 refusals[cluster.root, way.reason] = None
             else:
@@ -39,7 +39,7 @@ def composite_candidates(
 
 
 def _ways(
-    egraph: EGraph, index: int, cluster: Cluster, sets: LayoutSets, hints: bool
+    egraph: EGraph, index: int, cluster: Cluster, sets: LayoutSets, data_tiling: bool
 ) -> Iterator[Candidate | Refusal]:
     graph = egraph.graph
     contractions = [op for i in cluster.ops if (op := _contraction(egraph, i)) is not None]
@@ -64,7 +64,7 @@ def _ways(
         if any(way.layout_of(t) not in sets.of[t] for t in outside):
             continue
         yield replace(way, form=Form.AS_MATMUL)
-        if hints:
+        if data_tiling:
             yield replace(way, form=Form.DATA_TILED)
 
 

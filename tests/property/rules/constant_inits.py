@@ -29,8 +29,8 @@ from tests.property.rules.ops import (
 
 
 @st.composite
-def started_ops(draw: st.DrawFn) -> Graph:
-    """An op that starts from a constant, a splat, or a broadcast of a constant or an input."""
+def ops_with_constant_inits(draw: st.DrawFn) -> Graph:
+    """An op whose init is a constant, a splat, or a broadcast of a constant or an input."""
     graph = draw(st.one_of(matmuls(), convolutions(), poolings(), reductions(), elementwise()))
     builder = GraphBuilder(len(graph.types))
     inputs = list(graph.inputs)
@@ -58,7 +58,7 @@ def half_read(draw: st.DrawFn) -> Graph:
 def _scaled(
     draw: st.DrawFn, builder: GraphBuilder, inputs: list[int], tensor: int, kind: TensorType
 ) -> int:
-    """The tensor, or its product with what an op could start from."""
+    """The tensor, or its product with a possible init."""
     shape, element = kind.shape, kind.element
     if not element.startswith("f") or draw(st.booleans()):
         return tensor

@@ -1,4 +1,4 @@
-"""What a rewritten graph is held to by NumPy alone: well-formed ops, and the same numbers."""
+"""What a rewritten graph is checked for by NumPy alone: well-formed ops, and the same numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 
 from layoutopt.candidates.egraph import saturate
-from layoutopt.candidates.normal_form import with_matmuls
+from layoutopt.candidates.matmul_form import with_matmuls
 from layoutopt.ir.copy_folding import simplified
 from layoutopt.ir.graph import (
     Constant,
@@ -23,7 +23,7 @@ from layoutopt.ir.graph import (
     Structured,
 )
 from layoutopt.ir.types import Array, TensorType, numpy_dtype
-from layoutopt.normalize.normal_form import normal_form
+from layoutopt.normalize.canonical_form import canonical_form
 from layoutopt.oracle import evaluate
 from layoutopt.oracle.constant import constant
 from layoutopt.rules.rule import Expression
@@ -129,8 +129,8 @@ def assert_same(
 
 PASSES: dict[str, Callable[[Graph], Graph]] = {
     "simplify": simplified,
-    "normal-form": with_matmuls,
-    "normalization": lambda graph: normal_form(graph).graph,
+    "matmul-form": with_matmuls,
+    "normalization": lambda graph: canonical_form(graph).graph,
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.fuzz.held import apart, tolerance
+from tests.fuzz.comparison import apart, tolerance
 from tests.fuzz.kinds.shapes import multiply_add
 from tests.fuzz.units import cut_into_units
 from tests.fuzz.value import Value, rounded

@@ -19,7 +19,7 @@ from layoutopt.verify.verified import Verification
 
 
 @dataclass(frozen=True)
-class Outcome:
+class OptimizationResult:
     """What came of one optimization."""
 
     model: str

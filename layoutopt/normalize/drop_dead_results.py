@@ -1,6 +1,6 @@
-"""Drop results that nobody reads, and what only they need.
+"""Drop results that are not read, and what only they need.
 
-    max, index = reduce(x)      ->      max = reduce(x)        where nobody reads the index
+    max, index = reduce(x)      ->      max = reduce(x)        where the index is not read
 
 An op of which no result is read goes as a whole: exporters leave such ops behind, compilers drop
 them, and what nothing demands can have no price. So this alone is done to the model as it came too.
@@ -21,8 +21,8 @@ from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
-    """An op with results that nobody reads, and the places of the others."""
+class DeadResults:
+    """An op with results that are not read, and the places of the others."""
 
     op: Op
     kept: tuple[int, ...]
@@ -30,11 +30,11 @@ class Unread:
     """The op with the others alone; None where they depend on what goes."""
 
 
-class DropUnread:
-    """Results, and whole ops, that nobody reads."""
+class DropDeadResults:
+    """Results, and whole ops, that are not read."""
 
-    name = "drop-unread"
-    summary = "op with results that nobody reads -> the op without them, or nothing"
+    name = "drop-dead-results"
+    summary = "op with results that are not read -> the op without them, or nothing"
     argument = "what is not read changes nothing; the results that stay keep their scalar ops"
     evidence = Evidence.ARGUMENT
     exactness = Exactness.BIT_EXACT
@@ -44,12 +44,12 @@ class DropUnread:
         Example(
             two_results_example(entangled=True),
             0,
-            refusal="expected results that do not depend on one that nobody reads, but one does",
+            refusal="expected results that do not depend on one that is not read, but one does",
         ),
     )
 
-    def match(self, graph: Graph, op: int) -> Unread | None:
-        """Some results unread. Constants, and ops that the graph does not see through, stay."""
+    def match(self, graph: Graph, op: int) -> DeadResults | None:
+        """Some results are dead. Constants, and ops that the graph does not see through, stay."""
         found = graph.ops[op]
         if isinstance(found, Constant | Opaque):
             return None
@@ -59,19 +59,19 @@ class DropUnread:
         if len(kept) == len(found.outputs) or (kept and not isinstance(found, Structured)):
             return None
         narrowed = _narrowed(found, kept) if kept and isinstance(found, Structured) else None
-        return Unread(found, kept, narrowed)
+        return DeadResults(found, kept, narrowed)
 
-    def guard(self, match: Unread) -> Refusal | None:
+    def guard(self, match: DeadResults) -> Refusal | None:
         """What stays is computed from what stays."""
         if not match.kept or match.narrowed is not None:
             return None
-        return Refusal("expected results that do not depend on one that nobody reads, but one does")
+        return Refusal("expected results that do not depend on one that is not read, but one does")
 
-    def exactness_of(self, match: Unread) -> Exactness:
+    def exactness_of(self, match: DeadResults) -> Exactness:
         """The same scalar ops run."""
         return self.exactness
 
-    def rewrite(self, graph: Graph, match: Unread) -> Expression:
+    def rewrite(self, graph: Graph, match: DeadResults) -> Expression:
         """The op as far as it is read."""
         return Expression((), () if match.narrowed is None else (match.narrowed,))
 

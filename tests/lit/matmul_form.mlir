@@ -1,4 +1,4 @@
-// RUN: python %S/lift_and_emit.py %s collapsed | iree-opt | filecheck %s
+// RUN: python %S/lift_and_emit.py %s as-matmul | iree-opt | filecheck %s
 
 // A contraction over an image is one matmul: rows merge, and so does nothing else.
 

@@ -9,45 +9,45 @@ from __future__ import annotations
 
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.refusal import Refusal
-from layoutopt.rules.rewrites.interior_padding_examples import stuffed_gradient_example
+from layoutopt.rules.rewrites.interior_padding_examples import interior_padded_gradient_example
 from layoutopt.rules.rewrites.polyphase import (
+    InteriorPaddedContraction,
     Reading,
-    StuffedContraction,
     by_phases,
+    interior_padded_contraction,
     refusal_of,
-    stuffed_contraction,
 )
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
-class SkipZerosOfReduction:
+class SplitReductionIntoPhases:
     """Strided reduction dims: weight gradients."""
 
-    name = "skip-zeros-of-reduction"
+    name = "split-reduction-into-phases"
     summary = "contraction over scattered dims -> contraction that reads the other with the stride"
     argument = "the sum keeps exactly the products that are not 0 * w"
     evidence = Evidence.PROVED
     exactness = Exactness.ASSUMES_FINITE
-    normal_form = False
+    canonicalizes = False
     examples = (
-        Example(stuffed_gradient_example(stride=2), 1),
-        Example(stuffed_gradient_example(stride=2, filter_size=3), 1),
+        Example(interior_padded_gradient_example(stride=2), 1),
+        Example(interior_padded_gradient_example(stride=2, filter_size=3), 1),
         Example(
-            stuffed_gradient_example(stride=2, background="1.0 : f32"),
+            interior_padded_gradient_example(stride=2, background="1.0 : f32"),
             1,
             refusal="expected a zero background, but got 1.0 : f32",
         ),
     )
 
-    def match(self, graph: Graph, op: int) -> StuffedContraction | None:
+    def match(self, graph: Graph, op: int) -> InteriorPaddedContraction | None:
         """A contraction that reads strided dims by reduction loops alone."""
-        found = stuffed_contraction(graph, op)
+        found = interior_padded_contraction(graph, op)
         return found if found is not None and found.reading is Reading.REDUCTION else None
 
-    def guard(self, match: StuffedContraction) -> Refusal | None:
+    def guard(self, match: InteriorPaddedContraction) -> Refusal | None:
         """The background must be zero."""
         return refusal_of(match)
 
-    def rewrite(self, graph: Graph, match: StuffedContraction) -> Expression:
+    def rewrite(self, graph: Graph, match: InteriorPaddedContraction) -> Expression:
         """Contract with a strided read of the other operand."""
         return by_phases(graph, match)

@@ -1,4 +1,4 @@
-"""Ops that start from constants read them as inputs instead."""
+"""Constant inits are read as inputs instead."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from layoutopt.ir.graph import Constant, Fill, FromTensor, Graph, Structured
 from layoutopt.ir.neutral import neutral
 from layoutopt.ir.scalar import ScalarOp
-from layoutopt.normalize.normal_form import normal_form
+from layoutopt.normalize.canonical_form import canonical_form
 from layoutopt.oracle import evaluate
 from layoutopt.oracle.constant import constant
 from layoutopt.oracle.scalar import apply
@@ -26,7 +26,7 @@ CASES = [(element, name) for element, names in COMBINERS.items() for name in nam
 
 
 def reduction(element: str, combiner: str, where: str = "inline") -> Graph:
-    """A column-wise reduction that starts from a constant that is no splat."""
+    """A column-wise reduction whose init is a constant that is not a splat."""
     start = {
         "inline": "%c = arith.constant dense_resource<w> : tensor<3xELEMENT>",
         "util": "%c = util.global.load @w : tensor<3xELEMENT>",
@@ -51,8 +51,8 @@ def reduction(element: str, combiner: str, where: str = "inline") -> Graph:
     return lifted(text.replace("ELEMENT", element))
 
 
-def assert_same_without_constant_starts(graph: Graph) -> None:
-    changed = normal_form(graph).graph
+def assert_same_without_constant_inits(graph: Graph) -> None:
+    changed = canonical_form(graph).graph
     for op in changed.ops:
         if isinstance(op, Structured):
             assert not any(
@@ -67,7 +67,7 @@ def assert_same_without_constant_starts(graph: Graph) -> None:
 
 @pytest.mark.parametrize(("element", "combiner"), CASES)
 def test_a_reduction_starts_from_its_neutral_element(element: str, combiner: str) -> None:
-    assert_same_without_constant_starts(reduction(element, combiner))
+    assert_same_without_constant_inits(reduction(element, combiner))
 
 
 @pytest.mark.parametrize(("element", "combiner"), CASES)
@@ -84,13 +84,13 @@ def test_the_neutral_element_changes_nothing(element: str, combiner: str) -> Non
 
 @pytest.mark.parametrize("where", ["util", "ml_program"])
 def test_globals_are_looked_through(where: str) -> None:
-    assert_same_without_constant_starts(reduction("f32", "addf", where))
+    assert_same_without_constant_inits(reduction("f32", "addf", where))
 
 
 def test_a_subtraction_has_no_neutral_element_and_stays() -> None:
     assert neutral("arith.subf", "f32") is None
     graph = reduction("f32", "subf")
-    assert normal_form(graph).graph.ops == graph.ops
+    assert canonical_form(graph).graph.ops == graph.ops
 
 
 def test_an_elementwise_op_reads_what_it_wrote_over() -> None:
@@ -106,7 +106,7 @@ def test_an_elementwise_op_reads_what_it_wrote_over() -> None:
       } -> tensor<4x3xf32>
       return %r : tensor<4x3xf32>
     }"""
-    assert_same_without_constant_starts(lifted(text))
+    assert_same_without_constant_inits(lifted(text))
 
 
 def test_a_bias_is_added_behind_a_contraction() -> None:
@@ -116,7 +116,7 @@ def test_a_bias_is_added_behind_a_contraction() -> None:
         outs(%c : tensor<4x5xf32>) -> tensor<4x5xf32>
       return %r : tensor<4x5xf32>
     }"""
-    assert_same_without_constant_starts(lifted(text))
+    assert_same_without_constant_inits(lifted(text))
 
 
 @pytest.mark.parametrize("body", ["arith.addf %a, %b", "arith.subf %b, %a"])
@@ -131,7 +131,7 @@ def test_a_splat_behind_a_reshape_is_a_fill(body: str) -> None:
         }}
       return %r : tensor<6xf32>
     }}""")
-    (op,) = (op for op in normal_form(graph).graph.ops if isinstance(op, Structured))
+    (op,) = (op for op in canonical_form(graph).graph.ops if isinstance(op, Structured))
     assert op.inits == (Fill("2.000000e+00 : f32"),)
 
     values = {t: small_integers(graph.types[t], t) for t in graph.inputs}
@@ -140,5 +140,5 @@ def test_a_splat_behind_a_reshape_is_a_fill(body: str) -> None:
         for op in graph.ops
         if isinstance(op, Constant)
     }
-    here, there = evaluate(graph, values), evaluate(normal_form(graph).graph, values)
+    here, there = evaluate(graph, values), evaluate(canonical_form(graph).graph, values)
     assert np.array_equal(here[graph.outputs[0]], there[graph.outputs[0]])

@@ -80,7 +80,7 @@ def _start(draw: st.DrawFn, builder: GraphBuilder, shape: list[int], element: st
 
 @st.composite
 def backward_convolutions(draw: st.DrawFn, filters: int = 3) -> Graph:
-    """Any filter, stride, dilation, forward stride and group; 1-D to 3-D; either side stuffed."""
+    """Any filter, stride, dilation, forward stride and group; 1-D to 3-D; either side padded."""
     spatial = draw(st.integers(1, 2))
     grouped = draw(st.booleans())
     factor, out = draw(st.sampled_from(FACTORS))
@@ -154,7 +154,7 @@ def weight_gradients(draw: st.DrawFn) -> Graph:
     factor, out = draw(st.sampled_from(FACTORS))
     builder = GraphBuilder()
     small, f, c = (draw(st.integers(1, 3)) for _ in range(3))
-    dy, stuffed, shape = _scattered(draw, builder, [small, f], [draw(st.integers(2, 3)), 1], factor)
+    dy, padded, shape = _scattered(draw, builder, [small, f], [draw(st.integers(2, 3)), 1], factor)
     f = shape[1]
     taps, step, dilation = (draw(st.integers(1, 3)) for _ in range(3))
     plain = draw(st.booleans())
@@ -167,7 +167,7 @@ def weight_gradients(draw: st.DrawFn) -> Graph:
     init = _start(draw, builder, [f, taps, c], out)
     builder.add(
         Structured(
-            (x, stuffed),
+            (x, padded),
             (init,),
             (dw,),
             (f, taps, c, shape[0]),

@@ -83,7 +83,7 @@ def _collapse(op: Structured, graph: Graph, builder: GraphBuilder) -> None:
     if len(groups) == len(op.domain):
         return
     number = {g[0]: i for i, g in enumerate(groups)}
-    maps = tuple(_collapsed_map(m, number) for m in op.maps)
+    maps = tuple(_merged_map(m, number) for m in op.maps)
     domain = tuple(math.prod(op.domain[d] for d in g) for g in groups)
     sources = []
     for tensor, index_map in zip(op.sources, maps, strict=False):
@@ -145,7 +145,7 @@ def _followers(d: int, orders: list[list[int]]) -> int | None:
     return next(iter(after)) if len(after) == 1 else None
 
 
-def _collapsed_map(index_map: IndexMap, number: dict[int, int]) -> IndexMap:
+def _merged_map(index_map: IndexMap, number: dict[int, int]) -> IndexMap:
     heads = [form.plain_dim for form in index_map if form.dims]
     return plain_map(number[d] for d in heads if d is not None and d in number)
 
