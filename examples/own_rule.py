@@ -67,7 +67,7 @@ class DoublingToAddition:
     argument = "both round the same real number once"
     evidence = Evidence.ARGUMENT
     exactness = Exactness.BIT_EXACT
-    canonical = False
+    canonicalizes = False
     examples = (
         Example(scaled(TWO), 0),
         Example(scaled("3.000000e+00 : f32"), 0, refusal="expected a factor of 2, but got 3"),

@@ -62,19 +62,19 @@ from layoutopt.runtime.steps import Clock, SilentSteps, Steps
 from layoutopt.runtime.version import iree_version
 from layoutopt.runtime.workspace import PREFIX
 from layoutopt.solver import TimeLimit
-from layoutopt.verify.attribution import attributed
-from layoutopt.verify.dispatch_count import Dispatches
-from layoutopt.verify.evaluated import OPTIMIZED
-from layoutopt.verify.modules import Modules
-from layoutopt.verify.subjects import subjects_of, with_layouts
-from layoutopt.verify.whole_model import (
+from layoutopt.verification.attribution import attributed
+from layoutopt.verification.dispatch_count import Dispatches
+from layoutopt.verification.evaluated import OPTIMIZED
+from layoutopt.verification.modules import Modules
+from layoutopt.verification.subjects import subjects_of, with_layouts
+from layoutopt.verification.whole_model import (
     Comparison,
     OtherResultsError,
     compare_with_original,
     flags_of_original,
     keep_original,
 )
-from layoutopt.verify.written_module import Written
+from layoutopt.verification.written_module import Written
 
 _ATTEMPTS = 8
 """Plans that are tried at most, each without what IREE refused inside the ones before."""
@@ -384,7 +384,7 @@ class _Job:
         )
         return Plan(functions, model.target.name, written.module, written.flags, report)
 
-    def _outcome(
+    def _result(
         self, plans: tuple[GraphPlan, ...], written: Written, held: Comparison
     ) -> OptimizationResult:
         model = self.model

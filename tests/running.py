@@ -9,8 +9,8 @@ import numpy as np
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.element import Value
 from layoutopt.runtime.model import list_functions, run_model
-from layoutopt.verify.input_kinds import Arguments, inputs_of
-from layoutopt.verify.verification import Run
+from layoutopt.verification.comparing import Run
+from layoutopt.verification.input_kinds import Arguments, inputs_of
 from tests.parameters import FLAGS
 
 

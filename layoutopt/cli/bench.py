@@ -22,7 +22,7 @@ from layoutopt.report.headline import headline
 from layoutopt.report.progress import TerminalSteps
 from layoutopt.report.units import milliseconds
 from layoutopt.runtime.peer import check_peers, peer_names, time_peer
-from layoutopt.verify.evaluated import OPTIMIZED
+from layoutopt.verification.evaluated import OPTIMIZED
 
 
 @dataclass(frozen=True, slots=True)

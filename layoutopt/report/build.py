@@ -31,7 +31,7 @@ from layoutopt.report.report import (
 from layoutopt.report.sides import after, before, speedup_range
 from layoutopt.report.solver import solver_report
 from layoutopt.report.validation import Validation, validate
-from layoutopt.verify.evaluated import OPTIMIZED, Evaluation
+from layoutopt.verification.evaluated import OPTIMIZED, Evaluation
 
 
 def build_report(outcome: OptimizationResult) -> Report:

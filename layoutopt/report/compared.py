@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from layoutopt.report.checks import VerificationReport
-from layoutopt.verify.verified import Verification
+from layoutopt.verification.verified import Verification
 
 
 def verification_report(found: Verification) -> VerificationReport | None:

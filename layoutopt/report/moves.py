@@ -20,7 +20,7 @@ from layoutopt.planning.objective import is_move
 from layoutopt.planning.planner import GraphPlan
 from layoutopt.report.report import ContractionsReport, ConversionReport, MoveReport
 from layoutopt.report.validation import Validation
-from layoutopt.verify.data_movement import MoveDispatch
+from layoutopt.verification.data_movement import MoveDispatch
 
 
 def contractions_of(plans: Sequence[GraphPlan]) -> ContractionsReport:

@@ -13,9 +13,9 @@ from layoutopt.planning.planner import GraphPlan
 from layoutopt.profiles.target import Target
 from layoutopt.report.headline import UNCHANGED
 from layoutopt.report.report import CapturedReport, RefusalReport
-from layoutopt.verify.dispatch_count import Dispatches
-from layoutopt.verify.evaluated import OPTIMIZED, Evaluation
-from layoutopt.verify.verified import Verification
+from layoutopt.verification.dispatch_count import Dispatches
+from layoutopt.verification.evaluated import OPTIMIZED, Evaluation
+from layoutopt.verification.verified import Verification
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from layoutopt.ir.layout import ConversionKind, conversion_kind
 from layoutopt.ir.refusal import Refusal
 from layoutopt.planning.planner import GraphPlan
 from layoutopt.pricing.analytic.form import dispatches
-from layoutopt.verify.dispatch_names import loops_of, named_loops, same_loops
+from layoutopt.verification.dispatch_names import loops_of, named_loops, same_loops
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime import dispatch
 from layoutopt.runtime.compile import compile_file
-from layoutopt.verify.evaluated import OPTIMIZED, Variant
-from layoutopt.verify.evaluation import EvaluationSetting, evaluate_variants
-from layoutopt.verify.subjects import subjects_of
+from layoutopt.verification.evaluated import OPTIMIZED, Variant
+from layoutopt.verification.evaluation import EvaluationSetting, evaluate_variants
+from layoutopt.verification.subjects import subjects_of
 from tests.parsing import lifted
 from tests.running import no_oracle
 

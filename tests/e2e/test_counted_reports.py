@@ -10,7 +10,7 @@ import layoutopt
 from layoutopt.mlir.module import parse_module
 from layoutopt.options import Options
 from layoutopt.report.headline import headline
-from layoutopt.verify.whole_model import Comparison
+from layoutopt.verification.whole_model import Comparison
 from tests.models import CONVOLUTIONS
 
 IDENTITY = "#id = affine_map<(i, j) -> (i, j)>\n"

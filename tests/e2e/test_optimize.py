@@ -19,7 +19,7 @@ from layoutopt.pricing.measure import batch_compile
 from layoutopt.profiles.target import load_target
 from layoutopt.report.headline import headline
 from layoutopt.runtime import compile as compiling
-from layoutopt.verify.modules import Modules
+from layoutopt.verification.modules import Modules
 from tests.models import CONVOLUTIONS
 
 

@@ -18,9 +18,9 @@ from layoutopt.profiles.target import load_target
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import run_model
 from layoutopt.runtime.steps import Clock, SilentSteps
-from layoutopt.verify.evaluated import OPTIMIZED, Variant
-from layoutopt.verify.evaluation import EvaluationSetting, evaluate_variants
-from layoutopt.verify.subjects import subjects_of
+from layoutopt.verification.evaluated import OPTIMIZED, Variant
+from layoutopt.verification.evaluation import EvaluationSetting, evaluate_variants
+from layoutopt.verification.subjects import subjects_of
 from tests.parameters import FLAGS, TIED, tied_parameters, write_archive
 from tests.running import made_up_inputs, no_oracle
 

@@ -13,8 +13,8 @@ from layoutopt.ir.lowered import Lowered
 from layoutopt.mlir.module import Module, parse_module
 from layoutopt.report.headline import headline
 from layoutopt.runtime.compile import compile_file
-from layoutopt.verify import evaluation
-from layoutopt.verify.whole_model import Comparison
+from layoutopt.verification import evaluation
+from layoutopt.verification.whole_model import Comparison
 
 HEAD = """
 #id = affine_map<(d0, d1) -> (d0, d1)>

@@ -10,10 +10,10 @@ import layoutopt
 import layoutopt.pipeline as job
 from layoutopt.errors import InputError
 from layoutopt.runtime.reread import reread
-from layoutopt.verify.dispatch_count import Dispatches
-from layoutopt.verify.verified import Verification
-from layoutopt.verify.whole_model import Comparison
-from layoutopt.verify.written_module import Written
+from layoutopt.verification.dispatch_count import Dispatches
+from layoutopt.verification.verified import Verification
+from layoutopt.verification.whole_model import Comparison
+from layoutopt.verification.written_module import Written
 from tests.hostile.modules import PLANNED
 
 NOT_PLANNED = {

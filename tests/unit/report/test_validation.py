@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from layoutopt.verify.dispatch_names import loops_of
+from layoutopt.verification.dispatch_names import loops_of
 
 
 @pytest.mark.parametrize(

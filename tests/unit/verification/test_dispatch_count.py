@@ -1,6 +1,6 @@
 """Dispatches counted in text that iree-compile printed."""
 
-from layoutopt.verify.dispatch_count import count_dispatches
+from layoutopt.verification.dispatch_count import count_dispatches
 
 FLOW = """
   flow.executable private @e {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from layoutopt.verify.index_bounds import integers_of
-from layoutopt.verify.input_kinds import Integers, Role
+from layoutopt.verification.index_bounds import integers_of
+from layoutopt.verification.input_kinds import Integers, Role
 from tests.parsing import lifted
 
 LOOKUP = """

@@ -21,7 +21,7 @@ from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.element import Array, Value
 from layoutopt.runtime.model import Caller, ModelCall, Results
 from layoutopt.runtime.transport import demoted
-from layoutopt.verify.verification import Archives, Run
+from layoutopt.verification.comparing import Archives, Run
 
 _EDGES = ("hal.tensor.import", "hal.tensor.export", "hal.tensor.barrier")
 """What hands tensors over from and to the caller, as they are."""

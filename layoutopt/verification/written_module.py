@@ -8,8 +8,8 @@ from pathlib import Path
 from layoutopt.frontend.source import Source
 from layoutopt.mlir.module import Module
 from layoutopt.profiles.target import Target
-from layoutopt.verify.dispatch_count import Dispatches, dispatches_in
-from layoutopt.verify.evaluated import Evaluation
+from layoutopt.verification.dispatch_count import Dispatches, dispatches_in
+from layoutopt.verification.evaluated import Evaluation
 
 
 @dataclass(frozen=True)

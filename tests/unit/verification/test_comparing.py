@@ -11,10 +11,10 @@ from layoutopt.ir.layout import Layout
 from layoutopt.runtime.element import Array, Value
 from layoutopt.runtime.model import Results
 from layoutopt.runtime.signature import FunctionSignature
-from layoutopt.verify.discrepancy import Allowed
-from layoutopt.verify.input_kinds import InputKind
-from layoutopt.verify.verification import Compared, Run, compare_function
-from layoutopt.verify.verified import Subject
+from layoutopt.verification.comparing import Compared, Run, compare_function
+from layoutopt.verification.discrepancy import Allowed
+from layoutopt.verification.input_kinds import InputKind
+from layoutopt.verification.verified import Subject
 
 ALLOWED = Allowed(1e-3)
 VECTOR = FunctionSignature("f", ("tensor<64xf32>",), ("tensor<64xf32>",))

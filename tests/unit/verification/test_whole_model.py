@@ -9,8 +9,8 @@ import pytest
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.compile import CompileOutcome
 from layoutopt.runtime.outcome import Outcome
-from layoutopt.verify import whole_model
-from layoutopt.verify.whole_model import Taken, flags_of_original
+from layoutopt.verification import whole_model
+from layoutopt.verification.whole_model import Taken, flags_of_original
 
 TILING = "--iree-opt-data-tiling"
 

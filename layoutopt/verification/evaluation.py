@@ -26,9 +26,17 @@ from layoutopt.runtime.model import (
     time_models,
 )
 from layoutopt.runtime.tool_pool import tool_pool
-from layoutopt.verify.data_movement import move_dispatches
-from layoutopt.verify.discrepancy import discrepancy
-from layoutopt.verify.evaluated import (
+from layoutopt.verification.comparing import (
+    Archives,
+    Compared,
+    Run,
+    compare_function,
+    packed,
+    run_on,
+)
+from layoutopt.verification.data_movement import move_dispatches
+from layoutopt.verification.discrepancy import discrepancy
+from layoutopt.verification.evaluated import (
     OPTIMIZED,
     Evaluation,
     Variant,
@@ -37,8 +45,13 @@ from layoutopt.verify.evaluated import (
     recall,
     remember,
 )
-from layoutopt.verify.verification import Archives, Compared, Run, compare_function, packed, run_on
-from layoutopt.verify.verified import ORACLE, ORIGINAL, FunctionVerified, Subject, Verification
+from layoutopt.verification.verified import (
+    ORACLE,
+    ORIGINAL,
+    FunctionVerified,
+    Subject,
+    Verification,
+)
 
 PROFILED_RUNS = 15
 """Runs of the optimized module under the profiler; of each call, the fastest count."""

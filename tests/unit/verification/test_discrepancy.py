@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from layoutopt.ir.types import Array
-from layoutopt.verify.discrepancy import Allowed, Discrepancy, discrepancy
+from layoutopt.verification.discrepancy import Allowed, Discrepancy, discrepancy
 
 ALLOWED = Allowed(1e-3)
 

@@ -16,7 +16,7 @@ from layoutopt.mlir.read.located import Operands
 from layoutopt.planning.known_refusals import digest
 from layoutopt.planning.planner import GraphPlan
 from layoutopt.pricing.analytic.form import dispatches
-from layoutopt.verify.dispatch_names import named_loops, same_loops
+from layoutopt.verification.dispatch_names import named_loops, same_loops
 
 
 def attributed(

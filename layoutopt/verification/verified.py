@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from layoutopt.ir.layout import Layout
-from layoutopt.verify.discrepancy import Allowed
-from layoutopt.verify.input_kinds import Integers
+from layoutopt.verification.discrepancy import Allowed
+from layoutopt.verification.input_kinds import Integers
 
 ORIGINAL = "IREE on the original"
 ORACLE = "the NumPy oracle on the original"

@@ -15,10 +15,10 @@ from layoutopt.ir.graph import Graph, Structured
 from layoutopt.options import Options
 from layoutopt.profiles.store import cache_folder
 from layoutopt.profiles.target import FlagSet, Target, load_target
-from layoutopt.verify.evaluation import EvaluationSetting, evaluate_variants, variants_of
-from layoutopt.verify.modules import Modules
-from layoutopt.verify.oracle_reference import oracle_run
-from layoutopt.verify.verified import Verification, not_run
+from layoutopt.verification.evaluation import EvaluationSetting, evaluate_variants, variants_of
+from layoutopt.verification.modules import Modules
+from layoutopt.verification.oracle_reference import oracle_run
+from layoutopt.verification.verified import Verification, not_run
 
 PLACE = "on this machine's CPU, not on the target"
 _CPU = "IREE for this machine's CPU"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from layoutopt.ir.graph import Gather, Graph, Op, Opaque, Structured
-from layoutopt.verify.input_kinds import Integers, Role
+from layoutopt.verification.input_kinds import Integers, Role
 
 _POSITIONS = ("arith.index_cast", "arith.index_castui", "tensor.extract", "memref.load")
 

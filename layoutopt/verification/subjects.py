@@ -9,10 +9,10 @@ from layoutopt.ir.layout import Layout
 from layoutopt.mlir.module import Module, exported_name
 from layoutopt.mlir.read.entry import Boundary, Exported
 from layoutopt.options import Options
-from layoutopt.verify.discrepancy import Allowed
-from layoutopt.verify.index_bounds import integers_of
-from layoutopt.verify.tolerance import rounding_of
-from layoutopt.verify.verified import Subject
+from layoutopt.verification.discrepancy import Allowed
+from layoutopt.verification.index_bounds import integers_of
+from layoutopt.verification.tolerance import rounding_of
+from layoutopt.verification.verified import Subject
 
 _SPREAD = 0.25
 """Of what one result may be off by, what all may be off by on average."""

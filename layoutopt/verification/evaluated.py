@@ -10,8 +10,8 @@ from pathlib import Path
 from layoutopt.files.sealed import sealed, unsealed
 from layoutopt.files.written import write_text
 from layoutopt.runtime.version import iree_version
-from layoutopt.verify.data_movement import MoveDispatch
-from layoutopt.verify.verified import Subject, Verification
+from layoutopt.verification.data_movement import MoveDispatch
+from layoutopt.verification.verified import Subject, Verification
 
 OPTIMIZED = "layoutopt"
 """Name of the planned variant among those that are timed."""

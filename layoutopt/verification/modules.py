@@ -8,7 +8,7 @@ from pathlib import Path
 
 from layoutopt.frontend.source import Source
 from layoutopt.ir.graph import Graph
-from layoutopt.verify.verified import Subject
+from layoutopt.verification.verified import Subject
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from layoutopt.ir.types import Array
-from layoutopt.verify.input_kinds import is_floating
+from layoutopt.verification.input_kinds import is_floating
 
 _TIPPED = 0.05
 """Share of the integers that may be off by one where floats are rounded to them."""

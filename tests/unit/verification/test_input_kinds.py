@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from layoutopt.runtime.element import DTYPES, RankedTensorType
-from layoutopt.verify.input_kinds import Arguments, InputKind, Role, inputs_of, nudged
+from layoutopt.verification.input_kinds import Arguments, InputKind, Role, inputs_of, nudged
 
 FLOATS = Arguments((RankedTensorType((64, 32), "f32"), "f32"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from layoutopt.verify.tolerance import rounding_of
+from layoutopt.verification.tolerance import rounding_of
 from tests.parsing import lifted
 
 MATMUL = """

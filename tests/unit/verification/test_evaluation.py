@@ -11,9 +11,9 @@ from layoutopt.errors import RefusedModuleError
 from layoutopt.ir.layout import Layout
 from layoutopt.runtime.compile import CompileOutcome
 from layoutopt.runtime.outcome import Outcome
-from layoutopt.verify import evaluation
-from layoutopt.verify.discrepancy import Allowed
-from layoutopt.verify.evaluated import (
+from layoutopt.verification import evaluation
+from layoutopt.verification.discrepancy import Allowed
+from layoutopt.verification.evaluated import (
     OPTIMIZED,
     Evaluation,
     Variant,
@@ -22,8 +22,8 @@ from layoutopt.verify.evaluated import (
     recall,
     remember,
 )
-from layoutopt.verify.evaluation import EvaluationSetting, evaluate_variants
-from layoutopt.verify.verified import ORIGINAL, FunctionVerified, Subject, Verification
+from layoutopt.verification.evaluation import EvaluationSetting, evaluate_variants
+from layoutopt.verification.verified import ORIGINAL, FunctionVerified, Subject, Verification
 from tests.running import no_oracle
 
 

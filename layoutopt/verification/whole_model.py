@@ -12,12 +12,12 @@ from layoutopt.profiles.store import cache_folder
 from layoutopt.profiles.target import FlagSet, Target
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.steps import Clock
-from layoutopt.verify.evaluated import OPTIMIZED, Evaluation
-from layoutopt.verify.evaluation import EvaluationSetting, evaluate_variants, variants_of
-from layoutopt.verify.host_check import check_on_host
-from layoutopt.verify.modules import Modules
-from layoutopt.verify.oracle_reference import oracle_run
-from layoutopt.verify.verified import Verification, not_run
+from layoutopt.verification.evaluated import OPTIMIZED, Evaluation
+from layoutopt.verification.evaluation import EvaluationSetting, evaluate_variants, variants_of
+from layoutopt.verification.host_check import check_on_host
+from layoutopt.verification.modules import Modules
+from layoutopt.verification.oracle_reference import oracle_run
+from layoutopt.verification.verified import Verification, not_run
 
 
 @dataclass(frozen=True, slots=True)

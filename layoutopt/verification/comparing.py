@@ -12,9 +12,9 @@ import numpy as np
 
 from layoutopt.runtime.element import Array, Value
 from layoutopt.runtime.model import Caller, FunctionSignature, ModelCall, Results
-from layoutopt.verify.discrepancy import Allowed, Discrepancy, discrepancy
-from layoutopt.verify.input_kinds import Arguments, InputKind, inputs_of, is_floating, nudged
-from layoutopt.verify.verified import FunctionVerified, Subject
+from layoutopt.verification.discrepancy import Allowed, Discrepancy, discrepancy
+from layoutopt.verification.input_kinds import Arguments, InputKind, inputs_of, is_floating, nudged
+from layoutopt.verification.verified import FunctionVerified, Subject
 
 Archives = Sequence[tuple[str, Path]]
 """(scope, file) of parameters."""
