@@ -36,7 +36,7 @@ def test_a_rule_of_ones_own_makes_candidates(tmp_path: Path) -> None:
     assert plan.report.verification.passed
 
 
-def test_the_rule_keeps_what_rules_promise() -> None:
+def test_the_rule_holds_its_examples() -> None:
     rule = own_rule.DoublingToAddition()
     fires, refused = rule.examples
     found = apply(rule, fires.graph, fires.op)
