@@ -123,7 +123,7 @@ class _Job:
     folder: Path
     plan: Path | None
     limit: TimeLimit
-    """For solving, whatever the number of functions and of plans that are tried."""
+    """For solving, for all functions and all plans that are tried."""
 
     def run(self) -> Plan:
         with self.clock.stage("read"):
