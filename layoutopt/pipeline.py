@@ -354,7 +354,7 @@ class _Job:
     plan: Path | None
     pricer: Pricer | None
     limit: TimeLimit
-    """For solving, whatever the number of functions and of plans that are tried."""
+    """For solving, for all functions and all plans that are tried."""
 
     def run(self) -> Plan:
         model = self.model

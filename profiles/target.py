@@ -116,7 +116,7 @@ def load_target(name: str) -> Target:
 
 
 def measured_on(target: Target, device: str) -> Target:
-    """The target as it is measured on a device, whatever the target itself names.
+    """The target as it is measured on a device, not as the target itself names it.
 
     What a local device measures is this machine's processor: the prices are not those of a target
     that is somewhere else. Which GPU another driver reaches, only the target says.

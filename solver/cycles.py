@@ -4,7 +4,7 @@ An answer may use candidates that wait for each other. Take a set S of native pa
 other and that nothing outside feeds. In any right answer that makes a pair of S, the first one is
 made by a candidate none of whose inputs comes from S. So a used maker of S is right only if
 
-    y_maker <= sum of whatever could bring something into S from outside
+    y_maker <= sum of all that could bring something into S from outside
 
 This is a loop formula (Lin and Zhao, "ASSAT", Artificial Intelligence 157, 2004). Forbidding just
 the circle of candidates would be wrong: they may be used together where a given pair starts it.

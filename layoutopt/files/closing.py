@@ -7,7 +7,7 @@ from typing import Self
 
 
 class Closing(ABC):
-    """A context manager that closes itself at the end, whatever happened inside."""
+    """A context manager that closes itself at the end, after an exception too."""
 
     @abstractmethod
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Bring a model, whatever it is written in, to linalg on tensors in one MLIR file."""
+"""Bring a model of any source dialect to linalg on tensors in one MLIR file."""
 
 from __future__ import annotations
 

@@ -230,7 +230,7 @@ def fills(source: Layout, target: Layout) -> bool:
 
 
 def same_tiles(shape: Sequence[int], source: Layout, target: Layout) -> bool:
-    """Whether both pad the same dims with the same tiles, in whatever order.
+    """Whether both pad the same dims with the same tiles, in any order.
 
     Of the other dims, those that both tile have one tile too: a loop is tiled in one way.
     """

@@ -2,7 +2,7 @@
 
 Each value carries a bound of its absolute error, which every op hands on and adds to (running
 error analysis: N. J. Higham, Accuracy and Stability of Numerical Algorithms, section 3.3). What an
-op computes exactly adds nothing, whatever its type: small integers in f32 or bf16 have to come out
+op computes exactly adds nothing, for any type: small integers in f32 or bf16 have to come out
 bit for bit. Where any result is right, the bound is infinite.
 """
 

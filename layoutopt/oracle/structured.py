@@ -1,6 +1,6 @@
 """Evaluate linalg ops: the body over its iteration domain, in the widest types.
 
-Sums are accumulated in float64 whatever their type is, so that their order does not matter.
+Sums are accumulated in float64 for any type, so that their order does not matter.
 """
 
 from __future__ import annotations

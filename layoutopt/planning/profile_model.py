@@ -29,7 +29,7 @@ def price_graphs(
 ) -> PricedModels:
     """Price all candidates of all functions at once, then the conversions between those left.
 
-    Equal candidates are priced once, whatever function or model they come from.
+    Equal candidates are priced once, for all functions and models.
     """
     estimated = pricer.source != "measured"
     spaces: list[PlanSpace] = []

@@ -163,7 +163,7 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def kill_running() -> None:
-    """Kill every tool that runs now, in whatever thread it was started."""
+    """Kill every tool that runs now, started in any thread."""
     with _running_lock:
         processes = tuple(_running)
     for process in processes:

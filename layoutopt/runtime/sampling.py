@@ -56,7 +56,7 @@ def empty_call_ns(one_dispatch_ns: float, two_dispatches_ns: float) -> float:
 def fastest_ns(samples: Sequence[float]) -> float:
     """Mean of the three fastest samples: what a candidate costs where nothing gets in its way.
 
-    Whatever else a machine does makes samples longer, never shorter, so the fastest repeat where
+    What else a machine does makes samples longer, never shorter, so the fastest repeat where
     medians do not: Chen and Revels, Robust benchmarking in noisy environments (HPEC 2016). Three,
     since one alone may be a glitch of the clock.
     """

@@ -40,7 +40,7 @@ def cut_tile(
 
 
 def same_places(layouts: Assignment, tensors: Sequence[int]) -> bool:
-    """Whether the tensors lie in one layout, whatever their padding holds."""
+    """Whether the tensors lie in one layout; their padding may differ."""
     return len({layouts[t].padded_with(layouts[tensors[0]].padding) for t in tensors}) == 1
 
 

@@ -15,7 +15,7 @@ _SIGN_OF_ZERO = ("math.copysign", "math.atan2", "arith.bitcast")
 
 
 class Unknown(Enum):
-    """A value that is not known: one that is read inside the tensors, or whatever was there."""
+    """A value that is not known: one that is read inside the tensors, or undefined contents."""
 
     READ = "read"
     SPOILED = "spoiled"

@@ -1,4 +1,4 @@
-"""The model's own ops are right as they came, whatever the oracle makes of them."""
+"""The model's own ops are right as they came, without the oracle too."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_the_plan_is_proved_verified_and_timed(plan: layoutopt.Plan) -> None:
 
 def test_the_json_report_has_the_documented_fields(plan: layoutopt.Plan) -> None:
     table = json.loads(plan.report.to_json())
-    assert table["version"] == 2
+    assert table["version"] == 3
     side = {"pack", "unpack", "transpose", "dispatches", "predicted_ms", "measured_ms"}
     side |= {"predicted_range_ms", "im2col"}
     assert table["before"].keys() == table["after"].keys() == side

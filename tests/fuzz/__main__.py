@@ -1,4 +1,4 @@
-"""``python -m tests.fuzz``: random graphs, compared with the oracle and sent through IREE.
+"""``python -m tests.fuzz``: random graphs, compared with the oracle and run with IREE.
 
 Exits with 1 where something failed. Each failure is written to build/fuzz/, as small as it was
 made, and told in one line with the command that shows it again.

@@ -1,6 +1,6 @@
 // RUN: python %S/lift_and_emit.py %s as-matmul | iree-opt | filecheck %s
 
-// A contraction over an image is one matmul: rows merge, and so does nothing else.
+// A contraction over an image is one matmul: rows merge, nothing else does.
 
 // CHECK-LABEL: func.func @pointwise(
 // CHECK:         %[[ROWS:.*]] = tensor.collapse_shape %{{.*}} {{\[}}[0, 1, 2], [3]] : tensor<2x5x7x4xf32> into tensor<70x4xf32>

@@ -149,7 +149,7 @@ def fails(rule: Rule, case: Case, named_by: int | None) -> bool:
 
 @pytest.mark.parametrize("rule", PROVED, ids=name_of)
 def test_a_wrong_map_is_not_proved(rule: Rule) -> None:
-    """Whatever is planted in an op that the rule makes, some case disproves it."""
+    """For each change of an op that the rule makes, some case disproves it."""
     fired = []
     for change in CHANGES:
         wrong = Planted(rule, change)

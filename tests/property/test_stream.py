@@ -1,4 +1,4 @@
-"""Copies between files are the copies that NumPy makes, whatever the shapes, strides and blocks."""
+"""Copies between files are the copies that NumPy makes, for all shapes, strides and blocks."""
 
 import math
 import os

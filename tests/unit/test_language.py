@@ -42,6 +42,7 @@ REPLACED = {
 """What was said, in any case, and what to say."""
 
 OTHERS = (
+    (r"^CHANGELOG\.md$", r"`[^`\n]*`"),  # names that were given up
     (r"", r"st\.composite\b"),  # hypothesis
     (r"", r"!hal\.fence|hal\.device\.promise|\bunfoldable_constant"),  # IREE
     (r"", r"\bcollapsed_slice_dims\b"),  # StableHLO

@@ -55,7 +55,7 @@ def packings(
 ) -> tuple[Packing, ...]:
     """The packed forms of a contraction, each once: the user's own, then those of the options.
 
-    ``constant_rhs``: the second input is a weight and takes whatever layout suits the op.
+    ``constant_rhs``: the second input is a weight and takes the layout that suits the op.
     ``name``: of the op in the report.
     """
     found: dict[Packing, None] = {}

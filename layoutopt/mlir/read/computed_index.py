@@ -2,8 +2,8 @@
 
     generic { i = linalg.index 2; j = fptosi(floor(sitofp(i) / 2.0)); e = extract x[.., j, ..] }
 
-reads x at ``d2 // 2``: nearest-neighbour resizing. Whatever ops an exporter spells an index with,
-what counts is its values, and a loop has few points.
+reads x at ``d2 // 2``: nearest-neighbour resizing. Exporters write indices with many
+ops; what counts is the values, and a loop has few points.
 """
 
 from __future__ import annotations

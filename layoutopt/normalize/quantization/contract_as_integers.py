@@ -4,7 +4,7 @@
 
 The contraction inside is one like every other: it can be packed, tiled and given any layout; the
 sums cost one operand's reading, those over weights nothing at run time, and a zero point of zero
-takes its terms away. Whatever is a plain sum over the same loops holds: grouped, depthwise and
+takes its terms away. This holds for any plain sum over the same loops: grouped, depthwise and
 strided convolutions too. What lies around an image has to be its zero point, since that is what
 the difference makes a zero of; see `layoutopt.normalize.quantization.recognizer` for pads.
 

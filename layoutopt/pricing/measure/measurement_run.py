@@ -31,7 +31,7 @@ _WAVE = 4
 
 
 class Timer(Interface):
-    """Whatever runs a job and gives a verdict per task: a `Supervisor`, or a fake in tests."""
+    """What runs a job and gives a verdict per task: a `Supervisor`, or a fake in tests."""
 
     def run(self, job: Job) -> Iterator[Verdict]:
         """Yield each verdict as soon as it exists."""

@@ -1,4 +1,4 @@
-"""What is written as MLIR means what the graph means, in whatever layouts."""
+"""What is written as MLIR means what the graph means, in all layouts."""
 
 from __future__ import annotations
 

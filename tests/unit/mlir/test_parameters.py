@@ -1,4 +1,4 @@
-"""Parameters as attributes of a module, whatever their names."""
+"""Parameters as attributes of a module, with any names."""
 
 import pytest
 from iree.compiler import ir

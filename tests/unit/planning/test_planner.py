@@ -81,7 +81,7 @@ def test_dear_conversions_keep_the_model_where_it_is(graph: Graph) -> None:
 
 
 def test_every_candidate_alone_means_the_same(graph: Graph) -> None:
-    """Make each candidate free in turn: whatever the solver builds around it is right."""
+    """Make each candidate free in turn: what the solver builds around it is right."""
     space = explore(graph, HOST)
     for favourite in space.candidates:
         lowered = planned(graph, _free_for(favourite), conversion_ns=1)

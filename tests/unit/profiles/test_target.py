@@ -185,7 +185,7 @@ HOST_FLAGS = ("--iree-hal-local-target-device-backends=llvm-cpu", "--iree-llvmcp
 def test_pads_join_dispatches_where_that_was_seen_to_pay(
     name: str, processor: Processor | None
 ) -> None:
-    """On the processors of which it is known, whatever the target is called."""
+    """On the processors of which it is known, for any name of the target."""
     target = load_target(name)
     assert processor_of(target.flags) is processor
     assert target.fuses_pads == (processor is not None)

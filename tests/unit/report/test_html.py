@@ -24,7 +24,7 @@ VOID = {"meta", "br", "input"}
 
 
 class Reader(HTMLParser):
-    """Holds a page to its nesting, and keeps what it refers to."""
+    """Checks the nesting of a page, and keeps what it refers to."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The rows of a report are the ops of the module: whatever plan prices lead to."""
+"""The rows of a report are the ops of the module, for all plans."""
 
 from __future__ import annotations
 
