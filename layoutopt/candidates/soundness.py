@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -21,7 +21,7 @@ from layoutopt.ir.types import Array
 from layoutopt.oracle import OracleError, evaluate_bounded
 from layoutopt.oracle.constant import constant
 from layoutopt.oracle.contraction import is_matmul
-from layoutopt.oracle.inputs import chosen_inputs
+from layoutopt.oracle.inputs import chosen_inputs, unsuitable
 from layoutopt.oracle.rounding import total
 from layoutopt.rules.rule import Expression
 from layoutopt.runtime.comparison import difference
@@ -32,6 +32,7 @@ _AROUND = 12
 """How many ops back something is looked for that a rule may know of its inputs."""
 Compared = tuple[Graph, Graph, tuple[tuple[int, str], ...]]
 """Two graphs over the same tensors, and values of some of these."""
+_Of = Callable[[Iterable[bool]], bool]
 _DIFFERS = "computes something else than the model's own op"
 
 
@@ -47,43 +48,76 @@ class Soundness:
 
     def reason(self, graph: Graph, index: int, found: Expression) -> str:
         """Why the expression does not compute what op ``index`` does; empty where it does."""
-        types = (*graph.types, *found.types)
-        op = graph.ops[index]
-        results = {t for o in found.ops for t in o.outputs}.intersection(op.outputs)
-        before = _around(graph, index, found)
-        ops, tensors = counted_from_zero((*before, op, *found.ops))
-        work = sum(map(_work, ops))
+        around = _around(graph, index, found)
+        work = sum(map(_work, (*around, graph.ops[index], *found.ops)))
         if work > _MOST_WORK:
             self.skipped[f"they have more than {_MOST_WORK} points"] += 1
             return ""
-        place = {tensor: i for i, tensor in enumerate(tensors)}
-        made = {t for o in (*before, op, *found.ops) for t in o.outputs}
-        one = Graph(
-            tuple(types[t] for t in tensors),
-            ops[: len(before) + 1],
-            tuple(i for t, i in place.items() if t not in made),
-            tuple(place[t] for t in op.outputs if t in results),
-        )
-        other = Graph(
-            one.types, (*ops[: len(before)], *ops[len(before) + 1 :]), one.inputs, one.outputs
-        )
-        splats = tuple((place[t], v) for t, v in graph.splats.items() if t in place)
-        held = one, other, splats
-        if held not in self._compared and self._spent + work > self.most_in_all:
+        if self.most_in_all < math.inf and not self._affords(
+            _pair(graph, index, found, around), work
+        ):
             self.skipped[f"they have more than {self.most_in_all} points in all"] += 1
             return ""
-        self._spent += 0 if held in self._compared else work
-        self._compared.add(held)
+        linked = _linked(graph, index, found)
+        if len(linked) < len(around) and _holds(*_pair(graph, index, found, linked)):
+            return ""
         try:
-            return _difference(*held)
+            return _compared(*_pair(graph, index, found, around)).reason
         except OracleError as error:
             self.skipped[str(error)] += 1
             return ""
 
+    def _affords(self, held: Compared, work: float) -> bool:
+        if held in self._compared:
+            return True
+        if self._spent + work > self.most_in_all:
+            return False
+        self._compared.add(held)
+        self._spent += work
+        return True
+
+
+def _pair(graph: Graph, index: int, found: Expression, before: Sequence[Op]) -> Compared:
+    """An op and what replaces it, both behind ``before``; equal for rewrites that are alike."""
+    types = (*graph.types, *found.types)
+    op = graph.ops[index]
+    results = {t for o in found.ops for t in o.outputs}.intersection(op.outputs)
+    ops, tensors = counted_from_zero((*before, op, *found.ops))
+    place = {tensor: i for i, tensor in enumerate(tensors)}
+    made = {t for o in (*before, op, *found.ops) for t in o.outputs}
+    one = Graph(
+        tuple(types[t] for t in tensors),
+        ops[: len(before) + 1],
+        tuple(i for t, i in place.items() if t not in made),
+        tuple(place[t] for t in op.outputs if t in results),
+    )
+    other = Graph(
+        one.types, (*ops[: len(before)], *ops[len(before) + 1 :]), one.inputs, one.outputs
+    )
+    splats = tuple((place[t], v) for t, v in graph.splats.items() if t in place)
+    return one, other, splats
+
+
+def _holds(one: Graph, other: Graph, splats: tuple[tuple[int, str], ...]) -> bool:
+    """Whether two graphs are shown to compute the same."""
+    try:
+        found = _compared(one, other, splats)
+    except OracleError:
+        return False
+    return found.telling and not found.reason
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    reason: str
+    """In one line, how the outputs differ; empty where they do not."""
+    telling: bool
+    """Whether every element of them was compared: it was finite, and could have been wrong."""
+
 
 @lru_cache(maxsize=1024)
-def _difference(one: Graph, other: Graph, splats: tuple[tuple[int, str], ...]) -> str:
-    """In one line, how the outputs of two graphs over the same tensors differ."""
+def _compared(one: Graph, other: Graph, splats: tuple[tuple[int, str], ...]) -> _Comparison:
+    """Two graphs over the same tensors, run on the same inputs."""
     fixed: dict[int, Array] = {}
     for t, splat in splats:
         value = constant(splat, one.types[t].element)
@@ -97,7 +131,10 @@ def _difference(one: Graph, other: Graph, splats: tuple[tuple[int, str], ...]) -
         [wanted[t] for t in one.outputs],
         [np.zeros(()) if error is None else error for error in allowed],
     )
-    return f"{_DIFFERS}: {reason}" if reason else ""
+    telling = not any(
+        unsuitable(wanted[t], error) for t, error in zip(one.outputs, allowed, strict=True)
+    )
+    return _Comparison(f"{_DIFFERS}: {reason}" if reason else "", telling)
 
 
 def _work(op: Op) -> float:
@@ -107,8 +144,25 @@ def _work(op: Op) -> float:
     return points / 10 if is_matmul(op) else points * (1 + len(op.body.ops)) / 4
 
 
-def _around(graph: Graph, index: int, found: Expression) -> list[Op]:
-    """The ops that compute some of what both sides read from other tensors that they read."""
+def _linked(graph: Graph, index: int, found: Expression) -> list[Op]:
+    """The ops that compute some of what both sides read from the rest of it.
+
+    What holds behind these alone holds whatever the other tensors are. It is tried first: far less
+    is computed, the values lie where they show most, and rewrites of like ops become one check.
+    """
+    inside = {t for op in found.ops for t in op.outputs}
+    if {t for op in found.ops for t in op.inputs} - inside <= {*graph.ops[index].inputs}:
+        return []
+    return _around(graph, index, found, (all,))
+
+
+def _around(
+    graph: Graph, index: int, found: Expression, known_inputs: Sequence[_Of] = (all, any)
+) -> list[Op]:
+    """The ops that compute some of what both sides read from other tensors that they read.
+
+    ``known_inputs``: how many of an op's inputs follow from what is read, in turn.
+    """
     inside = {t for op in found.ops for t in op.outputs}
     read = {t for op in found.ops for t in op.inputs if t not in inside}
     read.update(graph.ops[index].inputs)
@@ -117,12 +171,12 @@ def _around(graph: Graph, index: int, found: Expression) -> list[Op]:
     computed: set[int] = set()
     used: set[int] = set()
     ops: list[Op] = []
-    for whole in (all, any):  # first what follows from the tensors that both sides read
+    for of in known_inputs:  # first what follows from the tensors that both sides read
         for i in sorted(behind):
             op = graph.ops[i]
             if isinstance(op, Constant | Opaque) or {*op.outputs} & (computed | used):
                 continue
-            if not op.inputs or whole(t in known or t in computed for t in op.inputs):
+            if not op.inputs or of(t in known or t in computed for t in op.inputs):
                 ops.append(op)
                 computed.update(op.outputs)
                 used.update(op.inputs)

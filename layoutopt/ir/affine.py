@@ -24,6 +24,8 @@ class Affine:
     @property
     def dims(self) -> tuple[int, ...]:
         """The dims that occur, ascending."""
+        if len(self.terms) == 1:  # most are, and they are asked for all the time
+            return self.terms[0][:1]
         return tuple(dim for dim, _ in self.terms)
 
     def coefficient(self, dim: int) -> int:

@@ -7,6 +7,7 @@ The names spell their operands: in ``conv_2d_nhwc_hwcf`` the image is (n, h, w, 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from layoutopt.ir.affine import IndexMap
 from layoutopt.ir.graph import Structured
@@ -146,6 +147,7 @@ def _windowed(op: Structured, names: tuple[str, ...]) -> NamedOp | None:
     return None
 
 
+@cache
 def _template(name: str) -> tuple[str, str, str]:
     """Image, window and result letters of a convolution or pooling, from its name."""
     parts = name.split("_")
@@ -165,9 +167,11 @@ def _bind_windowed(op: Structured, name: str) -> NamedOp | None:
         and _pooling_combiner(op.body) not in _POOLING_BODY[name.rsplit("_", 1)[1]]
     ):
         return None
+    if len(op.source_maps[0]) != len(image):
+        return None
     out = _bind_letters(op.result_maps[0], result)
-    kernel = _bind_letters(op.source_maps[1], window)
-    if kernel is None or out is None or len(op.source_maps[0]) != len(image):
+    kernel = None if out is None else _bind_letters(op.source_maps[1], window)
+    if kernel is None or out is None:
         return None
     loops = dict(out)
     windows: list[tuple[int, int]] = []

@@ -46,7 +46,7 @@ def chosen_inputs(
     best: tuple[int, tuple[dict[int, Array], dict[int, Array], dict[int, Array]]] | None = None
     for inputs in candidate_inputs(graph, fixed):
         values, errors = evaluate_bounded(graph, inputs)
-        wrong = sum(_unsuitable(values[t], errors.get(t)) for t in graph.outputs)
+        wrong = sum(unsuitable(values[t], errors.get(t)) for t in graph.outputs)
         if best is None or wrong < best[0]:
             best = wrong, (inputs, values, errors)
         if not wrong:
@@ -70,7 +70,8 @@ def candidate_inputs(graph: Graph, fixed: Mapping[int, Array]) -> Iterator[dict[
         yield values
 
 
-def _unsuitable(value: Array, error: Array | None) -> int:
+def unsuitable(value: Array, error: Array | None) -> int:
+    """How many elements say nothing: not finite, or any value would do."""
     wide = value.astype(np.complex128 if value.dtype.kind == "c" else np.float64)
     wrong = ~np.isfinite(wide)
     if error is not None:

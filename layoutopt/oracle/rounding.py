@@ -48,6 +48,8 @@ numbers: implementations go by the logarithm."""
 _LARGEST_POWER = 1e9
 _SPREAD = 10.0
 """Standard deviations of a sum's rounding error; beyond n roundings nothing can be off."""
+_GRID = 2.0**20
+"""Most numbers that sums are tried on are multiples of its inverse."""
 _FLUSHED = smallest_normal("f32")
 """Smaller numbers may be taken for zero."""
 
@@ -68,13 +70,16 @@ def error_of(
     op: ScalarOp, kinds: Sequence[str], operands: Operands, found: Computed
 ) -> Array | None:
     """The bound behind an op; ``found`` is its exact result before rounding."""
+    whole = not any(map(rounds, (op.type, *kinds)))
+    if whole and found.undefined is None and all(o.error is None for o in operands):
+        return None
     name = op.name.rpartition(".")[2]
     exactly = _EXACT_COMPLEX if op.name.startswith("complex.") else _EXACTLY_ROUNDED
     approximate = rounds(op.type) and name not in exactly
     slack = 0
     if approximate:
         slack = _COMPLEX_ARGUMENT if op.name.startswith("complex.") else _ARGUMENT
-    operands = [_as_read(o, kind, slack) for o, kind in zip(operands, kinds, strict=True)]
+    operands = [as_read(o, kind, slack) for o, kind in zip(operands, kinds, strict=True)]
     with np.errstate(all="ignore"):
         parts = [_propagated(op, name, kinds, operands, found)]
         if rounds(op.type):
@@ -114,8 +119,9 @@ def total(*errors: Array | None) -> Array | None:
         return None
     with np.errstate(all="ignore"):
         error = np.asarray(sum(known[1:], known[0]), np.float64)
-    error = np.where(np.isnan(error), np.inf, error)
-    return error if error.any() else None
+    if not error.any():
+        return None
+    return np.where(np.isnan(error), np.inf, error)
 
 
 def rounding_error(exact: Array, element: str) -> Array | None:
@@ -127,6 +133,8 @@ def rounding_error(exact: Array, element: str) -> Array | None:
         held = rounded(exact, element)
         narrow = computed_in(element)
         held = held if narrow == element else rounded(exact, narrow)
+        if np.array_equal(held, exact):
+            return None
         error = np.where(held == exact, 0.0, 2 * unit_roundoff(element) * _size(exact))
         error = np.where((error > 0) & (_size(exact) < _FLUSHED), _FLUSHED, error)
         error = np.where(np.isfinite(exact), error, 0.0)
@@ -162,9 +170,13 @@ def quantum_of(array: Array) -> float:
     """The largest power of two that divides all numbers: inf for zeros, 0 where some are none."""
     if array.dtype.kind == "c":
         return min(quantum_of(array.real), quantum_of(array.imag))
+    with np.errstate(all="ignore"):
+        scaled = array * _GRID
+        whole = scaled.astype(np.int64)
+    if np.array_equal(whole, scaled):
+        digits = int(np.bitwise_or.reduce(whole, axis=None))
+        return (digits & -digits) / _GRID if digits else math.inf
     numbers = array[array != 0].astype(np.float64)
-    if not numbers.size:
-        return math.inf
     if not np.isfinite(numbers).all():
         return 0.0
     fraction, exponent = np.frexp(numbers)
@@ -173,15 +185,17 @@ def quantum_of(array: Array) -> float:
 
 
 def _size(array: Array) -> Array:
-    return np.abs(array).astype(np.float64)
+    return np.abs(array).astype(np.float64, copy=False)
 
 
-def _as_read(operand: Bounded, kind: str, slack: int) -> Bounded:
+def as_read(operand: Bounded, kind: str, slack: int = 0) -> Bounded:
     """An operand as an implementation may take it: off by some roundings, or flushed to zero."""
     if not rounds(kind):
         return operand
     size = _size(operand.value)
-    flushed = np.where((size > 0) & (size < _FLUSHED), size, 0.0)
+    tiny = size < _FLUSHED
+    tiny &= size > 0
+    flushed = np.where(tiny, size, 0.0) if tiny.any() else None
     reduced = None
     if slack:
         reduced = np.where(np.isfinite(size), slack * unit_roundoff("f32") * size, 0.0)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from layoutopt.oracle.error import OracleError
 from layoutopt.oracle.precision import rounds
 from layoutopt.oracle.rounding import (
     Bounded,
+    as_read,
     error_of,
     quantum_of,
     rounding_error,
@@ -32,8 +33,16 @@ from layoutopt.oracle.scalar import compute
 from layoutopt.oracle.wide import rounded, stored, widened
 
 _BLOCK = 1 << 22
-"""Points of the domain that a sum takes at once, at most."""
+"""Points of the domain that a sum or an extreme takes at once, at most."""
 _SUMS = ("arith.addf", "arith.addi", "complex.add")
+_EXTREMES: dict[str, np.ufunc] = {
+    "arith.maximumf": np.maximum,
+    "arith.minimumf": np.minimum,
+    "arith.maxnumf": np.fmax,
+    "arith.minnumf": np.fmin,
+    "arith.maxsi": np.maximum,
+    "arith.minsi": np.minimum,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +105,9 @@ class _Loops:
         self.tracks = tensors.errors is not None
         self.reduced = op.reduction_dims
         self.parallel = [d for d in range(len(op.domain)) if d not in self.reduced]
-        self.sums = self.sum_terms()
-        at_once = self._at_once() if self.sums else 0
+        self.sums = self.terms(_SUMS)
+        self.extremes = self.terms(_EXTREMES)
+        at_once = self._at_once() if self.sums or self.extremes else 0
         self.looped = self.reduced[: len(self.reduced) - at_once]
         self.blocked = self.reduced[len(self.looped) :]
         self.order = (*self.parallel, *self.looped, *self.blocked)
@@ -105,13 +115,13 @@ class _Loops:
         self.starts = [start_of(op, i, tensors) for i in range(len(op.results))]
         self.sources = sources
 
-    def sum_terms(self) -> tuple[int, ...]:
-        """For each result the value of the body that is added up; empty where it is no sum."""
+    def terms(self, names: Container[str]) -> tuple[int, ...]:
+        """For each result the value of the body that ops of such names fold; empty for others."""
         body, count = self.op.body, len(self.op.results)
         made = [body.op_of(y) for y in body.yields]
         if not self.reduced or not is_reassociable(body, count):
             return ()
-        if any(m is None or m.name not in _SUMS for m in made):
+        if any(m is None or m.name not in names for m in made):
             return ()
         first = len(body.arguments) - count
         return tuple(next(o for o in m.operands if o != first + i) for i, m in enumerate(made) if m)
@@ -150,6 +160,8 @@ class _Loops:
         beside = [self._view(e, m, True)[first] for e, m in zip(errors, maps, strict=True)]
         if self.sums:
             self._add_up(cells, beside)
+        elif self.extremes:
+            self._choose(cells, beside)
         else:
             self._step(cells, beside)
         return [
@@ -208,11 +220,41 @@ class _Loops:
                 found = sum_error(sizes[i], quanta[i], count, kind, missing[i])
                 beside[i][...] = 0.0 if found is None else found
 
+    def _choose(self, cells: list[Array], beside: list[Array]) -> None:
+        """The largest or smallest term of each result, in any order: no term moves it further."""
+        body = self.op.body
+        shape = tuple(self.op.domain[d] for d in (*self.parallel, *self.blocked))
+        over = tuple(range(len(self.parallel), len(shape)))
+        nothing = [Bounded(np.zeros((), c.dtype)) for c in cells]
+        named = [body.op_of(y) for y in body.yields]
+        kinds = [op.type for op in named if op is not None]
+        folds = [_EXTREMES[op.name] for op in named if op is not None]
+        if self.tracks:
+            for cell, error, kind in zip(cells, beside, kinds, strict=True):
+                began = as_read(Bounded(cell, total(error)), kind).error
+                error[...] = 0.0 if began is None else began
+        for point in self._points():
+            made = self._run([*self._arguments(point), *nothing], point)
+            for i, term in enumerate(self.extremes):
+                value = np.broadcast_to(made[term].value, shape)
+                with np.errstate(all="ignore"):
+                    cells[i][...] = folds[i](cells[i], folds[i].reduce(value, axis=over))
+                if not self.tracks:
+                    continue
+                missing = as_read(made[term], kinds[i]).error
+                if missing is not None:
+                    worst = np.broadcast_to(missing, shape).max(over)
+                    beside[i][...] = np.maximum(beside[i], worst)
+
     def _run(self, arguments: Sequence[Bounded], point: tuple[int, ...]) -> list[Bounded]:
         body = self.op.body
         values = list(arguments)
         accumulated = set(body.yields) if self.reduced else set()
+        folded = bool(self.sums or self.extremes)
         for scalar in body.ops:
+            if folded and len(values) in accumulated:
+                values.append(Bounded(np.zeros(())))  # all points at once, and nobody else reads it
+                continue
             if scalar.name == "linalg.index":
                 values.append(Bounded(self._position(int(scalar.attribute("dim")), point)))
                 continue

@@ -7,8 +7,9 @@ zeros cost nothing, and the compiler keeps a whole tile in registers.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from layoutopt.ir.affine import IndexMap, identity_map
 from layoutopt.ir.graph import IteratorType, Structured, Uninitialized
@@ -19,7 +20,7 @@ Index = tuple[int, ...]
 
 
 def separable(
-    matrices: Sequence[Matrix],
+    matrices: tuple[Matrix, ...],
     results: Mapping[Index, int],
     source: Callable[[Index], tuple[int, IndexMap]],
     domain: tuple[int, ...],
@@ -30,12 +31,9 @@ def separable(
     ``results``: the tensor of each wanted index; each is written at its own point of ``domain``.
     ``source``: the tensor that holds element ``a`` of the tile, and its indexing map.
     """
-    read = elements_read(matrices, results)
+    read = elements_read(matrices, tuple(results))
     operands = [source(index) for index in read]
-    sums = _Sums(element, len(read) + len(results))
-    values = {index: position for position, index in enumerate(read)}
-    made = sums.transformed(values, matrices, results)
-    body = Body((element,) * sums.first, tuple(sums.ops), tuple(made[i] for i in results))
+    body = _body(matrices, read, tuple(results), element)
     rank = len(domain)
     return Structured(
         tuple(tensor for tensor, _ in operands),
@@ -48,14 +46,24 @@ def separable(
     )
 
 
-def elements_read(matrices: Sequence[Matrix], wanted: Iterable[Index]) -> list[Index]:
+@lru_cache(maxsize=1024)
+def _body(
+    matrices: tuple[Matrix, ...], read: tuple[Index, ...], wanted: tuple[Index, ...], element: str
+) -> Body:
+    sums = _Sums(element, len(read) + len(wanted))
+    values = {index: position for position, index in enumerate(read)}
+    made = sums.transformed(values, matrices, wanted)
+    return Body((element,) * sums.first, tuple(sums.ops), tuple(made[i] for i in wanted))
+
+
+@lru_cache(maxsize=1024)
+def elements_read(matrices: tuple[Matrix, ...], wanted: tuple[Index, ...]) -> tuple[Index, ...]:
     """The elements of a tile that the wanted results depend on, in order."""
-    indices = list(wanted)
     axes = []
     for axis, matrix in enumerate(matrices):
-        rows = sorted({index[axis] for index in indices})
+        rows = sorted({index[axis] for index in wanted})
         axes.append([a for a in range(len(matrix[0])) if any(matrix[i][a] for i in rows)])
-    return list(itertools.product(*axes))
+    return tuple(itertools.product(*axes))
 
 
 def selection_body(indices: Sequence[Index], loops: Mapping[int, int], element: str) -> Body:
@@ -103,7 +111,7 @@ class _Sums:
         self.constants: dict[Fraction, int] = {}
 
     def transformed(
-        self, values: dict[Index, int], matrices: Sequence[Matrix], wanted: Mapping[Index, int]
+        self, values: dict[Index, int], matrices: Sequence[Matrix], wanted: Sequence[Index]
     ) -> dict[Index, int]:
         """One axis after the other: its place ``a`` becomes ``sum of matrix[i][a]``."""
         for axis, matrix in enumerate(matrices):

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 from layoutopt.compiler.installed import quirks
 from layoutopt.ir.affine import IndexMap, affine, dim, identity_map, plain_map
@@ -75,7 +76,7 @@ class _Rewriting:
                 for axis, p in ((axis, self.place.get(axis)) for axis in range(len(shape)))
             )
 
-        return self._transformed([f.inputs for f in self.forms], source, shape)
+        return self._transformed(tuple(f.inputs for f in self.forms), source, shape)
 
     def _wide_enough(self) -> int:
         """The image with zeros behind it, so that the last tile along each window is whole."""
@@ -124,7 +125,7 @@ class _Rewriting:
             )
 
         most = None if quirks().limits.transposes_results_of_several else 1
-        return self._transformed([f.filters for f in self.forms], source, shape, most)
+        return self._transformed(tuple(f.filters for f in self.forms), source, shape, most)
 
     def _product(self, image: int, weight: int) -> int:
         """The contraction over the channels for one element of all tiles."""
@@ -165,11 +166,11 @@ class _Rewriting:
         def source(index: Index) -> tuple[int, IndexMap]:
             return products[index], identity_map(len(shape))
 
-        return self._transformed([f.outputs for f in self.forms], source, shape)
+        return self._transformed(tuple(f.outputs for f in self.forms), source, shape)
 
     def _transformed(
         self,
-        matrices: Sequence[Matrix],
+        matrices: tuple[Matrix, ...],
         source: Source,
         shape: tuple[int, ...],
         most: int | None = None,
@@ -180,6 +181,7 @@ class _Rewriting:
         a transpose when they are laid out for the contraction, which may not follow several.
         """
         bindings = quirks().limits.bindings
+        source = cache(source)
         made: dict[Index, int] = {}
         group: dict[Index, int] = {}
 
@@ -191,7 +193,7 @@ class _Rewriting:
         rows = itertools.product(*(range(len(matrix)) for matrix in matrices))
         for _, line in itertools.groupby(rows, key=lambda row: row[:-1]):
             for index in line:
-                wanted = [*group, index]
+                wanted = (*group, index)
                 read = {source(a)[0] for a in elements_read(matrices, wanted)}
                 if len(read) + len(wanted) > bindings or len(wanted) > (most or bindings):
                     close()

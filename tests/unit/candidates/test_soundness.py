@@ -9,9 +9,20 @@ import pytest
 
 from layoutopt.candidates.egraph import saturate
 from layoutopt.candidates.explore import explore
-from layoutopt.candidates.soundness import Soundness
-from layoutopt.ir.affine import affine
-from layoutopt.ir.graph import Fill, Graph, GraphBuilder, Pad, Slice, Structured
+from layoutopt.candidates.soundness import Soundness, _compared
+from layoutopt.ir.affine import affine, identity_map
+from layoutopt.ir.graph import (
+    Constant,
+    Fill,
+    Graph,
+    GraphBuilder,
+    IteratorType,
+    Pad,
+    Slice,
+    Structured,
+    Uninitialized,
+)
+from layoutopt.ir.scalar import Body, ScalarOp
 from layoutopt.normalize import NORMALIZATIONS
 from layoutopt.normalize.canonical_form import canonical_form
 from layoutopt.normalize.fold_broadcast import BroadcastRead, FoldBroadcast
@@ -185,3 +196,27 @@ def test_what_both_sides_read_is_computed_from_one_source() -> None:
     assert not [r for r in space.refusals if "computes something else" in r.reason]
     made = {rule for rules in space.egraph.rule for rule in rules}
     assert "push-scatter-through-reshape" in made
+
+
+@pytest.mark.parametrize("name", ["arith.addf", "arith.mulf"])
+def test_what_makes_the_inputs_is_left_out_where_the_rule_does_not_look_at_it(name: str) -> None:
+    """A rewrite is the same check whatever comes before it."""
+    graph = strided()
+    kind = graph.types[0]
+    builder = GraphBuilder(len(graph.types))
+    raw, two = builder.tensor(kind.shape, "f32"), builder.tensor(kind.shape, "f32")
+    body = Body(("f32",) * 3, (ScalarOp(name, (0, 1), "f32"),), (3,))
+    parallel = (IteratorType.PARALLEL,) * 4
+    maps = (identity_map(4),) * 3
+    builder.add(Constant(two, "2.0"))
+    builder.add(Structured((raw, two), (Uninitialized(),), (0,), kind.shape, parallel, maps, body))
+    behind = Graph(
+        (*graph.types, *builder.types), (*builder.ops, *graph.ops), (raw, 1), graph.outputs
+    )
+    saturate(graph, (StridedUnitFilterToSlice(),), soundness=Soundness())
+    before = _compared.cache_info()
+    egraph = saturate(behind, (StridedUnitFilterToSlice(),), soundness=Soundness())
+    assert len(egraph.graph.ops) > egraph.original_ops
+    assert _compared.cache_info().misses == before.misses
+    refused = saturate(behind, (OffByOne(),), soundness=Soundness()).refusals
+    assert "computes something else" in refused[0].reason

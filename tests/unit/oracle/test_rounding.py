@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from layoutopt.ir.affine import identity_map, plain_map
-from layoutopt.ir.graph import Fill, Graph, GraphBuilder, IteratorType, Structured, Uninitialized
+from layoutopt.ir.graph import (
+    Fill,
+    FromTensor,
+    Graph,
+    GraphBuilder,
+    IteratorType,
+    Structured,
+    Uninitialized,
+)
 from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
 from layoutopt.ir.types import Array, numpy_dtype
 from layoutopt.oracle import evaluate, evaluate_bounded
@@ -42,6 +50,17 @@ def elementwise(name: str, *kinds: str) -> Graph:
     maps = (identity_map(1),) * len(kinds)
     builder.add(Structured(sources, (Uninitialized(),), (result,), (64,), (_P,), maps, body))
     return builder.build(sources, (result,))
+
+
+def extreme(name: str, element: str) -> Graph:
+    """The largest or smallest of each row of 3 x 50."""
+    builder = GraphBuilder()
+    x, y = builder.tensor((3, 50), element), builder.tensor((3,), element)
+    body = Body((element,) * 2, (ScalarOp(name, (0, 1), element),), (2,))
+    start = builder.tensor((3,), element)
+    maps = (identity_map(2), plain_map((0,)))
+    builder.add(Structured((x,), (FromTensor(start),), (y,), (3, 50), (_P, _R), maps, body))
+    return builder.build((x, start), (y,))
 
 
 def held(graph: Graph, got: Array, values: dict[int, Array]) -> str:
@@ -159,7 +178,50 @@ def test_numbers_that_count_as_zero_may_be_flushed() -> None:
 
 @pytest.mark.parametrize(
     ("numbers", "quantum"),
-    [([1.5, 3.0], 0.5), ([0.0], np.inf), ([6, 4], 2.0), ([np.nan, 1], 0.0), ([0.375, 8], 0.125)],
+    [
+        *(([1.5, 3.0], 0.5), ([0.0], np.inf), ([6, 4], 2.0), ([np.nan, 1], 0.0)),
+        *(([0.375, 8], 0.125), ([2.0**70, 2.0**80], 2.0**70), ([-(2.0**43)], 2.0**43)),
+        *(([2.0**-30, 0.5], 2.0**-30), ([np.inf, 1.0], 0.0), ([-0.75, 0.0], 0.25)),
+    ],
 )
 def test_quantum(numbers: list[float], quantum: float) -> None:
     assert quantum_of(np.array(numbers)) == quantum
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize(
+    ("name", "element", "one_by_one"),
+    [
+        ("arith.maximumf", "f32", np.maximum),
+        ("arith.minimumf", "f16", np.minimum),
+        ("arith.maxnumf", "f32", np.fmax),
+        ("arith.minnumf", "f32", np.fmin),
+        ("arith.maxsi", "i32", np.maximum),
+        ("arith.minsi", "i8", np.minimum),
+    ],
+)
+def test_an_extreme_is_that_of_its_terms_one_by_one(
+    name: str, element: str, one_by_one: np.ufunc, missing: bool
+) -> None:
+    graph = extreme(name, element)
+    dtype = numpy_dtype(element)
+    rows = np.random.default_rng(0).integers(-90, 90, (3, 50)).astype(dtype)
+    start = np.array([-100, 0, 100]).astype(dtype)
+    if missing and dtype is not None and dtype.kind == "f":
+        rows[0, 7], rows[1, 3], start[2] = np.nan, np.inf, np.nan
+    expected = start
+    for column in rows.T:
+        expected = one_by_one(expected, column)
+    (y,) = graph.outputs
+    found, errors = evaluate_bounded(graph, {0: rows, 2: start})
+    np.testing.assert_array_equal(found[y], expected)
+    assert y not in errors
+
+
+def test_an_extreme_is_as_inexact_as_its_terms_may_be() -> None:
+    graph = extreme("arith.maximumf", "f32")
+    rows, start = np.full((3, 50), -1.0, np.float32), np.zeros(3, np.float32)
+    rows[1, 4] = 1e-45  # may be taken for zero
+    (y,) = graph.outputs
+    _, errors = evaluate_bounded(graph, {0: rows, 2: start})
+    assert list(errors[y] > 0) == [False, True, False]
