@@ -32,7 +32,7 @@ _AROUND = 12
 """How many ops back something is looked for that a rule may know of its inputs."""
 Compared = tuple[Graph, Graph, tuple[tuple[int, str], ...]]
 """Two graphs over the same tensors, and values of some of these."""
-_Of = Callable[[Iterable[bool]], bool]
+_Link = Callable[[Op, set[int], set[int]], bool]
 _DIFFERS = "computes something else than the model's own op"
 
 
@@ -153,15 +153,33 @@ def _linked(graph: Graph, index: int, found: Expression) -> list[Op]:
     inside = {t for op in found.ops for t in op.outputs}
     if {t for op in found.ops for t in op.inputs} - inside <= {*graph.ops[index].inputs}:
         return []
-    return _around(graph, index, found, (all,))
+    return _around(graph, index, found, (_follows, _joins))
+
+
+def _follows(op: Op, read: set[int], known: set[int]) -> bool:
+    """Whether an op computes something from known tensors alone."""
+    return all(t in known for t in op.inputs)
+
+
+def _joins(op: Op, read: set[int], known: set[int]) -> bool:
+    """Whether an op computes some of the tensors that are read from others of them."""
+    return not read.isdisjoint(op.outputs) and not read.isdisjoint(op.inputs)
+
+
+def _touches(op: Op, read: set[int], known: set[int]) -> bool:
+    """Whether an op reads something that is known."""
+    return not known.isdisjoint(op.inputs)
 
 
 def _around(
-    graph: Graph, index: int, found: Expression, known_inputs: Sequence[_Of] = (all, any)
+    graph: Graph,
+    index: int,
+    found: Expression,
+    links: Sequence[_Link] = (_follows, _joins, _touches),
 ) -> list[Op]:
     """The ops that compute some of what both sides read from other tensors that they read.
 
-    ``known_inputs``: how many of an op's inputs follow from what is read, in turn.
+    ``links``: which ops those are, in turn; of several that make a tensor the first one counts.
     """
     inside = {t for op in found.ops for t in op.outputs}
     read = {t for op in found.ops for t in op.inputs if t not in inside}
@@ -171,12 +189,12 @@ def _around(
     computed: set[int] = set()
     used: set[int] = set()
     ops: list[Op] = []
-    for of in known_inputs:  # first what follows from the tensors that both sides read
+    for links_them in links:
         for i in sorted(behind):
             op = graph.ops[i]
             if isinstance(op, Constant | Opaque) or {*op.outputs} & (computed | used):
                 continue
-            if not op.inputs or of(t in known or t in computed for t in op.inputs):
+            if links_them(op, read, known | computed):
                 ops.append(op)
                 computed.update(op.outputs)
                 used.update(op.inputs)
