@@ -78,7 +78,7 @@ class Soundness:
 
 
 def _pair(graph: Graph, index: int, found: Expression, before: Sequence[Op]) -> Compared:
-    """An op and what replaces it, both behind ``before``; equal for rewrites that are alike."""
+    """An op and what replaces it, both behind ``before``; equal for rewrites of equal structure."""
     types = (*graph.types, *found.types)
     op = graph.ops[index]
     results = {t for o in found.ops for t in o.outputs}.intersection(op.outputs)
@@ -104,14 +104,14 @@ def _holds(one: Graph, other: Graph, splats: tuple[tuple[int, str], ...]) -> boo
         found = _compared(one, other, splats)
     except OracleError:
         return False
-    return found.telling and not found.reason
+    return found.conclusive and not found.reason
 
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
     reason: str
     """In one line, how the outputs differ; empty where they do not."""
-    telling: bool
+    conclusive: bool
     """Whether every element of them was compared: it was finite, and could have been wrong."""
 
 
@@ -131,10 +131,10 @@ def _compared(one: Graph, other: Graph, splats: tuple[tuple[int, str], ...]) -> 
         [wanted[t] for t in one.outputs],
         [np.zeros(()) if error is None else error for error in allowed],
     )
-    telling = not any(
+    conclusive = not any(
         unsuitable(wanted[t], error) for t, error in zip(one.outputs, allowed, strict=True)
     )
-    return _Comparison(f"{_DIFFERS}: {reason}" if reason else "", telling)
+    return _Comparison(f"{_DIFFERS}: {reason}" if reason else "", conclusive)
 
 
 def _work(op: Op) -> float:

@@ -253,7 +253,7 @@ class _Loops:
         folded = bool(self.sums or self.extremes)
         for scalar in body.ops:
             if folded and len(values) in accumulated:
-                values.append(Bounded(np.zeros(())))  # all points at once, and nobody else reads it
+                values.append(Bounded(np.zeros(())))  # all points at once, and no one else reads it
                 continue
             if scalar.name == "linalg.index":
                 values.append(Bounded(self._position(int(scalar.attribute("dim")), point)))

@@ -35,6 +35,7 @@ from layoutopt.rules.rule import Expression, NormalizationRule
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
 from tests.planning import HOST
+from tests.scattered_convolution import POOLED
 
 
 class OffByOne(StridedUnitFilterToSlice):
@@ -220,3 +221,10 @@ def test_what_makes_the_inputs_is_left_out_where_the_rule_does_not_look_at_it(na
     assert _compared.cache_info().misses == before.misses
     refused = saturate(behind, (OffByOne(),), soundness=Soundness()).refusals
     assert "computes something else" in refused[0].reason
+
+
+def test_a_scatter_of_more_than_a_slice_reads_is_no_other_op() -> None:
+    """The check computes the scattered tensor from what the rewrite reads, not from elsewhere."""
+    space = explore(lifted(POOLED), HOST)
+    assert any("fold-slice-of-scatter" in rules for rules in space.egraph.rule)
+    assert [r for r in space.refusals if "computes something else" in r.reason] == []
