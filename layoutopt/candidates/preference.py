@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
@@ -10,35 +9,8 @@ from layoutopt.candidates.cluster import is_windowed
 from layoutopt.ir.affine import IndexMap
 from layoutopt.ir.graph import Structured
 from layoutopt.ir.layout import Layout, layout_of_runs, memory_runs, row_major
+from layoutopt.ir.roles import roles
 from layoutopt.ir.types import TensorType
-
-
-@dataclass(frozen=True, slots=True)
-class Roles:
-    """The loops of a contraction, in the field's names; ``window`` loops are part of k."""
-
-    batch: tuple[int, ...]
-    m: tuple[int, ...]
-    n: tuple[int, ...]
-    k: tuple[int, ...]
-    window: tuple[int, ...]
-
-
-def roles(op: Structured) -> Roles:
-    """Sort the loops of a contraction by which operands read them."""
-    read = [{d for form in m for d in form.dims} for m in op.maps]
-    reduced = op.reduction_dims
-    loops = [d for d in range(len(op.domain)) if d not in reduced]
-    window = tuple(
-        d for form in op.source_maps[0] if len(form.terms) > 1 for d in form.dims if d in reduced
-    )
-    return Roles(
-        tuple(d for d in loops if d in read[0] and d in read[1]),
-        tuple(d for d in loops if d in read[0] and d not in read[1]),
-        tuple(d for d in loops if d not in read[0]),
-        tuple(d for d in reduced if d not in window),
-        window,
-    )
 
 
 @lru_cache(maxsize=1 << 14)

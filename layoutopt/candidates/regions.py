@@ -16,9 +16,9 @@ from dataclasses import replace
 
 from layoutopt.candidates.candidate import PhysicalForm
 from layoutopt.candidates.cluster import Cluster, cluster_of, is_windowed
-from layoutopt.candidates.preference import roles
 from layoutopt.ir.graph import DispatchRegion, Graph, Pad, Structured
 from layoutopt.ir.renaming import renumbered
+from layoutopt.ir.roles import roles
 
 
 def padded_regions(graph: Graph, clusters: Sequence[Cluster]) -> Iterator[Cluster]:

@@ -15,6 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from layoutopt.ir.dead_code import live_ops
 from layoutopt.ir.graph import Constant, Graph, Op, Opaque, Structured
 from layoutopt.ir.renaming import counted_from_zero
 from layoutopt.ir.types import Array
@@ -198,7 +199,7 @@ def _around(
                 ops.append(op)
                 computed.update(op.outputs)
                 used.update(op.inputs)
-    return _needed(ops, read)
+    return list(live_ops(ops, read)[0])
 
 
 def _behind(graph: Graph, tensors: Iterable[int], index: int) -> set[int]:
@@ -211,12 +212,3 @@ def _behind(graph: Graph, tensors: Iterable[int], index: int) -> set[int]:
         found |= new
         at = {t for i in new for t in graph.ops[i].inputs}
     return {i for i in found if not made & set(graph.ops[i].outputs)}
-
-
-def _needed(ops: list[Op], read: set[int]) -> list[Op]:
-    needed, kept = set(read), list[Op]()
-    for op in reversed(ops):
-        if needed & set(op.outputs):
-            kept.insert(0, op)
-            needed.update(op.inputs)
-    return kept

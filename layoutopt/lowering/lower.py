@@ -14,6 +14,7 @@ from layoutopt.candidates.regions import emitted
 from layoutopt.compiler.installed import quirks
 from layoutopt.errors import LoweringError
 from layoutopt.ir.backward_slice import backward_slice
+from layoutopt.ir.dead_code import live_ops
 from layoutopt.ir.graph import (
     Constant,
     DispatchRegion,
@@ -253,12 +254,7 @@ class _Lowering:
 
 def _live(lowered: Lowered) -> Lowered:
     """Drop ops whose results are not read."""
-    needed = set(lowered.outputs.values())
-    kept: list[Op] = []
-    for op in reversed(lowered.graph.ops):
-        if any(t in needed for t in op.outputs):
-            kept.append(op)
-            needed.update(op.inputs)
-    graph = replace(lowered.graph, ops=tuple(reversed(kept)), names=())
+    kept, needed = live_ops(lowered.graph.ops, lowered.outputs.values())
+    graph = replace(lowered.graph, ops=kept, names=())
     hoisted = tuple(w for w in lowered.hoisted if w.planned_tensor in needed)
     return replace(lowered, graph=graph, hoisted=hoisted)

@@ -17,10 +17,11 @@ from layoutopt.candidates.packing.tiling import (
     tiled,
     tiled_layout,
 )
-from layoutopt.candidates.preference import ordered, roles
+from layoutopt.candidates.preference import ordered
 from layoutopt.errors import InputError
 from layoutopt.ir.graph import Structured
 from layoutopt.ir.named import named_op
+from layoutopt.ir.roles import roles
 from layoutopt.ir.types import TensorType
 from layoutopt.profiles.op_pattern import ROLES, OpPattern
 

@@ -26,10 +26,11 @@ from layoutopt.candidates.packing.tiling import (
     tiled,
     tiled_layout,
 )
-from layoutopt.candidates.preference import Roles, ordered, roles
+from layoutopt.candidates.preference import ordered
 from layoutopt.ir.affine import IndexMap
 from layoutopt.ir.graph import Structured
 from layoutopt.ir.layout import Layout
+from layoutopt.ir.roles import Roles, roles
 from layoutopt.ir.types import TensorType
 from layoutopt.profiles.op_pattern import OpPattern
 from layoutopt.profiles.target import Tile

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from layoutopt.ir.dead_code import live_ops
 from layoutopt.ir.graph import Graph, Op, Reshape
 from layoutopt.ir.lowered import HoistedWeight, Lowered
 
@@ -51,26 +52,16 @@ def hoist_weights(
                 inputs = {model[t]: t for t in whole.inputs}
                 hoisted.append(HoistedWeight(whole, inputs, tensor, tensor))
                 ready.add(tensor)
-    kept: list[Op] = []
-    needed = set(lowered.outputs.values())
-    for op in reversed(graph.ops):
-        if any(t in needed and t not in ready for t in op.outputs):
-            kept.append(op)
-            needed.update(op.inputs)
-    planned = replace(graph, ops=tuple(reversed(kept)), names=())
+    kept, _ = live_ops(graph.ops, lowered.outputs.values(), ready)
+    planned = replace(graph, ops=kept, names=())
     return replace(lowered, graph=planned, hoisted=tuple(hoisted))
 
 
 def _ancestors(graph: Graph, tensor: int, leaves: Collection[int]) -> Graph:
     """What it takes to compute a tensor; its inputs are the leaves that are read."""
-    needed = {tensor}
-    ops: list[Op] = []
-    for op in reversed(graph.ops):
-        if needed.intersection(op.outputs):
-            ops.append(op)
-            needed.update(op.inputs)
+    ops, needed = live_ops(graph.ops, [tensor])
     inputs = tuple(t for t in sorted(needed) if t in leaves)
-    return Graph(graph.types, tuple(reversed(ops)), inputs, (tensor,))
+    return Graph(graph.types, ops, inputs, (tensor,))
 
 
 def _saves_work_and_memory(graph: Graph, tensor: int, sources: list[int]) -> bool:

@@ -9,6 +9,7 @@ from layoutopt.candidates.cluster import is_windowed
 from layoutopt.ir.affine import plain_dims
 from layoutopt.ir.graph import Gather, Graph, Insert, Op, Pad, Reshape, Scatter, Slice, Structured
 from layoutopt.ir.named import named_op
+from layoutopt.ir.roles import roles
 from layoutopt.pricing.analytic.work import Contraction, DispatchWork
 from layoutopt.profiles.target import Target
 
@@ -92,18 +93,12 @@ def contraction_of(op: Structured, graph: Graph) -> Contraction:
 
     A filter loop of a convolution moves the image too but is summed over, so it belongs to k.
     """
-    lhs, rhs = ({d for form in m for d in form.dims} for m in op.source_maps)
-    sizes = {"batch": 1, "m": 1, "n": 1, "k": 1}
-    for loop, size in enumerate(op.domain):
-        if loop in op.reduction_dims:
-            role = "k"
-        elif loop in lhs and loop in rhs:
-            role = "batch"
-        else:
-            role = "m" if loop in lhs else "n"
-        sizes[role] *= size
-    element = graph.types[op.sources[0]].element
-    return Contraction(sizes["batch"], sizes["m"], sizes["n"], sizes["k"], element)
+    found = roles(op)
+    batch, m, n, k = (
+        math.prod(op.domain[d] for d in loops)
+        for loops in (found.batch, found.m, found.n, (*found.k, *found.window))
+    )
+    return Contraction(batch, m, n, k, graph.types[op.sources[0]].element)
 
 
 def _root(graph: Graph) -> Structured | None:
