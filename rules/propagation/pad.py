@@ -30,25 +30,24 @@ class PadLayouts:
 
     def relayout(self, op: Pad, layouts: Assignment, physical: Physical) -> Refusal | None:
         """Pad the memory form."""
-        layout = layouts[op.source]
+        source, result = layouts[op.source], layouts[op.result]
         if not same_places(layouts, (op.source, op.result)):
             return Refusal("expected source and result of a pad in one layout, but they differ")
-        refusal = _refusal(op, layout, physical.types)
+        refusal = _refusal(op, source, physical.types)
         if refusal:
             return refusal
-        layout = layouts[op.result]
         if not (
             keeps_padding(layouts, physical.types, (op.source,), op.result)
-            and _adds(op, layout, physical.types)
+            and _adds(op, result, physical.types)
         ):
-            wanted = layout.padding.value
+            wanted = result.padding.value
             return Refusal(f"expected {wanted} in the padding of a pad's source and as its value")
         physical.builder.add(
             Pad(
-                physical.tensor(op.source, layout),
-                physical.tensor(op.result, layout),
-                in_tiles(op.low, layout, 0),
-                in_tiles(op.high, layout, 0),
+                physical.tensor(op.source, source),
+                physical.tensor(op.result, result),
+                in_tiles(op.low, source, 0),
+                in_tiles(op.high, source, 0),
                 op.value,
             )
         )

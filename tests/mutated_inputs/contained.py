@@ -28,9 +28,8 @@ class Ended:
 
 def import_all() -> None:
     """Import what commands import, so that a fork need not."""
-    for name in ("cli", "commands.optimize", "commands.explain", "commands.compile",
-                 "commands.profile", "commands.pack_weights", "commands.targets"):  # fmt: skip
-        import_module(f"layoutopt.{name}")
+    for name in ("main", "optimize", "explain", "compile", "profile", "pack_weights", "targets"):
+        import_module(f"layoutopt.cli.{name}")
 
 
 @dataclass(frozen=True, slots=True)
