@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.mutated_inputs.contained import Ended
 
-_PROGRESS = re.compile(r"[a-z][a-z ]* \.\.\.")
+_PROGRESS = re.compile(r"[a-z][a-zA-Z ]* \.\.\.")
 _LINE = re.compile(r".+: expected .+, but got .+; .+")
 _NOTE = re.compile(r"layoutopt: note: .+")
 _CODES = (0, 1, 2)
