@@ -10,11 +10,11 @@ from layoutopt.ir.graph import Constant, Graph, Op
 def backward_slice(graph: Graph, tensor: int) -> tuple[tuple[Op, ...], tuple[int, ...]]:
     """The ops that make a tensor, in order, and the constants that these read.
 
-    Of several ways to make an operand those count that come before its reader.
+    Of several ways to make one the first counts: each tensor is made once, before its readers.
     """
     ops: list[int] = []
     leaves: set[int] = set()
-    waiting = sorted(-op for op in graph.producers[tensor])  # a heap: the last one comes out first
+    waiting = [-graph.producers[tensor][0]]  # a heap: the last one comes out first
     seen = set(waiting)
     while waiting:
         index = -heappop(waiting)
@@ -23,9 +23,8 @@ def backward_slice(graph: Graph, tensor: int) -> tuple[tuple[Op, ...], tuple[int
             leaves.add(index)
             continue
         ops.append(index)
-        for maker in {m for t in op.inputs for m in graph.producers[t]}:
-            early = maker < index or isinstance(graph.ops[maker], Constant)
-            if early and -maker not in seen:
+        for maker in {graph.producers[t][0] for t in op.inputs}:
+            if -maker not in seen:
                 seen.add(-maker)
                 heappush(waiting, -maker)
     made = (graph.ops[index] for index in reversed(ops))

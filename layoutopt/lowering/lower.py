@@ -117,7 +117,9 @@ class _Lowering:
         return self.where[key]
 
     def _constant_op(self, op: Op) -> None:
-        """What constants compute is written as it came; IREE evaluates it ahead of time."""
+        """What constants compute is written once, in its first form: IREE evaluates it."""
+        if all((tensor, self._plain(tensor)) in self.where for tensor in op.outputs):
+            return
         for tensor in op.outputs:
             self._place(tensor, self._plain(tensor))
         self.builder.add(

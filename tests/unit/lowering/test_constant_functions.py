@@ -1,0 +1,55 @@
+"""Functions of constants alone: what they compute is written once."""
+
+from __future__ import annotations
+
+from layoutopt.options import Options
+from layoutopt.planning.planner import plan_graph
+from layoutopt.pricing.prices import Analytic
+from layoutopt.profiles.target import load_target
+from layoutopt.runtime.steps import Clock, SilentSteps
+from tests.parsing import lifted, verified
+
+HOST = load_target("host")
+DEQUANTIZED = """
+  %{name}e = tensor.empty() : tensor<4x4xf32>
+  %{name} = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>,
+      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}}
+      ins(%c : tensor<4x4xi8>) outs(%{name}e : tensor<4x4xf32>) {{
+    ^bb0(%q: i8, %o: f32):
+      %w = arith.extsi %q : i8 to i32
+      %d = arith.subi %w, %point : i32
+      %f = arith.sitofp %d : i32 to f32
+      %r = arith.mulf %f, %scale : f32
+      linalg.yield %r : f32
+  }} -> tensor<4x4xf32>
+"""
+MODEL = f"""
+func.func @main(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {{
+  %c = arith.constant dense<2> : tensor<4x4xi8>
+  %point = arith.constant 0 : i32
+  %scale = arith.constant 1.0 : f32
+  %zero = arith.constant 0.0 : f32
+  {DEQUANTIZED.format(name="a")}
+  {DEQUANTIZED.format(name="b")}
+  %e = tensor.empty() : tensor<4x4xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %y = linalg.matmul ins(%a, %b : tensor<4x4xf32>, tensor<4x4xf32>) outs(%i : tensor<4x4xf32>)
+    -> tensor<4x4xf32>
+  %z = linalg.matmul ins(%x, %y : tensor<4x4xf32>, tensor<4x4xf32>) outs(%i : tensor<4x4xf32>)
+    -> tensor<4x4xf32>
+  return %y, %z : tensor<4x4xf32>, tensor<4x4xf32>
+}}
+"""
+
+
+def test_a_constant_that_normalization_computes_otherwise_is_made_once() -> None:
+    graph = lifted(MODEL)
+    clock = Clock(SilentSteps())
+    plan = plan_graph(graph, HOST, Analytic(HOST), Options(), clock)
+    lowered = plan.lowered()
+    for weight in lowered.hoisted:
+        made = [t for op in weight.graph.ops for t in op.outputs]
+        assert len(made) == len(set(made))
+        assert verified(weight.graph)
+    made = [t for op in lowered.graph.ops for t in op.outputs]
+    assert len(made) == len(set(made))
