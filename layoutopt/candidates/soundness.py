@@ -29,6 +29,8 @@ from layoutopt.runtime.comparison import difference
 
 _MOST_WORK = 4_000_000
 """Points that are evaluated at most; those of contractions count a tenth, for BLAS does them."""
+_MOST_ELEMENTS = 1 << 25
+"""Of a tensor that is made: memory holds it."""
 _AROUND = 12
 """How many ops back something is looked for that a rule may know of its inputs."""
 Compared = tuple[Graph, Graph, tuple[tuple[int, str], ...]]
@@ -53,6 +55,9 @@ class Soundness:
         work = sum(map(_work, (*around, graph.ops[index], *found.ops)))
         if work > _MOST_WORK:
             self.skipped[f"they have more than {_MOST_WORK} points"] += 1
+            return ""
+        if _largest(graph, index, found, around) > _MOST_ELEMENTS:
+            self.skipped[f"a tensor has more than {_MOST_ELEMENTS} elements"] += 1
             return ""
         if self.most_in_all < math.inf and not self._affords(
             _pair(graph, index, found, around), work
@@ -136,6 +141,13 @@ def _compared(one: Graph, other: Graph, splats: tuple[tuple[int, str], ...]) -> 
         unsuitable(wanted[t], error) for t, error in zip(one.outputs, allowed, strict=True)
     )
     return _Comparison(f"{_DIFFERS}: {reason}" if reason else "", conclusive)
+
+
+def _largest(graph: Graph, index: int, found: Expression, around: Sequence[Op]) -> int:
+    """Elements of the largest tensor that a check reads or makes."""
+    types = (*graph.types, *found.types)
+    ops = (*around, graph.ops[index], *found.ops)
+    return max(types[t].elements for op in ops for t in (*op.inputs, *op.outputs))
 
 
 def _work(op: Op) -> float:

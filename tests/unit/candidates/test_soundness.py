@@ -228,3 +228,12 @@ def test_a_scatter_of_more_than_a_slice_reads_is_no_other_op() -> None:
     space = explore(lifted(POOLED), HOST)
     assert any("fold-slice-of-scatter" in rules for rules in space.egraph.rule)
     assert [r for r in space.refusals if "computes something else" in r.reason] == []
+
+
+def test_tensors_that_memory_does_not_hold_are_not_made() -> None:
+    """A pad may ask for any size; the rewrite stays, and the report says that it is unchecked."""
+    builder = GraphBuilder()
+    x, y = builder.tensor((4,), "f32"), builder.tensor((1 << 39,), "f32")
+    builder.add(Pad(x, y, (0,), ((1 << 39) - 4,), "0.0 : f32"))
+    space = explore(builder.build((x,), (y,)), HOST)
+    assert any("more than 33554432 elements" in r.reason for r in space.refusals)
