@@ -127,7 +127,7 @@ def tensor_type(kind: Any) -> TensorType | None:
         return None
     if not kind.has_static_shape or kind.encoding is not None:
         return None
-    if math.prod(kind.shape) > MOST_ELEMENTS:
+    if max(math.prod(kind.shape), *kind.shape, 0) > MOST_ELEMENTS:
         return None
     return TensorType(tuple(kind.shape), str(kind.element_type))
 

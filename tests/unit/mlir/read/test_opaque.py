@@ -200,3 +200,13 @@ def test_an_extension_that_is_refused_is_a_barrier() -> None:
     assert isinstance(opaque, Opaque)
     assert opaque.reason == "expected floats, but got i32"
     assert len(graph.types) == 2, "no tensor is left behind"
+
+
+def test_an_empty_tensor_with_a_huge_dim_is_not_planned() -> None:
+    huge = f"tensor<0x{1 << 62}xf32>"
+    graph = lifted(
+        f"func.func @f(%x: tensor<0x4xf32>) -> {huge} {{\n%z = arith.constant 0.0 : f32\n"
+        f"%r = tensor.pad %x low[0, 0] high[0, {(1 << 62) - 4}] {{\n^bb0(%i: index, %j: index):\n"
+        f"tensor.yield %z : f32\n}} : tensor<0x4xf32> to {huge}\nreturn %r : {huge}\n}}"
+    )
+    assert isinstance(graph.ops[-1], Opaque)
