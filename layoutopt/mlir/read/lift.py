@@ -251,6 +251,9 @@ def _pad(state: State, op: Any) -> None:
     if min((*low, *high), default=0) < 0:
         raise NotUnderstood(f"expected padding that adds elements, but got low {low} high {high}")
     source = tensor_of(state, op.operation.operands[0])
+    whole = state.builder.types[source].shape
+    if any(a + n + b != m for a, n, b, m in zip(low, whole, high, kind.shape, strict=True)):
+        raise NotUnderstood(f"expected padding that makes {kind}, but got low {low} high {high}")
     if text is not None:
         state.builder.add(Pad(source, new_tensor(state, op.result, kind), low, high, text[0]))
         return

@@ -210,3 +210,15 @@ def test_an_empty_tensor_with_a_huge_dim_is_not_planned() -> None:
         f"tensor.yield %z : f32\n}} : tensor<0x4xf32> to {huge}\nreturn %r : {huge}\n}}"
     )
     assert isinstance(graph.ops[-1], Opaque)
+
+
+def test_padding_that_does_not_make_its_type_is_not_planned() -> None:
+    """MLIR adds up sizes modulo 2^64 and takes this."""
+    kind = "tensor<1x4xf32>"
+    graph = lifted(
+        f"func.func @f(%x: {kind}) -> {kind} {{\n%z = arith.constant 0.0 : f32\n"
+        f"%r = tensor.pad %x low[0, 0] high[{(1 << 63) - 1}, 0] {{\n"
+        f"^bb0(%i: index, %j: index):\ntensor.yield %z : f32\n}} : {kind} to {kind}\n"
+        f"return %r : {kind}\n}}"
+    )
+    assert isinstance(graph.ops[-1], Opaque)
