@@ -96,7 +96,7 @@ class Expression:
     """Whether the ops get one price as a whole; no rule looks at them one by one."""
 
 
-class RewriteRule(Protocol[MatchT]):
+class Rule(Protocol[MatchT]):
     """Two equal ways to compute a tensor: match, guard, rewrite."""
 
     @property
@@ -117,7 +117,24 @@ class RewriteRule(Protocol[MatchT]):
 
     @property
     def exactness(self) -> Exactness:
-        """How far the numbers of both sides may differ."""
+        """How far the numbers of both sides may differ at most."""
+
+    @property
+    def examples(self) -> tuple[Example, ...]:
+        """Graphs that the rule fires on and graphs that it refuses."""
+
+    def match(self, graph: Graph, op: int) -> MatchT | None:
+        """The facts where the structure fits, else None."""
+
+    def guard(self, match: MatchT) -> Refusal | None:
+        """Why the rule would not be sound here."""
+
+    def rewrite(self, graph: Graph, match: MatchT) -> Expression:
+        """The other way: all results of the op that are read; cannot fail after the guard."""
+
+
+class RewriteRule(Rule[MatchT], Protocol[MatchT]):
+    """An alternative, among which prices decide."""
 
     @property
     def canonicalizes(self) -> bool:
@@ -126,65 +143,19 @@ class RewriteRule(Protocol[MatchT]):
         Where it exists, no other layout of the old form is priced.
         """
 
-    @property
-    def examples(self) -> tuple[Example, ...]:
-        """Graphs that the rule fires on and graphs that it refuses."""
 
-    def match(self, graph: Graph, op: int) -> MatchT | None:
-        """The facts where the structure fits, else None."""
-
-    def guard(self, match: MatchT) -> Refusal | None:
-        """Why the rewrite would not be sound here."""
-
-    def rewrite(self, graph: Graph, match: MatchT) -> Expression:
-        """The other way; cannot fail after the guard."""
-
-
-class NormalizationRule(Protocol[MatchT]):
-    """A form that takes the place of another before anything is priced: match, guard, rewrite.
+class NormalizationRule(Rule[MatchT], Protocol[MatchT]):
+    """A form that takes the place of another before anything is priced.
 
     The form that it replaces stays a candidate as it came, in its own layouts.
     """
 
     @property
-    def name(self) -> str:
-        """The file's name with hyphens."""
-
-    @property
-    def summary(self) -> str:
-        """Before -> after, in one line."""
-
-    @property
-    def argument(self) -> str | Unproven:
-        """Why both sides are equal."""
-
-    @property
-    def evidence(self) -> Evidence:
-        """How it is known that they are."""
-
-    @property
-    def exactness(self) -> Exactness:
-        """How far the numbers of both sides may differ at most."""
-
-    @property
-    def examples(self) -> tuple[Example, ...]:
-        """Graphs that the rule fires on and graphs that it refuses."""
-
-    @property
     def part(self) -> str:
         """What ops are called in reports that come beside the one that is replaced."""
 
-    def match(self, graph: Graph, op: int) -> MatchT | None:
-        """The facts where the structure fits, else None."""
-
-    def guard(self, match: MatchT) -> Refusal | None:
-        """Why the rule would not be sound here."""
-
     def exactness_of(self, match: MatchT) -> Exactness:
         """How far the numbers of both sides may differ here."""
-
-    def rewrite(self, graph: Graph, match: MatchT) -> Expression:
-        """All results of the op that are read; cannot fail after the guard."""
 
 
 def apply(rule: RewriteRule[MatchT], graph: Graph, op: int) -> Expression | Refusal | None:
