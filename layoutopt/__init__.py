@@ -19,15 +19,14 @@ if TYPE_CHECKING:
     from layoutopt.ir.graph import Graph, GraphBuilder
     from layoutopt.options import Options, ParameterFile, WeightBudget
     from layoutopt.parameters.pack import PackedWeights, pack_weights
-    from layoutopt.pipeline import (
+    from layoutopt.pipeline.job import Plan, optimize
+    from layoutopt.pipeline.stages import (
         Function,
         LoweredModel,
         Model,
-        Plan,
         enumerate,
         lift,
         lower,
-        optimize,
         price,
         prices,
         read,
@@ -81,20 +80,20 @@ __all__ = [
 
 _HOMES = {
     "Extension": "ir.extension",
-    "Function": "pipeline",
+    "Function": "pipeline.stages",
     "Graph": "ir.graph",
     "GraphBuilder": "ir.graph",
     "GraphPlan": "planning.planner",
     "InputError": "errors",
     "LayoutoptError": "errors",
-    "LoweredModel": "pipeline",
+    "LoweredModel": "pipeline.stages",
     "LoweringError": "errors",
     "MissingProfileError": "errors",
-    "Model": "pipeline",
+    "Model": "pipeline.stages",
     "Options": "options",
     "PackedWeights": "parameters.pack",
     "ParameterFile": "options",
-    "Plan": "pipeline",
+    "Plan": "pipeline.job",
     "Price": "pricing.prices",
     "Pricer": "pricing.prices",
     "REWRITES": "rules.rewrites",
@@ -104,17 +103,17 @@ _HOMES = {
     "Target": "profiles.target",
     "WeightBudget": "options",
     "Work": "pricing.prices",
-    "enumerate": "pipeline",
-    "lift": "pipeline",
+    "enumerate": "pipeline.stages",
+    "lift": "pipeline.stages",
     "load_target": "profiles.target",
-    "lower": "pipeline",
-    "optimize": "pipeline",
+    "lower": "pipeline.stages",
+    "optimize": "pipeline.job",
     "pack_weights": "parameters.pack",
-    "price": "pipeline",
-    "prices": "pipeline",
-    "read": "pipeline",
-    "select": "pipeline",
-    "verify": "pipeline",
+    "price": "pipeline.stages",
+    "prices": "pipeline.stages",
+    "read": "pipeline.stages",
+    "select": "pipeline.stages",
+    "verify": "pipeline.stages",
 }
 """Where each name lives. It is fetched when first asked for: compiler, solver and NumPy take a
 second to import, and most commands need none of them."""

@@ -16,7 +16,7 @@ from layoutopt.cli.options import PATH, cache_option, parameters_option, threads
 from layoutopt.errors import InputError
 from layoutopt.files.written import check_not_read, check_writable, write_text
 from layoutopt.options import Options, ParameterFile
-from layoutopt.pipeline import optimize
+from layoutopt.pipeline.job import optimize
 from layoutopt.report.console import console
 from layoutopt.report.headline import headline
 from layoutopt.report.progress import TerminalSteps

@@ -23,7 +23,7 @@ from layoutopt.cli.options import (
 from layoutopt.errors import InputError
 from layoutopt.files.written import check_not_read, check_writable
 from layoutopt.options import Objective, Options, ParameterFile, WeightBudget
-from layoutopt.pipeline import optimize
+from layoutopt.pipeline.job import optimize
 from layoutopt.report.console import console
 from layoutopt.report.html import write_html
 from layoutopt.report.progress import TerminalSteps

@@ -120,7 +120,7 @@ def test_what_iree_refuses_inside_the_model_is_planned_without(
     folder: Path, plan: layoutopt.Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A dispatch that compiles alone and not in the model costs its form, not the run."""
-    job = sys.modules["layoutopt.pipeline"]
+    job = sys.modules["layoutopt.pipeline.stages"]
     held = job.compare_with_original
     assert plan.report.validation is not None
     refused = max(plan.report.validation.dispatches, key=lambda d: d.measured_ns or 0)
@@ -159,7 +159,7 @@ def test_where_every_plan_is_refused_the_original_is_kept(
     def refuse(modules: Modules, *arguments: object) -> object:
         raise RefusedModuleError("a stack that is too large", ())
 
-    monkeypatch.setattr(sys.modules["layoutopt.pipeline"], "compare_with_original", refuse)
+    monkeypatch.setattr(sys.modules["layoutopt.pipeline.stages"], "compare_with_original", refuse)
     options = layoutopt.Options(cache=folder / "cache")
     kept = layoutopt.optimize(folder / "model.mlir", profile, options)
     own = {flag_set.name for flag_set in load_target(profile).flag_sets}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import layoutopt
-import layoutopt.pipeline as job
+import layoutopt.pipeline.stages as job
 from layoutopt.errors import InputError
 from layoutopt.runtime.reread import reread
 from layoutopt.verification.dispatch_count import Dispatches

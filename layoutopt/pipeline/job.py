@@ -1,25 +1,9 @@
-"""The main job as its stages, each of them to be called by itself, and `optimize` over them.
-
-model = read("model.onnx")                       # linalg, and what is known of the target
-functions = lift(model)                          # graphs
-space = enumerate(functions[0].graph)            # candidates and conversions
-with prices() as pricer:
-    priced = price(space, pricer)                # nanoseconds
-plan = select(space, priced)                     # the cheapest consistent choice
-lowered = lower(model, [plan])                   # a module for IREE
-result = verify(model, lowered)                  # equal results, times
-"""
+"""The main job: the stages one after another, and what it hands out."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
-import weakref
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,46 +15,44 @@ from layoutopt.errors import (
     SolverError,
 )
 from layoutopt.files.written import check_writable
-from layoutopt.frontend.converted import ConvertedModels, converted_folder
-from layoutopt.frontend.in_memory import InMemory, written_down
-from layoutopt.frontend.source import Source, open_source
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.weights import weight_bytes
-from layoutopt.mlir.module import Module, exported_name, has_work, parse_module
+from layoutopt.mlir.module import Module, parse_module
 from layoutopt.mlir.read.located import operands_at
 from layoutopt.options import Objective, Options
-from layoutopt.parameters.files import resolve
+from layoutopt.pipeline.stages import (
+    LoweredModel,
+    Model,
+    ModelSource,
+    compared_modules,
+    lower,
+    prices,
+    read,
+    verify,
+)
 from layoutopt.planning.given_plan import given_plans
 from layoutopt.planning.known_refusals import KnownRefusals
-from layoutopt.planning.lazy_pricing import Priced
 from layoutopt.planning.plan_file import PlanFile, fingerprint, function_plan, write_plan
-from layoutopt.planning.plan_space import PlanSpace, plan_space
-from layoutopt.planning.planner import GraphPlan, plan_graphs, price_space, select_plan
-from layoutopt.pricing.pricers import at_device, open_pricer
+from layoutopt.planning.planner import GraphPlan, plan_graphs
 from layoutopt.pricing.prices import Pricer
-from layoutopt.profiles.store import Store, cache_folder, store_path
-from layoutopt.profiles.target import Target, load_target
+from layoutopt.profiles.store import cache_folder
+from layoutopt.profiles.target import Target
 from layoutopt.report.barriers import barriers
 from layoutopt.report.build import build_report
 from layoutopt.report.captured import compare_captured, starts_from_constant
 from layoutopt.report.html import html_page
 from layoutopt.report.optimization_result import OptimizationResult
 from layoutopt.report.report import CapturedReport, Report
-from layoutopt.runtime.progress import Progress, Silent
 from layoutopt.runtime.steps import Clock, SilentSteps, Steps
 from layoutopt.runtime.version import iree_version
-from layoutopt.runtime.workspace import PREFIX
 from layoutopt.solver import TimeLimit
 from layoutopt.verification.attribution import attributed
 from layoutopt.verification.dispatch_count import Dispatches
 from layoutopt.verification.evaluated import OPTIMIZED
-from layoutopt.verification.modules import Modules
-from layoutopt.verification.subjects import subjects_of, with_layouts
 from layoutopt.verification.whole_model import (
     Comparison,
     OtherResultsError,
-    compare_with_original,
     flags_of_original,
     keep_original,
 )
@@ -78,65 +60,6 @@ from layoutopt.verification.written_module import Written
 
 _ATTEMPTS = 8
 """Plans that are tried at most, each without what IREE refused inside the ones before."""
-ModelSource = Path | str | Graph | InMemory
-"""A file (``.mlir``, ``.mlirbc``, ``.onnx``), MLIR text, a module of the bindings, or a graph."""
-
-
-@dataclass(frozen=True)
-class Function:
-    """A function of a model that has something to plan."""
-
-    name: str
-    """As a caller knows it."""
-    graph: Graph
-    """As it came."""
-    place: int = 0
-    """Among the functions of the module."""
-
-
-@dataclass(frozen=True)
-class Model:
-    """A model as linalg on tensors, its target, and a folder for what is made of both."""
-
-    path: Path
-    """What was given, for messages."""
-    source: Source
-    module: Module
-    target: Target
-    options: Options
-    folder: Path
-    """For intermediate files: removed with the model, or at the end of a ``with`` block."""
-    archives: tuple[tuple[str, Path], ...] = ()
-    """(scope, file) of the parameters that the model leaves outside."""
-
-    def __post_init__(self) -> None:
-        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
-
-    def __enter__(self) -> Model:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    @cached_property
-    def functions(self) -> tuple[Function, ...]:
-        """Those with something to plan."""
-        names, graphs = self.module.names, self.module.graphs
-        return tuple(
-            Function(exported_name(name), graph, place)
-            for place, (name, graph) in _numbered(zip(names, graphs, strict=True))
-            if has_work(graph)
-        )
-
-
-@dataclass(frozen=True)
-class LoweredModel:
-    """A planned module, and the file and flags that it is compiled from."""
-
-    module: Module
-    path: Path
-    flags: tuple[str, ...]
-    plans: tuple[GraphPlan, ...]
 
 
 @dataclass(frozen=True)
@@ -182,116 +105,6 @@ class Plan:
         return html_page(self.report)
 
 
-def read(
-    model: ModelSource, profile: str | Target = "host", options: Options | None = None
-) -> Model:
-    """Bring a model to linalg on tensors. Raises InputError where that is not possible."""
-    options = options or Options()
-    target = _target(profile, options)
-    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
-    try:
-        path = written_down(model, folder)
-        converted = ConvertedModels(converted_folder(options.cache))
-        limit_s = options.compile_timeout_s
-        source, module = open_source(path, folder, target.flags, limit_s, converted)
-        archives: tuple[tuple[str, Path], ...] = ()
-        if target.measurable:
-            archives = resolve(path, module.parameters, options.parameters)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return Model(path, source, module, target, options, folder, archives)
-
-
-def lift(model: Model) -> tuple[Function, ...]:
-    """The dataflow graphs of the functions that have something to plan."""
-    return model.functions
-
-
-_numbered = enumerate
-
-
-def enumerate(
-    graph: Graph, profile: str | Target = "host", options: Options | None = None
-) -> PlanSpace:
-    """All candidates of a function and the conversions between them, as work to price."""
-    options = options or Options()
-    target = _target(profile, options)
-    return plan_space(graph, target, options, estimated=not target.measurable)
-
-
-@contextmanager
-def prices(profile: str | Target = "host", options: Options | None = None) -> Iterator[Pricer]:
-    """The prices of a target: measured where it is here, else estimated; kept in the cache."""
-    options = options or Options()
-    target = _target(profile, options)
-    with (
-        Store(store_path(options.cache), renew=True) as store,
-        open_pricer(store, target, options) as pricer,
-    ):
-        yield pricer
-
-
-def price(
-    space: PlanSpace,
-    pricer: Pricer,
-    options: Options | None = None,
-    progress: Progress | None = None,
-    limit: TimeLimit | None = None,
-) -> Priced:
-    """Nanoseconds of what a plan may use.
-
-    Where ``pricer`` measures, that is what the cheapest plans on lower bounds use, until one of
-    them needs no more prices; else everything.
-    """
-    options = options or Options()
-    limit = limit or TimeLimit(options.time_limit_s)
-    return price_space(space, pricer, options, limit, progress or Silent())
-
-
-def select(
-    space: PlanSpace,
-    priced: Priced,
-    options: Options | None = None,
-    limit: TimeLimit | None = None,
-) -> GraphPlan:
-    """The cheapest consistent plan. Raises SolverError where there is none."""
-    options = options or Options()
-    return select_plan(space, priced, options, limit or TimeLimit(options.time_limit_s))
-
-
-def lower(model: Model, plans: Sequence[GraphPlan]) -> LoweredModel:
-    """Write plans, one for each of ``model.functions``, into a new copy of the module.
-
-    Raises LoweringError where that is no valid module.
-    """
-    module = parse_module(model.source.path)
-    again = [fingerprint(module.graphs[f.place]) for f in model.functions]
-    if again != [fingerprint(f.graph) for f in model.functions]:
-        raise LoweringError(
-            str(model.path),
-            "the same graphs each time that it is read",
-            "others",
-            "report this as a bug of layoutopt",
-        )
-    for function, plan in zip(model.functions, plans, strict=True):
-        module.replace(function.place, plan.lowered())
-    tiling = (model.target.data_tiling_flag,) if any(p.data_tiled for p in plans) else ()
-    flags = (*model.source.phase_flags, *model.target.flags, *tiling)
-    path = model.folder / "optimized.mlirbc"
-    module.write(path, flags)
-    return LoweredModel(module, path, flags, tuple(plans))
-
-
-def verify(model: Model, lowered: LoweredModel, clock: Clock | None = None) -> Comparison:
-    """Compare the planned module's results with the original's, and time both.
-
-    Raises LoweringError where the planned module does not compile or computes something else.
-    """
-    clock = clock or Clock(SilentSteps())
-    return compare_with_original(_modules(model, lowered), model.target, model.options, clock)
-
-
 def optimize(
     model: ModelSource,
     profile: str | Target = "host",
@@ -311,29 +124,6 @@ def optimize(
         opened = read(model, profile, options)
     with opened:
         return _Job(opened, clock, plan, pricer, TimeLimit(options.time_limit_s)).run()
-
-
-def _target(profile: str | Target, options: Options) -> Target:
-    target = load_target(profile) if isinstance(profile, str) else profile
-    return at_device(target, options.device, None, options.threads)
-
-
-def _modules(model: Model, lowered: LoweredModel) -> Modules:
-    functions = model.functions
-    places = [f.place for f in functions]
-    subjects = subjects_of(model.module, places, model.options)
-    boundaries = {f.name: model.module.boundary(f.place) for f in functions}
-    layouts = {f.name: p.io for f, p in zip(functions, lowered.plans, strict=True)}
-    return Modules(
-        model.path,
-        model.source,
-        lowered.path,
-        lowered.flags,
-        with_layouts(subjects, boundaries, layouts),
-        tuple(f.graph for f in functions),
-        model.folder,
-        model.archives,
-    )
 
 
 def known_refusals(graphs: Sequence[Graph], target: Target, options: Options) -> KnownRefusals:
@@ -458,7 +248,7 @@ class _Job:
         """The original in place of a plan that cannot be used; a given one ends in the error."""
         model = self.model
         if self.plan is None:
-            modules = _modules(model, lowered)
+            modules = compared_modules(model, lowered)
             held = keep_original(modules, model.target, model.options, self.clock, error)
             if held is not None:
                 return held

@@ -1,0 +1,1 @@
+"""The stages as functions, and the main job over them."""

@@ -1,0 +1,248 @@
+"""The stages, each of them to be called by itself.
+
+model = read("model.onnx")                       # linalg, and what is known of the target
+functions = lift(model)                          # graphs
+space = enumerate(functions[0].graph)            # candidates and conversions
+with prices() as pricer:
+    priced = price(space, pricer)                # nanoseconds
+plan = select(space, priced)                     # the cheapest consistent choice
+lowered = lower(model, [plan])                   # a module for IREE
+result = verify(model, lowered)                  # equal results, times
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from layoutopt.errors import (
+    LoweringError,
+)
+from layoutopt.frontend.converted import ConvertedModels, converted_folder
+from layoutopt.frontend.in_memory import InMemory, written_down
+from layoutopt.frontend.source import Source, open_source
+from layoutopt.ir.graph import Graph
+from layoutopt.mlir.module import Module, exported_name, has_work, parse_module
+from layoutopt.options import Options
+from layoutopt.parameters.files import resolve
+from layoutopt.planning.lazy_pricing import Priced
+from layoutopt.planning.plan_file import fingerprint
+from layoutopt.planning.plan_space import PlanSpace, plan_space
+from layoutopt.planning.planner import GraphPlan, price_space, select_plan
+from layoutopt.pricing.pricers import at_device, open_pricer
+from layoutopt.pricing.prices import Pricer
+from layoutopt.profiles.store import Store, store_path
+from layoutopt.profiles.target import Target, load_target
+from layoutopt.runtime.progress import Progress, Silent
+from layoutopt.runtime.steps import Clock, SilentSteps
+from layoutopt.runtime.workspace import PREFIX
+from layoutopt.solver import TimeLimit
+from layoutopt.verification.modules import Modules
+from layoutopt.verification.subjects import subjects_of, with_layouts
+from layoutopt.verification.whole_model import (
+    Comparison,
+    compare_with_original,
+)
+
+ModelSource = Path | str | Graph | InMemory
+"""A file (``.mlir``, ``.mlirbc``, ``.onnx``), MLIR text, a module of the bindings, or a graph."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of a model that has something to plan."""
+
+    name: str
+    """As a caller knows it."""
+    graph: Graph
+    """As it came."""
+    place: int = 0
+    """Among the functions of the module."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model as linalg on tensors, its target, and a folder for what is made of both."""
+
+    path: Path
+    """What was given, for messages."""
+    source: Source
+    module: Module
+    target: Target
+    options: Options
+    folder: Path
+    """For intermediate files: removed with the model, or at the end of a ``with`` block."""
+    archives: tuple[tuple[str, Path], ...] = ()
+    """(scope, file) of the parameters that the model leaves outside."""
+
+    def __post_init__(self) -> None:
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @cached_property
+    def functions(self) -> tuple[Function, ...]:
+        """Those with something to plan."""
+        names, graphs = self.module.names, self.module.graphs
+        return tuple(
+            Function(exported_name(name), graph, place)
+            for place, (name, graph) in _numbered(zip(names, graphs, strict=True))
+            if has_work(graph)
+        )
+
+
+@dataclass(frozen=True)
+class LoweredModel:
+    """A planned module, and the file and flags that it is compiled from."""
+
+    module: Module
+    path: Path
+    flags: tuple[str, ...]
+    plans: tuple[GraphPlan, ...]
+
+
+def read(
+    model: ModelSource, profile: str | Target = "host", options: Options | None = None
+) -> Model:
+    """Bring a model to linalg on tensors. Raises InputError where that is not possible."""
+    options = options or Options()
+    target = _target(profile, options)
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    try:
+        path = written_down(model, folder)
+        converted = ConvertedModels(converted_folder(options.cache))
+        limit_s = options.compile_timeout_s
+        source, module = open_source(path, folder, target.flags, limit_s, converted)
+        archives: tuple[tuple[str, Path], ...] = ()
+        if target.measurable:
+            archives = resolve(path, module.parameters, options.parameters)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return Model(path, source, module, target, options, folder, archives)
+
+
+def lift(model: Model) -> tuple[Function, ...]:
+    """The dataflow graphs of the functions that have something to plan."""
+    return model.functions
+
+
+_numbered = enumerate
+
+
+def enumerate(
+    graph: Graph, profile: str | Target = "host", options: Options | None = None
+) -> PlanSpace:
+    """All candidates of a function and the conversions between them, as work to price."""
+    options = options or Options()
+    target = _target(profile, options)
+    return plan_space(graph, target, options, estimated=not target.measurable)
+
+
+@contextmanager
+def prices(profile: str | Target = "host", options: Options | None = None) -> Iterator[Pricer]:
+    """The prices of a target: measured where it is here, else estimated; kept in the cache."""
+    options = options or Options()
+    target = _target(profile, options)
+    with (
+        Store(store_path(options.cache), renew=True) as store,
+        open_pricer(store, target, options) as pricer,
+    ):
+        yield pricer
+
+
+def price(
+    space: PlanSpace,
+    pricer: Pricer,
+    options: Options | None = None,
+    progress: Progress | None = None,
+    limit: TimeLimit | None = None,
+) -> Priced:
+    """Nanoseconds of what a plan may use.
+
+    Where ``pricer`` measures, that is what the cheapest plans on lower bounds use, until one of
+    them needs no more prices; else everything.
+    """
+    options = options or Options()
+    limit = limit or TimeLimit(options.time_limit_s)
+    return price_space(space, pricer, options, limit, progress or Silent())
+
+
+def select(
+    space: PlanSpace,
+    priced: Priced,
+    options: Options | None = None,
+    limit: TimeLimit | None = None,
+) -> GraphPlan:
+    """The cheapest consistent plan. Raises SolverError where there is none."""
+    options = options or Options()
+    return select_plan(space, priced, options, limit or TimeLimit(options.time_limit_s))
+
+
+def lower(model: Model, plans: Sequence[GraphPlan]) -> LoweredModel:
+    """Write plans, one for each of ``model.functions``, into a new copy of the module.
+
+    Raises LoweringError where that is no valid module.
+    """
+    module = parse_module(model.source.path)
+    again = [fingerprint(module.graphs[f.place]) for f in model.functions]
+    if again != [fingerprint(f.graph) for f in model.functions]:
+        raise LoweringError(
+            str(model.path),
+            "the same graphs each time that it is read",
+            "others",
+            "report this as a bug of layoutopt",
+        )
+    for function, plan in zip(model.functions, plans, strict=True):
+        module.replace(function.place, plan.lowered())
+    tiling = (model.target.data_tiling_flag,) if any(p.data_tiled for p in plans) else ()
+    flags = (*model.source.phase_flags, *model.target.flags, *tiling)
+    path = model.folder / "optimized.mlirbc"
+    module.write(path, flags)
+    return LoweredModel(module, path, flags, tuple(plans))
+
+
+def verify(model: Model, lowered: LoweredModel, clock: Clock | None = None) -> Comparison:
+    """Compare the planned module's results with the original's, and time both.
+
+    Raises LoweringError where the planned module does not compile or computes something else.
+    """
+    clock = clock or Clock(SilentSteps())
+    return compare_with_original(
+        compared_modules(model, lowered), model.target, model.options, clock
+    )
+
+
+def _target(profile: str | Target, options: Options) -> Target:
+    target = load_target(profile) if isinstance(profile, str) else profile
+    return at_device(target, options.device, None, options.threads)
+
+
+def compared_modules(model: Model, lowered: LoweredModel) -> Modules:
+    """What verification compares: the model as it came and as it was planned."""
+    functions = model.functions
+    places = [f.place for f in functions]
+    subjects = subjects_of(model.module, places, model.options)
+    boundaries = {f.name: model.module.boundary(f.place) for f in functions}
+    layouts = {f.name: p.io for f, p in zip(functions, lowered.plans, strict=True)}
+    return Modules(
+        model.path,
+        model.source,
+        lowered.path,
+        lowered.flags,
+        with_layouts(subjects, boundaries, layouts),
+        tuple(f.graph for f in functions),
+        model.folder,
+        model.archives,
+    )
