@@ -11,6 +11,7 @@ from layoutopt.ir.graph import Graph, Op
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.refusal import Assignment, Refusal
 from layoutopt.ir.relayout import Physical
+from layoutopt.ir.size import Undecided
 from layoutopt.ir.types import TensorType
 
 OpT_contra = TypeVar("OpT_contra", bound=Op, contravariant=True)
@@ -161,15 +162,19 @@ class NormalizationRule(Rule[MatchT], Protocol[MatchT]):
 def apply(rule: RewriteRule[MatchT], graph: Graph, op: int) -> Expression | Refusal | None:
     """Run one rule at one op: its expression, its refusal, or None where it does not match.
 
-    An op that reads or makes an empty tensor costs nothing and keeps its form.
+    An op that reads or makes an empty tensor costs nothing and keeps its form. A rule that asks
+    something of a size which its range leaves open refuses.
     """
     found = graph.ops[op]
     if not all(graph.types[t].elements for t in (*found.inputs, *found.outputs)):
         return None
-    match = rule.match(graph, op)
-    if match is None:
-        return None
-    return rule.guard(match) or rule.rewrite(graph, match)
+    try:
+        match = rule.match(graph, op)
+        if match is None:
+            return None
+        return rule.guard(match) or rule.rewrite(graph, match)
+    except Undecided as question:
+        return Refusal(str(question))
 
 
 def replacement(
@@ -179,12 +184,15 @@ def replacement(
     admitted: Collection[Exactness] = EVERY_EXACTNESS,
 ) -> Expression | Refusal | None:
     """What takes the place of one op, why nothing does, or None where the rule does not match."""
-    match = rule.match(graph, op)
-    if match is None:
-        return None
-    exactness = rule.exactness_of(match)
-    if exactness not in admitted:
-        return rule.guard(match) or Refusal(
-            f"expected an exactness that the options admit, but got '{exactness.value}'"
-        )
-    return rule.guard(match) or rule.rewrite(graph, match)
+    try:
+        match = rule.match(graph, op)
+        if match is None:
+            return None
+        exactness = rule.exactness_of(match)
+        if exactness not in admitted:
+            return rule.guard(match) or Refusal(
+                f"expected an exactness that the options admit, but got '{exactness.value}'"
+            )
+        return rule.guard(match) or rule.rewrite(graph, match)
+    except Undecided as question:
+        return Refusal(str(question))

@@ -166,7 +166,7 @@ def _shuffle(
 ) -> None:
     """Reshape to the pieces that both layouts move as one, transpose, reshape back."""
     cuts = {
-        d: sorted({1, n, *(x.tile_of(d) for x in (source, target))})
+        d: [*sorted({1, *(x.tile_of(d) for x in (source, target))} - {n}), n]
         for d, n in enumerate(kind.shape)
     }
     size = {(d, low): high // low for d, at in cuts.items() for low, high in itertools.pairwise(at)}
@@ -187,7 +187,7 @@ def _shuffle(
         )
     )
     builder.add(Reshape(moved, end))
-    assert math.prod(size.values()) == kind.elements
+    assert math.prod(size.values()) == math.prod(kind.shape)
 
 
 def _pieces(layout: Layout, kind: TensorType, cuts: dict[int, list[int]]) -> list[Piece]:

@@ -91,7 +91,13 @@ class Graph:
     @cached_property
     def constants(self) -> frozenset[int]:
         """Tensors that depend on constants alone; IREE evaluates them ahead of time."""
-        return _with_constants(frozenset(), frozenset(self.inputs), self.ops)
+        return _with_constants(frozenset(), self._varying, self.ops)
+
+    @property
+    def _varying(self) -> frozenset[int]:
+        """Inputs, and tensors whose sizes are known at run time only."""
+        dynamic = (t for t, kind in enumerate(self.types) if not kind.is_static)
+        return frozenset((*self.inputs, *dynamic))
 
     @cached_property
     def splats(self) -> dict[int, str]:
@@ -138,7 +144,7 @@ class Graph:
             vars(grown)["consumers"] = _with_readers([*self.consumers, *room], new, start)
         if "constants" in known:
             made = {t for op in self.ops for t in op.outputs}
-            varying = made.union(self.inputs) - self.constants
+            varying = made.union(grown._varying) - self.constants
             vars(grown)["constants"] = _with_constants(self.constants, varying, new)
 
 

@@ -13,6 +13,7 @@ from enum import Enum
 import numpy as np
 
 from layoutopt.ir.neutral import Padding
+from layoutopt.ir.size import Size, Undecided, nonempty
 from layoutopt.ir.types import Array, TensorType
 
 
@@ -97,7 +98,7 @@ class Layout:
     def pads(self, shape: Sequence[int]) -> bool:
         """Whether some tile does not divide its dim; an empty tensor has no padding."""
         tiles = zip(self.inner_dims_pos, self.inner_tiles, strict=True)
-        return any(shape[d] % tile for d, tile in tiles) and 0 not in shape
+        return any(shape[d] % tile != 0 for d, tile in tiles) and 0 not in shape
 
     def padded_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """The logical ``shape`` padded up to whole tiles."""
@@ -234,7 +235,9 @@ def same_tiles(shape: Sequence[int], source: Layout, target: Layout) -> bool:
 
     Of the other dims, those that both tile have one tile too: a loop is tiled in one way.
     """
-    ragged = [d for d, n in enumerate(shape) if n % source.tile_of(d) or n % target.tile_of(d)]
+    ragged = [
+        d for d, n in enumerate(shape) if n % source.tile_of(d) != 0 or n % target.tile_of(d) != 0
+    ]
     both = [d for d in source.inner_dims_pos if d in target.inner_dims_pos]
     return bool(ragged) and all(source.tile_of(d) == target.tile_of(d) for d in (*ragged, *both))
 
@@ -266,16 +269,22 @@ def layout_of_runs(shape: Sequence[int], runs: Sequence[Run]) -> Layout | None:
     """The layout of a tensor of ``shape`` with this memory order, None where none has it.
 
     The inverse of ``memory_runs``, also for another shape of as many elements: this is how a
-    layout passes through a reshape. An empty tensor has one layout.
+    layout passes through a reshape. An empty tensor has one layout; sizes that are open are taken
+    to be at least one, for in a tensor that turns out to be empty nothing lies anywhere.
     """
     if 0 in shape:
         return None if runs else row_major(len(shape))
+    shape = tuple(map(nonempty, shape))
+    runs = [(nonempty(stride), nonempty(count)) for stride, count in runs]
     strides = row_major_strides(shape)
     outer: list[int] = []
     below: dict[int, int] = {}  # what each outer dim leaves to its tile
     inner: dict[int, int] = {}
     for stride, count in runs:
-        pieces = _split_run(shape, strides, stride, count)
+        try:
+            pieces = _split_run(shape, strides, stride, count)
+        except Undecided:
+            return None
         if pieces is None:
             return None
         for d, step, size in pieces:
@@ -292,6 +301,8 @@ def layout_of_runs(shape: Sequence[int], runs: Sequence[Run]) -> Layout | None:
         if d not in below:  # one element or one tile: it may stand anywhere
             outer.insert(next((i for i, o in enumerate(outer) if o > d), len(outer)), d)
     if any(shape[d] != 1 and d not in below and d not in inner for d in outer):
+        return None
+    if any(isinstance(tile, Size) for tile in inner.values()):
         return None
     return Layout(tuple(outer), tuple(inner), tuple(inner.values()))
 
@@ -314,13 +325,13 @@ def _split_run(
         if rest == 1:
             break
         end = strides[d] * shape[d]
-        if shape[d] == 1 or not strides[d] <= low < end:
+        if shape[d] == 1 or not (low == strides[d] or strides[d] <= low < end):
             continue
         room = end // low
-        if low % strides[d] or end % low:
+        if low % strides[d] != 0 or end % low != 0:
             return None
         step = min(room, rest)
-        if rest % step or (step < rest and step != room):
+        if rest % step != 0 or (step != room and step < rest):
             return None
         pieces.insert(0, (d, low // strides[d], step))
         low, rest = low * step, rest // step

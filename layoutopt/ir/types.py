@@ -1,4 +1,4 @@
-"""Static tensor types: a shape and an element type spelled as MLIR spells it."""
+"""Tensor types: a shape and an element type spelled as MLIR spells it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from layoutopt.compiler.installed import quirks
+from layoutopt.ir.size import Size, planned
 
 Array = npt.NDArray[Any]  # element types are known at run time only
 
@@ -110,20 +111,29 @@ def element_of(dtype: np.dtype[np.generic]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """A ranked tensor with static sizes, for example ``tensor<1x64x56x56xf32>``."""
+    """A ranked tensor, for example ``tensor<1x64x56x56xf32>``.
+
+    A size may be a `Size` that is known at run time only, written as ``?``.
+    """
 
     shape: tuple[int, ...]
     element: str
 
     @property
     def elements(self) -> int:
-        """How many elements it holds."""
-        return math.prod(self.shape)
+        """How many elements it holds, at the sizes that are planned for."""
+        return math.prod(map(planned, self.shape))
 
     @property
     def size_bytes(self) -> int:
-        """Bytes it takes in memory."""
+        """Bytes it takes in memory, at the sizes that are planned for."""
         return self.elements * element_bytes(self.element)
 
+    @property
+    def is_static(self) -> bool:
+        """Whether all sizes are numbers."""
+        return not any(isinstance(n, Size) for n in self.shape)
+
     def __str__(self) -> str:
-        return f"tensor<{'x'.join([*map(str, self.shape), self.element])}>"
+        sizes = ("?" if isinstance(n, Size) else str(n) for n in self.shape)
+        return f"tensor<{'x'.join([*sizes, self.element])}>"

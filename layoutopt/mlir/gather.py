@@ -18,7 +18,7 @@ from iree.compiler import ir
 
 from layoutopt.ir.affine import Affine, IndexMap, affine
 from layoutopt.mlir.read.computed_index import ComputedIndex, linear_form, repeat_of
-from layoutopt.mlir.read.state import NotUnderstood, static_type
+from layoutopt.mlir.read.state import NotUnderstood
 
 _SIGNS = {"arith.addi": 1, "arith.subi": -1}
 
@@ -96,12 +96,11 @@ def _index(
     return affine([(dim, 1)])
 
 
-def checked(index_map: IndexMap, value: Any, domain: Sequence[int]) -> IndexMap:
+def checked(index_map: IndexMap, shape: Sequence[int], domain: Sequence[int]) -> IndexMap:
     """The map as linalg takes it. Raises NotUnderstood where a read would leave the tensor.
 
     Linalg takes the size of a loop from a dim that it reads plainly, so none may be longer.
     """
-    shape = static_type(value.type).shape
     found: list[Affine] = []
     for axis, (form, n) in enumerate(zip(index_map, shape, strict=True)):
         ends = [c * (domain[d] - 1) for d, c in form.terms]

@@ -15,8 +15,9 @@ from iree.compiler.dialects import linalg
 
 from layoutopt.ir.affine import IndexMap, map_text, plain_dims, plain_map
 from layoutopt.ir.gather import Gather
+from layoutopt.ir.size_values import empty_text
 from layoutopt.ir.types import TensorType
-from layoutopt.mlir.read.state import State, new_tensor, tensor_of, tensor_type
+from layoutopt.mlir.read.state import State, new_tensor, tensor_of, type_of
 
 _KNOWN = {"arith.index_cast", "linalg.index", "tensor.extract", "linalg.yield"}
 
@@ -31,7 +32,7 @@ def lift_gather(state: State, op: Any) -> bool:
     if {o.operation.name for o in block.operations} - _KNOWN or len(extracts) != 1:
         return False
     table = extracts[0].operation.operands[0]
-    kinds = [tensor_type(v.type) for v in (indices, table, out)]
+    kinds = [type_of(state, v) for v in (indices, table, out)]
     if any(k is None for k in kinds) or not _yields(block, extracts[0]):
         return False
     index_dims, written = (_dims(ir.AffineMapAttr(a).value) for a in linalg.get_indexing_maps(op))
@@ -62,7 +63,7 @@ def gather_lines(op: Gather, types: tuple[TensorType, ...]) -> list[str]:
     iterators = ", ".join(['"parallel"'] * rank)
     maps = [map_text(m, rank) for m in (plain_map(op.index_dims), plain_map(range(rank)))]
     lines = [
-        f"  %t{op.result}_empty = tensor.empty() : {result}",
+        f"  %t{op.result}_empty = {empty_text(result)}",
         f"  %t{op.result} = linalg.generic {{indexing_maps = [{', '.join(maps)}], "
         f"iterator_types = [{iterators}]}} "
         f"ins(%t{op.indices} : {indices}) outs(%t{op.result}_empty : {result}) {{",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,14 +12,18 @@ from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.conversion import Conversion
 from layoutopt.candidates.form import Form
 from layoutopt.candidates.regions import emitted
+from layoutopt.ir.concrete import concrete
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.neutral import Padding
+from layoutopt.ir.size import Symbol, planned
+from layoutopt.ir.size_values import symbols_in
 from layoutopt.ir.types import Array, TensorType
 from layoutopt.mlir.write.emit import body_text
 from layoutopt.oracle.inputs import candidate_inputs
 from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand, Result
 from layoutopt.pricing.references import References
+from layoutopt.pricing.symbol_values import PASSED_TYPE, passed_name, symbol_lines
 from layoutopt.profiles.target import Target
 
 
@@ -51,7 +56,7 @@ def candidate_benchmark(
             weights,
             tuple(_placed(layouts[t], reference.values[t]) for t in cluster.outputs),
             tuple(
-                _allowed(layouts[t], graph.types[t].shape, reference.errors.get(t))
+                _allowed(layouts[t], reference.values[t].shape, reference.errors.get(t))
                 for t in cluster.outputs
             ),
         )
@@ -78,13 +83,13 @@ def conversion_benchmark(
     source, goal = conversion.source, conversion.target
 
     def case() -> Case:
-        moved = Graph((kind,), (), (0,), (0,))
+        moved = concrete(Graph((kind,), (), (0,), (0,)))
         values = next(candidate_inputs(moved, {}))[0]
         return Case(
             (_placed(source, values),),
             (),
             (_placed(goal, values),),
-            (_allowed(goal, kind.shape, None),),
+            (_allowed(goal, values.shape, None),),
         )
 
     return _benchmark(form, {}, target.flags, case)
@@ -118,12 +123,30 @@ def _benchmark(
     def operand(tensor: int) -> Operand:
         return Operand(f"%t{tensor}", str(graph.types[tensor]))
 
-    lines = [splat_line(f"%t{t}", value, graph.types[t]) for t, value in inline.items()]
+    inputs = tuple(dict.fromkeys(form.inputs))
+    body = body_text(emitted(form))
+    asked, left = symbol_lines(inputs, graph.types, symbols_in([body]))
+    splats = [splat_line(f"%t{t}", value, graph.types[t]) for t, value in inline.items()]
+    sizes = [tuple(map(planned, graph.types[t].shape)) for t in inputs]
     return Benchmark(
-        tuple(map(operand, dict.fromkeys(form.inputs))),
+        (*map(operand, inputs), *(Operand(passed_name(s), PASSED_TYPE) for s in left)),
         tuple(operand(t) for t in form.weights if t not in inline),
-        "\n".join([*lines, body_text(emitted(form))]),
+        "\n".join([*splats, *asked, body]),
         tuple(Result(f"%t{t}", str(graph.types[t])) for t in form.outputs),
         flags,
-        case,
+        _with_sizes(case, left),
+        sizes=() if all(graph.types[t].is_static for t in inputs) and not left else tuple(sizes),
     )
+
+
+def _with_sizes(case: Callable[[], Case], passed: Sequence[Symbol]) -> Callable[[], Case]:
+    """The same with the values of symbols behind the arguments."""
+    if not passed:
+        return case
+
+    def whole() -> Case:
+        found = case()
+        values = tuple(np.asarray(s.planned, np.int64) for s in passed)
+        return replace(found, arguments=(*found.arguments, *values))
+
+    return whole

@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from layoutopt.candidates.cluster import Cluster
+from layoutopt.ir.concrete import concrete
 from layoutopt.ir.graph import Constant, Graph, Opaque
 from layoutopt.ir.renaming import counted_from_zero
 from layoutopt.ir.types import Array, numpy_dtype
@@ -48,6 +49,9 @@ class References:
     own: tuple[Collection[int], ...]
     """The model's own ops, each in order: as they came, and in canonical form."""
     learned: dict[Cluster, Reference] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.graph = concrete(self.graph)
 
     def of(self, cluster: Cluster) -> Reference:
         """What IREE computes of the model's own ops where that was asked for, else the oracle."""

@@ -39,6 +39,12 @@ class RankedTensorType:
         """The NumPy dtype of one element."""
         return DTYPES[self.element]
 
+    def holds(self, shape: tuple[int, ...]) -> bool:
+        """Whether arrays of a shape are of this type."""
+        return len(shape) == len(self.shape) and all(
+            wanted in (None, n) for wanted, n in zip(self.shape, shape, strict=True)
+        )
+
 
 def parse_tensor_type(text: str) -> RankedTensorType:
     """Parse `tensor<1x56x?xf32>`; InputError for anything that is not a ranked tensor."""

@@ -25,6 +25,7 @@ from layoutopt.ir.graph import (
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.refusal import Assignment, Refusal
 from layoutopt.ir.relayout import Physical
+from layoutopt.ir.size import Undecided
 from layoutopt.ir.types import TensorType
 from layoutopt.rules.propagation.barrier import BarrierLayouts
 from layoutopt.rules.propagation.concat import ConcatLayouts
@@ -61,13 +62,19 @@ def propagate(
     op: Op, types: tuple[TensorType, ...], tensor: int, layout: Layout
 ) -> Assignment | Refusal:
     """Given a layout of one tensor of ``op``, the layouts that its other tensors get."""
-    if isinstance(op, Extension):
-        return op.propagate(types, tensor, layout)
-    return RULES[type(op)].propagate(op, types, tensor, layout)
+    try:
+        if isinstance(op, Extension):
+            return op.propagate(types, tensor, layout)
+        return RULES[type(op)].propagate(op, types, tensor, layout)
+    except Undecided as question:
+        return Refusal(str(question))
 
 
 def relayout(op: Op, layouts: Assignment, physical: Physical) -> Refusal | None:
     """Add ``op`` over tensors in these layouts to ``physical``, or say why it has no form."""
-    if isinstance(op, Extension):
-        return op.relayout(layouts, physical)
-    return RULES[type(op)].relayout(op, layouts, physical)
+    try:
+        if isinstance(op, Extension):
+            return op.relayout(layouts, physical)
+        return RULES[type(op)].relayout(op, layouts, physical)
+    except Undecided as question:
+        return Refusal(str(question))

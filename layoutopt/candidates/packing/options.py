@@ -31,6 +31,7 @@ from layoutopt.ir.affine import IndexMap
 from layoutopt.ir.graph import Structured
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.roles import Roles, roles
+from layoutopt.ir.size import planned
 from layoutopt.ir.types import TensorType
 from layoutopt.profiles.op_pattern import OpPattern
 from layoutopt.profiles.target import Tile
@@ -93,7 +94,7 @@ def _of_tiles(
 
 def _suited(op: Structured, tiles: Sequence[Tile]) -> list[Tile]:
     """The tiles without those that a taller one makes needless: it is filled as well."""
-    rows = max((op.domain[d] for d in roles(op).m), default=1)
+    rows = max((planned(op.domain[d]) for d in roles(op).m), default=1)
     return [
         t
         for t in tiles
@@ -116,7 +117,7 @@ class _Blocking:
 def _blockings(op: Structured, tile: Tile, fit: Fit) -> Iterator[_Blocking]:
     r = roles(op)
     window = (*r.k, *r.window)
-    wide = [d for d in r.m if op.domain[d] > 1]
+    wide = [d for d in r.m if op.domain[d] != 1]
     if not tile.mmt4d and (is_windowed(op) or len(wide) > 1):
         n, k = tiled(op, r.n, tile.n, fit), tiled(op, plain_loops(op, r.k), tile.k, fit)
         channels = () if n or k else tiled(op, plain_loops(op, r.batch), tile.n, fit)

@@ -16,6 +16,7 @@ from layoutopt.ir.affine import IndexMap
 from layoutopt.ir.graph import Structured
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.neutral import Padding
+from layoutopt.ir.size import Size
 from layoutopt.ir.types import TensorType, is_float
 
 Loops = tuple[int, ...]
@@ -59,13 +60,14 @@ def fits(mmt4d: bool) -> tuple[Fit, ...]:
 
 
 def fitting(size: int, tile: int) -> int:
-    """The largest divisor of ``size`` that is at most ``tile``."""
-    return next(t for t in range(min(size, tile), 0, -1) if size % t == 0)
+    """The largest number up to ``tile`` that divides ``size`` for certain."""
+    most = tile if isinstance(size, Size) else min(size, tile)
+    return next(t for t in range(most, 0, -1) if size % t == 0)
 
 
 def padding(size: int, tile: int) -> int:
     """The tile itself, whose last one is filled up; 1 for a loop of one step."""
-    return tile if size > 1 else 1
+    return tile if size != 1 else 1
 
 
 def plain_loops(op: Structured, loops: Loops) -> Loops:
@@ -95,7 +97,7 @@ def _padded_loops(
     tensors = (*op.sources, *op.results)
     for layout, tensor, index_map in zip(packing.layouts, tensors, op.maps, strict=True):
         for axis, size in enumerate(types[tensor].shape):
-            if size % layout.tile_of(axis):
+            if size % layout.tile_of(axis) != 0:
                 yield index_map[axis].plain_dim
 
 

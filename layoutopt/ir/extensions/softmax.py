@@ -15,6 +15,7 @@ from layoutopt.ir.extension import Extension
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.neutral import Padding
 from layoutopt.ir.refusal import Assignment, Refusal
+from layoutopt.ir.size_values import empty_text
 from layoutopt.ir.types import Array, TensorType, roundoff
 
 _ROUNDINGS = 128
@@ -63,7 +64,7 @@ class Softmax(Extension):
         (source,), (result,) = self.sources, self.results
         kind = types[result]
         return [
-            f"  %t{result}_empty = tensor.empty() : {kind}",
+            f"  %t{result}_empty = {empty_text(kind)}",
             f"  %t{result} = linalg.softmax dimension({self.dim}) ins(%t{source} : {kind}) "
             f"outs(%t{result}_empty : {kind}) -> {kind}",
         ]

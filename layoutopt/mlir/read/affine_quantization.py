@@ -31,7 +31,7 @@ def lift_affine_quantization(state: State, op: Any) -> None:
     """Add a quantize or dequantize op. Raises NotUnderstood where its numbers are not f32."""
     operation = op.operation
     *read, out = operation.operands
-    kind = static_type(out.type)
+    kind = static_type(state, out)
     attributes = operation.attributes
     maps = [index_map(ir.AffineMapAttr(a).value) for a in attributes["indexing_maps"]]
     if plain_dims(maps[-1]) is None:

@@ -3,7 +3,7 @@
     generic { i = linalg.index 2; j = fptosi(floor(sitofp(i) / 2.0)); e = extract x[.., j, ..] }
 
 reads x at ``d2 // 2``: nearest-neighbour resizing. Exporters write indices with many
-ops; what counts is the values, and a loop has few points.
+ops; what counts is the values, and a loop has few points. A loop of open size is left out.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from iree.compiler import ir
 
 from layoutopt.ir.affine import Affine, affine
 from layoutopt.ir.scalar import ScalarOp
+from layoutopt.ir.size import Size
 from layoutopt.ir.types import Array
 from layoutopt.oracle.constant import constant
 from layoutopt.oracle.scalar import apply
@@ -50,7 +51,8 @@ def computed_values(
         attributes = op.operation.attributes
         if name == "linalg.index":
             loop = int(ir.IntegerAttr(attributes["dim"]).value)
-            found[results[0]] = ComputedIndex(loop, np.arange(domain[loop]))
+            if not isinstance(domain[loop], Size):
+                found[results[0]] = ComputedIndex(loop, np.arange(domain[loop]))
             continue
         read = [found.get(v) for v in op.operation.operands]
         known = [c for c in read if c is not None]

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from iree.compiler import ir
 
 from layoutopt.ir.affine import identity_map
+from layoutopt.ir.concrete import with_sizes
 from layoutopt.ir.graph import (
     Concat,
     Constant,
@@ -30,23 +32,30 @@ from layoutopt.ir.graph import (
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import copy_body
+from layoutopt.ir.size import Undecided, bounds, symbol
 from layoutopt.ir.types import TensorType
 from layoutopt.mlir.attribute import value_of
 from layoutopt.mlir.read.affine_quantization import DEQUANTIZE, QUANTIZE, lift_affine_quantization
+from layoutopt.mlir.read.assertions import drop_assertions
+from layoutopt.mlir.read.index_arithmetic import read_number, undecided
 from layoutopt.mlir.read.run_time_scalars import defer, realize, scalar_tensor
+from layoutopt.mlir.read.shapes import learn_shapes, ranges, segments
+from layoutopt.mlir.read.sizes import DYNAMIC, Sizes, assumed
 from layoutopt.mlir.read.slices import integers, lift_insert, lift_slice
 from layoutopt.mlir.read.state import (
     NotUnderstood,
     State,
+    add_symbols,
     given,
     known_type,
     new_tensor,
+    planned_for,
     static_type,
     tensor_of,
 )
 from layoutopt.mlir.read.structured import lift_structured
 
-_DYNAMIC = -(2**63)
+_BUFFER_DIM = "hal.buffer_view.dim"
 _RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
 _CALLS = ("func.call", "util.call")
 _CONSTANTS = ("arith.constant", "flow.tensor.constant")
@@ -70,6 +79,8 @@ class Lifted:
     """Ops that stay where they are, in order; the last one is the terminator."""
     planned: tuple[Any, ...]
     """Ops that the plan writes anew, in order."""
+    sizes: Sizes
+    """Where the values of symbols are."""
 
 
 def lift(function: Any, constants: Mapping[str, Any], packs: bool = False) -> Lifted | None:
@@ -83,21 +94,29 @@ def lift(function: Any, constants: Mapping[str, Any], packs: bool = False) -> Li
         return None
     block = regions[0].blocks[0]
     state = State(packs=packs)
-    for argument in block.arguments:
-        kind = known_type(argument.type)
+    operations = list(block.operations)
+    for position, argument in enumerate(block.arguments):
+        add_symbols(state, argument, f"arg{position}")
+        kind = known_type(state, argument)
         if kind is not None:
             given(state, argument, kind)
-    operations = list(block.operations)
     for op in operations[:-1]:
         _lift_op(state, op, constants)
     realize(state, operations[-1])
     state.keep(operations[-1])
     attributes = function.operation.attributes
     name = ir.StringAttr(attributes["sym_name"]).value if "sym_name" in attributes else ""
-    graph = state.builder.build(state.inputs, state.outputs)
+    graph = _resolved(state.builder.build(state.inputs, state.outputs), state.sizes)
     leaves = {state.values[op.result] for op in graph.ops if isinstance(op, Constant)}
     planned = tuple(op for op in state.planned if op.operation.results[0] not in leaves)
-    return Lifted(name, graph, state.values, block, state.stages, tuple(state.kept), planned)
+    return Lifted(
+        name, graph, state.values, block, state.stages, tuple(state.kept), planned, state.sizes
+    )
+
+
+def _resolved(graph: Graph, sizes: Sizes) -> Graph:
+    """The graph with one size for those that the module takes to be equal."""
+    return with_sizes(graph, sizes.resolved) if sizes.equal else graph
 
 
 def _lift_op(state: State, op: Any, constants: Mapping[str, Any]) -> None:
@@ -105,7 +124,15 @@ def _lift_op(state: State, op: Any, constants: Mapping[str, Any]) -> None:
     if name in _CONSTANTS or name in _GLOBAL_LOADS:
         if _constant(state, op, name, constants):
             return
-    elif name == "tensor.empty" and known_type(op.result.type) is not None:
+    elif read_number(state.sizes, op, state.scalars):
+        state.planned.append(op)
+        return
+    elif _open_number(state, op):
+        return
+    learn_shapes(state.sizes, op, state.scalars)
+    if name.startswith("linalg."):
+        drop_assertions(op)
+    if name == "tensor.empty" and known_type(state, op.result) is not None:
         state.empties[op.result] = len(state.kept)
         state.planned.append(op)
         return
@@ -113,7 +140,7 @@ def _lift_op(state: State, op: Any, constants: Mapping[str, Any]) -> None:
         return
     try:
         _understood(state, op, name)
-    except NotUnderstood as error:
+    except (NotUnderstood, Undecided) as error:
         _opaque(state, op, name, str(error))
     else:
         state.planned.append(op)
@@ -121,7 +148,7 @@ def _lift_op(state: State, op: Any, constants: Mapping[str, Any]) -> None:
 
 def _constant(state: State, op: Any, name: str, constants: Mapping[str, Any]) -> bool:
     value = op.operation.results[0]
-    kind = known_type(value.type)
+    kind = known_type(state, value)
     attributes = op.operation.attributes
     if name in _CONSTANTS:
         if kind is None and name != "arith.constant":
@@ -173,24 +200,24 @@ def _understood(state: State, op: Any, name: str) -> None:  # noqa: PLR0912 -- o
     elif name == "tensor.insert_slice":
         lift_insert(state, op)
     elif name == "tensor.concat":
-        kind = static_type(op.result.type)
+        kind = static_type(state, op.result)
         axis = ir.IntegerAttr(op.operation.attributes["dim"]).value
         sources = tuple(tensor_of(state, v) for v in op.operation.operands)
         state.builder.add(Concat(sources, new_tensor(state, op.result, kind), axis))
-    elif name in _RESHAPES or (name == "tensor.cast" and _keeps_type(op)):
-        kind = static_type(op.result.type)
+    elif name in (*_RESHAPES, "tensor.cast", "flow.tensor.tie_shape"):
+        kind = static_type(state, op.result)
         source = tensor_of(state, op.operation.operands[0])
         state.builder.add(Reshape(source, new_tensor(state, op.result, kind)))
     else:
-        raise NotUnderstood(_unknown(op, name))
+        raise NotUnderstood(_unknown(state, op, name))
 
 
-def _unknown(op: Any, name: str) -> str:
+def _unknown(state: State, op: Any, name: str) -> str:
     """Why an op of a kind that the graph does not hold stays."""
     if name == "tensor.empty":
-        static_type(op.result.type)  # raises NotUnderstood: any other is not an op of its own
+        static_type(state, op.result)  # raises NotUnderstood: any other is not an op of its own
     if name == "tensor.dim":
-        return "expected static shapes, but a size is asked for at run time"
+        return "expected a dim of a tensor of known sizes, but they are not known"
     if name in _CALLS:
         return "expected ops in place, but got a call: the function called is planned alone"
     if name.startswith("scf."):
@@ -198,12 +225,8 @@ def _unknown(op: Any, name: str) -> str:
     return "expected an op of linalg or tensor, but got one that is not known here"
 
 
-def _keeps_type(op: Any) -> bool:
-    return bool(op.operation.operands[0].type == op.result.type)
-
-
 def _fill(state: State, op: Any) -> None:
-    kind = static_type(op.results[0].type)
+    kind = static_type(state, op.results[0])
     value = op.operation.operands[0]
     if str(value.type) != kind.element:
         raise NotUnderstood(
@@ -232,9 +255,7 @@ def _spread(state: State, scalar: int, result: int, kind: TensorType) -> None:
 
 
 def _pad(state: State, op: Any) -> None:
-    kind = static_type(op.result.type)
-    if len(op.operation.operands) != 1:
-        raise NotUnderstood("expected static padding, but it is computed")
+    kind = static_type(state, op.result)
     block = op.operation.regions[0].blocks[0]
     yielded = list(block.operations)[-1].operation.operands[0]
     text = state.scalars.get(yielded)
@@ -245,10 +266,12 @@ def _pad(state: State, op: Any) -> None:
     inside = [*block.arguments, *(v for o in block.operations for v in o.operation.results)]
     if text is None and yielded in inside:
         raise NotUnderstood("expected one padding value, but it is computed for each element")
-    attributes = op.operation.attributes
-    low = integers(attributes["static_low"])
-    high = integers(attributes["static_high"])
-    if min((*low, *high), default=0) < 0:
+    _, low_given, high_given = segments(op.operation)
+    low = ranges(state.sizes, op.operation, "static_low", low_given, state.scalars)
+    high = ranges(state.sizes, op.operation, "static_high", high_given, state.scalars)
+    if low is None or high is None:
+        raise NotUnderstood("expected padding of known sizes, but it is computed")
+    if any(bounds(n)[0] < 0 for n in (*low, *high)):
         raise NotUnderstood(f"expected padding that adds elements, but got low {low} high {high}")
     source = tensor_of(state, op.operation.operands[0])
     whole = state.builder.types[source].shape
@@ -265,7 +288,7 @@ def _pad(state: State, op: Any) -> None:
 
 def _extension(state: State, op: Any, kind: type[Extension]) -> None:
     operands, values = kind.operands(op.operation), list(op.operation.results)
-    made = [static_type(v.type) for v in values]
+    made = [static_type(state, v) for v in values]
     sources = [tensor_of(state, v) for v in operands]
     types = [*(state.builder.types[t] for t in sources), *made]
     count = len(sources)
@@ -280,10 +303,10 @@ def _extension(state: State, op: Any, kind: type[Extension]) -> None:
 
 def _pack(state: State, op: Any) -> None:
     operands = list(op.operation.operands)
-    kind = static_type(op.results[0].type)
+    kind = static_type(state, op.results[0])
     attributes = op.operation.attributes
     tiles = integers(attributes["static_inner_tiles"])
-    if len(operands) > 3 or _DYNAMIC in tiles:
+    if len(operands) > 3 or DYNAMIC in tiles:
         raise NotUnderstood("expected a static pack, but tiles are computed")
     padding = state.scalars.get(operands[2]) if len(operands) == 3 else None
     if len(operands) == 3 and padding is None:
@@ -296,12 +319,47 @@ def _pack(state: State, op: Any) -> None:
     state.builder.add(Pack(source, result, layout, None if padding is None else padding[0]))
 
 
+def _open_number(state: State, op: Any) -> bool:
+    """Keep an op that computes a number of sizes, as a symbol of its own; whether it is one."""
+    found = undecided(state.sizes, op, state.scalars)
+    if found is None:
+        return False
+    low, high, planned = found
+    realize(state, op)
+    state.kept.append(op)
+    make = partial(symbol, low=low, high=high, planned=planned)
+    value = op.operation.results[0]
+    if str(value.type) != "index":
+        with ir.InsertionPoint.after(op.operation), op.operation.location:
+            value = ir.Operation.create(
+                "arith.index_cast", results=[ir.IndexType.get()], operands=[value]
+            ).results[0]
+    number = state.sizes.name(f"n{len(state.sizes.values)}", make, value, len(state.kept))
+    state.sizes.numbers[op.operation.results[0]] = number
+    return True
+
+
+def _buffer_dim(state: State, op: Any) -> None:
+    """A size of a buffer that the caller gives."""
+    buffer, result = op.operation.operands[0], op.operation.results[0]
+    given = isinstance(buffer.owner, ir.Block)
+    axis = ir.IntegerAttr(op.operation.attributes["index"]).value
+    name = f"arg{ir.BlockArgument(buffer).arg_number}.{axis}" if given else f"buffer.{axis}"
+    make = partial(symbol, planned=planned_for(axis))
+    state.sizes.numbers[result] = state.sizes.name(name, make, result, len(state.kept))
+
+
 def _opaque(state: State, op: Any, name: str, reason: str) -> None:
     realize(state, op)
     read = state.keep(op)
     results = []
+    if name == "util.assume.int":
+        assumed(state.sizes, op, len(state.kept))
+    elif name == _BUFFER_DIM:
+        _buffer_dim(state, op)
     for value in op.operation.results:
-        kind = known_type(value.type)
+        add_symbols(state, value, f"t{len(state.builder.types)}")
+        kind = known_type(state, value)
         if kind is not None:
             tensor = new_tensor(state, value, kind)
             state.stages[tensor] = len(state.kept)

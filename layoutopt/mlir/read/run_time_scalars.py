@@ -16,7 +16,8 @@ from iree.compiler import ir
 
 from layoutopt.ir.graph import Reshape, Structured, Uninitialized
 from layoutopt.ir.scalar import Body, ScalarOp
-from layoutopt.mlir.read.state import NotUnderstood, State, tensor_of, tensor_type
+from layoutopt.mlir.read.sizes import materialized
+from layoutopt.mlir.read.state import NotUnderstood, State, tensor_of, type_of
 
 _EXTRACT = "tensor.extract"
 
@@ -27,8 +28,8 @@ def defer(state: State, op: Any) -> bool:
     if len(operation.results) != 1 or not is_number(operation.results[0].type):
         return False
     if operation.name == _EXTRACT:
-        kind = tensor_type(operation.operands[0].type)
-        known = kind is not None and kind.elements == 1
+        kind = type_of(state, operation.operands[0])
+        known = kind is not None and all(n == 1 for n in kind.shape)
     else:
         numbers = all(is_number(v.type) for v in operation.operands)
         known = operation.name.startswith(("arith.", "math.")) and numbers
@@ -63,7 +64,11 @@ def scalar_tensor(state: State, value: Any, reader: Any) -> int:
 def realize(state: State, reader: Any) -> None:
     """Keep the deferred ops that an op which stays reads, itself or inside its regions."""
     for operation in _nested(reader.operation):
-        for value in operation.operands:
+        for position, value in enumerate(operation.operands):
+            if value in state.sizes.numbers:
+                number = state.sizes.numbers[value]
+                operation.operands[position] = materialized(state.sizes, number, value.type, reader)
+                continue
             op = state.deferred.get(value)
             if op is None or op in state.kept:
                 continue
@@ -84,6 +89,8 @@ def _nested(operation: Any) -> list[Any]:
 def _from_outside(state: State, value: Any, reader: Any) -> int:
     element = str(value.type)
     place = reader.operation.location
+    if value in state.sizes.numbers:
+        value = materialized(state.sizes, state.sizes.numbers[value], value.type, reader)
     made = ir.Operation.create(
         "tensor.from_elements",
         results=[ir.RankedTensorType.get([], value.type, loc=place)],

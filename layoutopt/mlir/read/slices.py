@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from iree.compiler import ir
 
 from layoutopt.ir.graph import Insert, Reshape, Slice
+from layoutopt.ir.size import Size
+from layoutopt.mlir.read.shapes import ranges, segments
 from layoutopt.mlir.read.state import NotUnderstood, State, new_tensor, static_type, tensor_of
-
-_DYNAMIC = -(2**63)
 
 
 def lift_slice(state: State, op: Any) -> None:
     """Add a slice, and a reshape behind one that drops dims.
 
-    Raises NotUnderstood where offsets or sizes are computed.
+    Raises NotUnderstood where offsets or sizes are not known.
     """
-    kind = static_type(op.result.type)
-    if len(op.operation.operands) != 1:
-        raise NotUnderstood("expected a static slice, but offsets or sizes are computed")
-    offsets, sizes, strides = _ranges(op)
+    kind = static_type(state, op.result)
+    offsets, sizes, strides = _ranges(state, op)
     source = tensor_of(state, op.operation.operands[0])
     if sizes == kind.shape:
         state.builder.add(Slice(source, new_tensor(state, op.result, kind), offsets, strides))
@@ -33,12 +32,10 @@ def lift_slice(state: State, op: Any) -> None:
 def lift_insert(state: State, op: Any) -> None:
     """Add an insert behind a reshape where dims are added.
 
-    Raises NotUnderstood where offsets or sizes are computed.
+    Raises NotUnderstood where offsets or sizes are not known.
     """
-    kind = static_type(op.result.type)
-    if len(op.operation.operands) != 2:
-        raise NotUnderstood("expected a static insert, but offsets or sizes are computed")
-    offsets, sizes, strides = _ranges(op)
+    kind = static_type(state, op.result)
+    offsets, sizes, strides = _ranges(state, op)
     source = tensor_of(state, op.operation.operands[0])
     destination = tensor_of(state, op.operation.operands[1])
     if state.builder.types[source].shape != sizes:
@@ -50,14 +47,27 @@ def lift_insert(state: State, op: Any) -> None:
     )
 
 
-def _ranges(op: Any) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    attributes = op.operation.attributes
-    found = tuple(
-        integers(attributes[n]) for n in ("static_offsets", "static_sizes", "static_strides")
+def _ranges(state: State, op: Any) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    given = segments(op.operation)[-3:]
+    names = ("static_offsets", "static_sizes", "static_strides")
+    offsets, sizes, strides = (
+        ranges(state.sizes, op.operation, name, values, state.scalars)
+        for name, values in zip(names, given, strict=True)
     )
-    if any(_DYNAMIC in values for values in found):
-        raise NotUnderstood("expected a static slice, but offsets or sizes are computed")
-    return found[0], found[1], found[2]
+    if offsets is None or sizes is None or strides is None:
+        raise NotUnderstood("expected a slice of known sizes, but offsets or sizes are computed")
+    if any(isinstance(n, Size) for n in strides):
+        raise NotUnderstood(f"expected strides that are numbers, but got {strides}")
+    _inside(state, op.operation.operands[-1 - sum(map(len, given))], offsets, sizes)
+    return offsets, sizes, strides
+
+
+def _inside(state: State, whole: Any, offsets: Sequence[int], sizes: Sequence[int]) -> None:
+    """Learn from a slice that is to lie inside of a tensor how large it can be at most."""
+    shape = state.sizes.shape_of(whole) or ()
+    for n, offset, size in zip(shape, offsets, sizes, strict=False):
+        if not isinstance(n, Size) and not isinstance(offset, Size):
+            state.sizes.narrow(size, 0, n - offset)
 
 
 def integers(attribute: Any) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from iree.compiler import ir
@@ -13,10 +14,12 @@ from layoutopt.ir.extension import Extension
 from layoutopt.ir.extensions import extensions
 from layoutopt.ir.graph import Constant, GraphBuilder, IteratorType, Structured, Uninitialized
 from layoutopt.ir.scalar import fill_body
+from layoutopt.ir.size import MOST, planned, symbol
 from layoutopt.ir.types import TensorType
+from layoutopt.mlir.read.sizes import Sizes
 
-MOST_ELEMENTS = 1 << 40
-"""Of a tensor that is planned."""
+_BATCH = 4
+_LENGTH = 128
 
 
 @dataclass
@@ -40,6 +43,7 @@ class State:
     scalar_tensors: dict[Any, int] = field(default_factory=dict)
     """The tensor without dims that holds a scalar, for ops that read it as one."""
     stages: dict[int, int] = field(default_factory=dict)
+    sizes: Sizes = field(default_factory=Sizes)
     packs: bool = False
     """Whether ``linalg.pack`` is understood: what computes weights may hold one, a model not."""
     extensions: dict[str, type[Extension]] = field(default_factory=extensions)
@@ -87,7 +91,7 @@ def tensor_of(state: State, value: Any) -> int:
     """The tensor of an MLIR value; fills and empty tensors become ops on first use."""
     if value in state.tensors:
         return state.tensors[value]
-    kind = static_type(value.type)
+    kind = static_type(state, value)
     if value in state.fills:
         text = state.fills[value]
         tensor = new_tensor(state, value, kind)
@@ -109,36 +113,80 @@ def tensor_of(state: State, value: Any) -> int:
         state.stages[tensor] = state.empties[value]
         state.builder.add(Constant(tensor))
         return tensor
-    raise NotUnderstood("expected tensors of static shape, but one operand is not")
+    raise NotUnderstood("expected tensors of known sizes, but one operand is not")
 
 
-def known_type(kind: Any) -> TensorType | None:
-    """The type of a tensor that the graph holds: static and not empty, else None."""
-    found = tensor_type(kind)
+def known_type(state: State, value: Any) -> TensorType | None:
+    """The type of a tensor that the graph holds: of known sizes and not empty, else None."""
+    found = type_of(state, value)
     return None if found is None or 0 in found.shape else found
 
 
-def tensor_type(kind: Any) -> TensorType | None:
-    """The type as the graph knows it, None for anything but a static tensor without encoding.
+def type_of(state: State, value: Any) -> TensorType | None:
+    """The type of a value as the graph knows it, None for anything but a tensor of known sizes."""
+    if not isinstance(value.type, ir.RankedTensorType):
+        return None
+    return tensor_type(value.type, state.sizes.shape_of(value))
 
-    A tensor that no memory holds is none either: times and sizes stay within 64 bits.
+
+def tensor_type(kind: Any, shape: tuple[int, ...] | None = None) -> TensorType | None:
+    """The type as the graph knows it, None for anything but a tensor without encoding.
+
+    ``shape``: its sizes, where the type leaves some open. A tensor that no memory holds is none
+    either: times and sizes stay within 64 bits.
     """
-    if not isinstance(kind, ir.RankedTensorType):
+    if not isinstance(kind, ir.RankedTensorType) or kind.encoding is not None:
         return None
-    if not kind.has_static_shape or kind.encoding is not None:
+    if kind.has_static_shape:
+        shape = tuple(kind.shape)
+    if shape is None or max(math.prod(map(planned, shape)), *map(planned, shape), 0) > MOST:
         return None
-    if max(math.prod(kind.shape), *kind.shape, 0) > MOST_ELEMENTS:
-        return None
-    return TensorType(tuple(kind.shape), str(kind.element_type))
+    return TensorType(shape, str(kind.element_type))
 
 
-def static_type(kind: Any) -> TensorType:
-    """The type of a static tensor that holds something. Raises NotUnderstood for any other."""
-    found = tensor_type(kind)
+def static_type(state: State, value: Any) -> TensorType:
+    """The type of a tensor that holds something. Raises NotUnderstood for any other value."""
+    found, kind = type_of(state, value), value.type
     if found is None and isinstance(kind, ir.RankedTensorType) and kind.has_static_shape:
         raise NotUnderstood(f"expected tensors of plain memory, but got {kind}")
     if found is None:
-        raise NotUnderstood(f"expected tensors of static shape, but got {kind}")
+        raise NotUnderstood(f"expected tensors of known sizes, but got {kind}")
     if 0 in found.shape:
         raise NotUnderstood(f"expected tensors with elements, but got {kind}")
     return found
+
+
+def add_symbols(state: State, value: Any, name: str) -> None:
+    """Let the open sizes of a tensor that ops outside of the graph make be symbols.
+
+    ``name``: of the tensor. They are asked for right behind what makes it.
+    """
+    if not isinstance(value.type, ir.RankedTensorType) or value in state.sizes.shapes:
+        return
+    kind, shape = value.type, []
+    owner = value.owner
+    inside = isinstance(owner, ir.Block)
+    place = ir.InsertionPoint.at_block_begin(owner) if inside else ir.InsertionPoint.after(owner)
+    for d in range(kind.rank):
+        if not kind.is_dynamic_dim(d):
+            shape.append(kind.get_dim_size(d))
+            continue
+        with place, ir.Location.unknown(kind.context):
+            number = ir.Operation.create(
+                "arith.constant",
+                results=[ir.IndexType.get()],
+                attributes={"value": ir.IntegerAttr.get(ir.IndexType.get(), d)},
+            )
+            asked = ir.Operation.create(
+                "tensor.dim",
+                results=[ir.IndexType.get()],
+                operands=[value, number.results[0]],
+            )
+        make = partial(symbol, planned=planned_for(d))
+        shape.append(state.sizes.name(f"{name}.{d}", make, asked.results[0], len(state.kept)))
+    state.sizes.shapes[value] = tuple(shape)
+
+
+def planned_for(dim: int) -> int:
+    """The size of an open dim that is planned for where nothing is known of it."""
+    return _BATCH if dim == 0 else _LENGTH

@@ -22,7 +22,7 @@ from layoutopt.mlir.read.state import (
     new_tensor,
     static_type,
     tensor_of,
-    tensor_type,
+    type_of,
 )
 
 
@@ -31,21 +31,21 @@ def lift_structured(state: State, op: Any) -> None:
     if not op.operation.regions or not list(op.operation.regions[0].blocks):
         raise NotUnderstood("expected a structured op, but it has no region")
     results = list(op.operation.results)
-    kinds = [static_type(r.type) for r in results]
+    kinds = [static_type(state, r) for r in results]
     operands = list(op.operation.operands)
     sources, outs = operands[: len(operands) - len(results)], operands[-len(results) :]
     for value in sources:
-        if tensor_type(value.type) is None and not is_number(value.type):
+        if type_of(state, value) is None and not is_number(value.type):
             raise NotUnderstood(
-                f"expected numbers and tensors of static shape, but got {value.type}"
+                f"expected numbers and tensors of known sizes, but got {value.type}"
             )
     if lift_gather(state, op):
         return
     block = op.operation.regions[0].blocks[0]
     maps = _maps(op)
     rank = _rank(op)
-    shapes = [_shape(v) for v in sources] + [k.shape for k in kinds]
-    domain = _domain(maps, shapes, rank)
+    shapes = [_shape(state, v) for v in sources] + [k.shape for k in kinds]
+    domain = _domain(state, maps, shapes, rank)
     splats = {
         argument: state.splats[value]
         for argument, value in zip(block.arguments, sources, strict=False)
@@ -57,7 +57,10 @@ def lift_structured(state: State, op: Any) -> None:
     inputs = list(zip(block.arguments, sources, maps, strict=False))
     known = {a: state.scalars[v] for a, v, _ in inputs if v in state.scalars}
     inputs = [(a, v, m) for a, v, m in inputs if a not in known]
-    inputs += [(a, v, checked(m, v, loops)) for a, (v, m) in gathered.reads.items()]
+    inputs += [
+        (a, v, checked(m, static_type(state, v).shape, loops))
+        for a, (v, m) in gathered.reads.items()
+    ]
     inputs += [(v, v, ()) for v in _captured(state, block)]
     starts = list(block.arguments)[len(sources) :]
     body = _body(state, block, [*(a for a, _, _ in inputs), *starts], known, bool(gathered.reads))
@@ -164,12 +167,15 @@ def _check_written(
                 )
 
 
-def _domain(maps: list[IndexMap], shapes: list[tuple[int, ...]], rank: int) -> tuple[int, ...]:
+def _domain(
+    state: State, maps: list[IndexMap], shapes: list[tuple[int, ...]], rank: int
+) -> tuple[int, ...]:
     sizes: dict[int, int] = {}
     for read_by, shape in zip(maps, shapes, strict=True):
         for form, n in zip(read_by, shape, strict=True):
             if form.plain_dim is not None:
-                sizes[form.plain_dim] = n
+                known = sizes.get(form.plain_dim, n)
+                sizes[form.plain_dim] = n if known == n else state.sizes.unify(known, n)
     if len(sizes) != rank:
         raise NotUnderstood("expected every loop to be one dim of some operand, but one is not")
     return tuple(sizes[d] for d in range(rank))
@@ -187,8 +193,8 @@ def _init(state: State, value: Any, body: Body, argument: int) -> Init:
     return FromTensor(tensor_of(state, value))
 
 
-def _shape(value: Any) -> tuple[int, ...]:
-    return () if is_number(value.type) else static_type(value.type).shape
+def _shape(state: State, value: Any) -> tuple[int, ...]:
+    return () if is_number(value.type) else static_type(state, value).shape
 
 
 def _read(state: State, value: Any, op: Any) -> int:

@@ -34,6 +34,13 @@ from layoutopt.ir.graph import (
 )
 from layoutopt.ir.named import NamedOp, named_op
 from layoutopt.ir.scalar import Body, fill_value
+from layoutopt.ir.size_values import (
+    empty_text,
+    list_text,
+    size_lines,
+    symbol_value,
+    symbols_in,
+)
 from layoutopt.ir.types import TensorType
 from layoutopt.mlir.gather import read_lines, runs_backwards
 from layoutopt.mlir.gather_rows import gather_lines
@@ -46,17 +53,22 @@ def body_text(graph: Graph) -> str:
     lines: list[str] = []
     for op in graph.ops:
         lines += _Emitter(graph).op(op)
-    return "\n".join(lines)
+    return "\n".join([*size_lines(lines), *lines])
 
 
 def function_text(graph: Graph, arguments: Iterable[int], results: Iterable[int], name: str) -> str:
-    """A whole ``func.func`` that takes and returns the given tensors."""
-    takes = ", ".join(f"%t{t}: {graph.types[t]}" for t in arguments)
+    """A whole ``func.func`` that takes and returns the given tensors.
+
+    Behind the tensors it takes the values of symbols, in order of their names.
+    """
+    body = body_text(graph)
+    sizes = (f"{symbol_value(s)}: index" for s in symbols_in([body]))
+    takes = ", ".join([*(f"%t{t}: {graph.types[t]}" for t in arguments), *sizes])
     gives = list(results)
     types = ", ".join(str(graph.types[t]) for t in gives)
     values = ", ".join(f"%t{t}" for t in gives)
     closing = f"  return {values} : {types}" if gives else "  return"
-    return f"func.func @{name}({takes}) -> ({types}) {{\n{body_text(graph)}\n{closing}\n}}\n"
+    return f"func.func @{name}({takes}) -> ({types}) {{\n{body}\n{closing}\n}}\n"
 
 
 class _Emitter:
@@ -118,7 +130,7 @@ class _Emitter:
         return self._empty(result)
 
     def _empty(self, result: int) -> str:
-        self.lines.append(f"  %t{result}_empty = tensor.empty() : {self._type(result)}")
+        self.lines.append(f"  %t{result}_empty = {empty_text(self._type(result))}")
         return f"%t{result}_empty"
 
     def _fill(self, name: str, value: str, result: int) -> str:
@@ -196,8 +208,8 @@ class _Emitter:
         value = self._scalar(f"%t{op.result}_value", op.value)
         indices = ", ".join(f"%i{d}: index" for d in range(len(op.low)))
         self.lines.append(
-            f"  %t{op.result} = tensor.pad %t{op.source} low{list(op.low)} "
-            f"high{list(op.high)} {{\n  ^bb0({indices}):\n"
+            f"  %t{op.result} = tensor.pad %t{op.source} low{list_text(op.low)} "
+            f"high{list_text(op.high)} {{\n  ^bb0({indices}):\n"
             f"    tensor.yield {value} : {source.element}\n"
             f"  }} : {source} to {result}"
         )
@@ -206,7 +218,7 @@ class _Emitter:
         source, result = self._type(op.source), self._type(op.result)
         self.lines.append(
             f"  %t{op.result} = tensor.extract_slice %t{op.source}"
-            f"{list(op.offsets)} {list(result.shape)} {list(op.strides)} : "
+            f"{list_text(op.offsets)} {list_text(result.shape)} {list(op.strides)} : "
             f"{source} to {result}"
         )
 
@@ -214,7 +226,7 @@ class _Emitter:
         source, result = self._type(op.source), self._type(op.result)
         self.lines.append(
             f"  %t{op.result} = tensor.insert_slice %t{op.source} into "
-            f"%t{op.destination}{list(op.offsets)} {list(source.shape)} "
+            f"%t{op.destination}{list_text(op.offsets)} {list_text(source.shape)} "
             f"{list(op.strides)} : {source} into {result}"
         )
 

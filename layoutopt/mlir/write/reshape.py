@@ -6,6 +6,8 @@ import itertools
 import math
 
 from layoutopt.ir.layout import row_major_strides
+from layoutopt.ir.size import Size
+from layoutopt.ir.size_values import list_text
 from layoutopt.ir.types import TensorType
 
 Shape = tuple[int, ...]
@@ -28,7 +30,7 @@ def reshape_lines(name: str, source: TensorType, result: str, goal: TensorType) 
         else:
             groups = reassociation(source.shape, shape)
             lines.append(
-                f"  {made} = tensor.expand_shape {name} {groups} output_shape {list(shape)} : "
+                f"  {made} = tensor.expand_shape {name} {groups} output_shape {list_text(shape)} : "
                 f"{source} into {target}"
             )
         name, source = made, target
@@ -55,7 +57,7 @@ def reassociation(coarse: Shape, fine: Shape) -> list[list[int]] | None:
     for n in coarse:
         group: list[int] = []
         size = 1
-        while at < len(fine) and (not group or size < n):
+        while at < len(fine) and (not group or _lacks(size, n)):
             group.append(at)
             size *= fine[at]
             at += 1
@@ -70,6 +72,12 @@ def reassociation(coarse: Shape, fine: Shape) -> list[list[int]] | None:
     return groups
 
 
+def _lacks(size: int, whole: int) -> bool:
+    """Whether more dims may be needed to make ``whole``; sizes that are open are told by equality."""
+    known = not isinstance(size, Size) and not isinstance(whole, Size)
+    return size < whole if known else size != whole
+
+
 def _is_collapse(coarse: Shape, fine: Shape) -> bool:
     return reassociation(coarse, fine) is not None
 
@@ -77,8 +85,11 @@ def _is_collapse(coarse: Shape, fine: Shape) -> bool:
 def _between(source: Shape, result: Shape) -> Shape:
     """All dims of both, cut at every boundary; where boundaries cross, at the common ones only.
 
-    (2, 12) and (6, 4) meet in (2, 3, 4); (4, 6) and (6, 4) in (24,).
+    (2, 12) and (6, 4) meet in (2, 3, 4); (4, 6) and (6, 4) in (24,). Of shapes with open sizes
+    only the dims that both begin and end with are told apart.
     """
+    if any(isinstance(n, Size) for n in source):
+        return _between_ends(source, result)
     cuts = [
         {s for s, n in zip(row_major_strides(shape), shape, strict=True) if n != 1}
         for shape in (source, result)
@@ -89,6 +100,19 @@ def _between(source: Shape, result: Shape) -> Shape:
         if all(high % low == 0 for high, low in pairs):
             return tuple(high // low for high, low in pairs)
     raise AssertionError("the boundaries of one shape divide each other")
+
+
+def _between_ends(source: Shape, result: Shape) -> Shape:
+    """The dims that both begin and end with, and one for all between."""
+    first = 0
+    while first < min(len(source), len(result)) and source[first] == result[first]:
+        first += 1
+    last = 0
+    most = min(len(source), len(result)) - first
+    while last < most and source[-1 - last] == result[-1 - last]:
+        last += 1
+    end = len(source) - last
+    return (*source[:first], math.prod(source[first:end]), *source[end:])
 
 
 def _without_units(shape: Shape) -> Shape:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from layoutopt.ir.affine import identity_map, map_text
 from layoutopt.ir.scatter import Scatter
+from layoutopt.ir.size_values import empty_text, list_text
 from layoutopt.ir.types import TensorType
 
 
@@ -17,7 +18,7 @@ def scatter_lines(op: Scatter, types: Sequence[TensorType]) -> list[str]:
 def _inserted(op: Scatter, types: Sequence[TensorType]) -> list[str]:
     kind = types[op.result]
     name = f"%t{op.result}"
-    lines = [f"  {name}_empty = tensor.empty() : {kind}"]
+    lines = [f"  {name}_empty = {empty_text(kind)}"]
     into = f"{name}_empty"
     if op.background is not None:
         lines.append(f"  {name}_scalar = arith.constant {op.background}")
@@ -29,9 +30,9 @@ def _inserted(op: Scatter, types: Sequence[TensorType]) -> list[str]:
     last = len(op.sources) - 1
     for i, (source, offsets) in enumerate(zip(op.sources, op.offsets, strict=True)):
         after = name if i == last else f"{name}_{i}"
-        sizes = list(types[source].shape)
+        sizes = list_text(types[source].shape)
         lines.append(
-            f"  {after} = tensor.insert_slice %t{source} into {into}{list(offsets)} {sizes} "
+            f"  {after} = tensor.insert_slice %t{source} into {into}{list_text(offsets)} {sizes} "
             f"{list(op.strides)} : {types[source]} into {kind}"
         )
         into = after
@@ -68,7 +69,7 @@ def _computed(op: Scatter, types: Sequence[TensorType]) -> list[str]:
     loops = ", ".join('"parallel"' for _ in range(rank))
     name = f"%t{op.result}"
     return [
-        f"  {name}_empty = tensor.empty() : {kind}",
+        f"  {name}_empty = {empty_text(kind)}",
         f"  {name} = linalg.generic {{indexing_maps = [{maps}], iterator_types = [{loops}]}} "
         f"outs({name}_empty : {kind}) {{",
         f"  ^bb0(%out: {kind.element}):",

@@ -17,6 +17,8 @@ from iree.compiler import ir
 from layoutopt.errors import LoweringError
 from layoutopt.ir.graph import Constant
 from layoutopt.ir.lowered import Lowered
+from layoutopt.ir.size import Symbol
+from layoutopt.ir.size_values import symbols_in
 from layoutopt.mlir.read.lift import Lifted
 from layoutopt.mlir.write.emit import body_text, function_text
 from layoutopt.mlir.write.weight_initializers import Initializer, initializers
@@ -36,7 +38,7 @@ def splice(lifted: Lifted, lowered: Lowered, symbols: set[str]) -> None:
     with function.context:
         leaves = list(lowered.inputs)
         outputs = list(lowered.outputs)
-        text = _snippet(lowered, leaves, outputs, hoisted, names)
+        text, sizes = _snippet(lowered, leaves, outputs, hoisted, names)
         try:
             module = ir.Module.parse(text)
         except ir.MLIRError as error:
@@ -49,7 +51,7 @@ def splice(lifted: Lifted, lowered: Lowered, symbols: set[str]) -> None:
             ) from error
         operations = list(module.body.operations)
         made = [op for op in operations if op.operation.name == "util.initializer"]
-        _move(operations[-1], lifted, leaves, outputs)
+        _move(operations[-1], lifted, leaves, outputs, sizes)
         for operation, weights in zip(made, hoisted, strict=True):
             _fill_leaves(operation, lifted, list(weights.inputs))
         for operation in operations[:-1]:
@@ -71,8 +73,11 @@ def _snippet(
     outputs: Sequence[int],
     hoisted: Sequence[Initializer],
     names: Mapping[int, str],
-) -> str:
-    """Globals, each with its initializer, then the planned ops as one function."""
+) -> tuple[str, tuple[Symbol, ...]]:
+    """Globals, each with its initializer, then the planned ops as one function.
+
+    Behind the leaves it takes the values of the symbols that are returned with it.
+    """
     parts: list[str] = []
     loads: list[str] = []
     for weights in hoisted:
@@ -89,7 +94,7 @@ def _snippet(
         "planned",
     )
     head, _, rest = function.partition("\n")
-    return "\n".join([*parts, head, *loads, rest])
+    return "\n".join([*parts, head, *loads, rest]), symbols_in([function])
 
 
 def _initializer(weights: Initializer, names: Mapping[int, str]) -> str:
@@ -114,12 +119,25 @@ def _fill_leaves(initializer: Any, lifted: Lifted, leaves: list[int]) -> None:
         place.operation.erase()
 
 
-def _move(planned: Any, lifted: Lifted, leaves: list[int], outputs: list[int]) -> None:
+def _move(
+    planned: Any,
+    lifted: Lifted,
+    leaves: list[int],
+    outputs: list[int],
+    symbols: Sequence[Symbol],
+) -> None:
     block = planned.operation.regions[0].blocks[0]
     stage: dict[Any, int] = {}
-    for argument, tensor in zip(list(block.arguments), leaves, strict=True):
-        value = lifted.values[tensor]
-        stage[value] = lifted.stages[tensor]
+    arguments = list(block.arguments)
+    for argument, tensor in zip(arguments, leaves, strict=False):
+        value, at = lifted.values[tensor], lifted.stages[tensor]
+        if value.type != argument.type:
+            value = _cast(value, argument.type, lifted.kept[at])
+        stage[value] = at
+        argument.replace_all_uses_with(value)
+    for argument, symbol in zip(arguments[len(leaves) :], symbols, strict=True):
+        value = lifted.sizes.values[symbol.name]
+        stage[value] = lifted.sizes.stages[symbol.name]
         argument.replace_all_uses_with(value)
     operations = list(block.operations)
     results = list(operations[-1].operation.operands)
@@ -131,8 +149,17 @@ def _move(planned: Any, lifted: Lifted, leaves: list[int], outputs: list[int]) -
             stage[value] = needed
     for tensor, value in zip(outputs, results, strict=True):
         if tensor not in leaves:
-            lifted.values[tensor].replace_all_uses_with(value)
+            old = lifted.values[tensor]
+            same = old.type == value.type
+            new = value if same else _cast(value, old.type, lifted.kept[stage[value]])
+            old.replace_all_uses_with(new)
     planned.operation.erase()
+
+
+def _cast(value: Any, kind: Any, ahead_of: Any) -> Any:
+    """A tensor as one whose type leaves other sizes open, in front of an op."""
+    with ir.InsertionPoint(ahead_of.operation), ahead_of.operation.location:
+        return ir.Operation.create("tensor.cast", results=[kind], operands=[value]).results[0]
 
 
 def _read(op: Any) -> Iterator[Any]:

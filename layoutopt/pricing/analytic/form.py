@@ -7,6 +7,7 @@ import math
 from layoutopt.candidates.candidate import PhysicalForm
 from layoutopt.candidates.cluster import is_windowed
 from layoutopt.ir.affine import plain_dims
+from layoutopt.ir.concrete import concrete
 from layoutopt.ir.graph import Gather, Graph, Insert, Op, Pad, Reshape, Scatter, Slice, Structured
 from layoutopt.ir.named import named_op
 from layoutopt.ir.roles import roles
@@ -15,8 +16,11 @@ from layoutopt.profiles.target import Target
 
 
 def dispatch_work(form: PhysicalForm, target: Target) -> DispatchWork:
-    """The form as one dispatch: its real bytes, padding included, and its contraction."""
-    graph = form.graph
+    """The form as one dispatch: its real bytes, padding included, and its contraction.
+
+    At the sizes that are planned for.
+    """
+    graph = concrete(form.graph)
     reads = tuple(graph.types[t].size_bytes for t in dict.fromkeys((*form.inputs, *form.weights)))
     for op in graph.ops:
         if isinstance(op, Gather):  # of the table, the rows that are looked up

@@ -78,7 +78,7 @@ def _save(
     files = []
     for index, (value, array) in enumerate(zip(values, arrays, strict=True)):
         wanted = parse_tensor_type(value.type)
-        if array.shape != wanted.shape or array.dtype != wanted.dtype:
+        if not wanted.holds(array.shape) or array.dtype != wanted.dtype:
             got = f"{array.dtype} of shape {array.shape}"
             raise InputError(value.name, value.type, got, "correct the candidate's case")
         path = folder / f"{prefix}_{index}.npy"

@@ -66,6 +66,8 @@ class Benchmark:
     flags: tuple[str, ...]
     case: Callable[[], Case] = field(compare=False, repr=False)
     prelude: str = ""
+    sizes: tuple[tuple[int, ...], ...] = ()
+    """The shapes of the arguments, where their types leave sizes open."""
     as_it_came: bool = field(default=False, compare=False)
     """The model's own ops: what they compute is right, so a difference is noted, not refused."""
 
@@ -77,7 +79,8 @@ class Benchmark:
 
     def key(self, target_fingerprint: str, iree_version: str) -> str:
         """Address of this candidate's price on one target: sha256 in hex."""
-        parts = (str(PROTOCOL), target_fingerprint, iree_version, *self.flags, self.text)
+        sizes = (str(self.sizes),) if self.sizes else ()
+        parts = (str(PROTOCOL), target_fingerprint, iree_version, *self.flags, self.text, *sizes)
         digest = hashlib.sha256()
         for part in parts:
             coded = part.encode()

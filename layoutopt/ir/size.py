@@ -1,0 +1,317 @@
+"""Sizes that are known at run time only: polynomials over symbols, with what is known of them.
+
+A size of a tensor is an ``int`` or a `Size`. Arithmetic of both is exact: ``s + 1``, ``2 * s``,
+``s * h`` and quotients by a number. Two sizes are equal where their polynomials are. What a
+comparison cannot decide from the ranges and divisors of the symbols raises `Undecided`, so that no
+rule takes for granted what holds at one size only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+MOST = 1 << 40
+"""No size is larger: a tensor of more elements fits no memory."""
+
+
+class Undecided(Exception):  # noqa: N818 -- a rule that meets it does not apply
+    """A question about sizes that their ranges do not answer; the text says which."""
+
+
+@dataclass(frozen=True, order=True)
+class Symbol:
+    """A number that is known at run time, an integer in [low, high].
+
+    ``planned``: what it is taken to be where time or memory is worked out.
+    """
+
+    name: str
+    low: int = 0
+    high: int = MOST
+    planned: int = 1
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """``floor(dividend / divisor)`` of a size that is no multiple of the number for certain."""
+
+    dividend: Size
+    divisor: int
+
+    def __str__(self) -> str:
+        return f"({self.dividend}) floordiv {self.divisor}"
+
+
+Atom = Symbol | Quotient
+Monomial = tuple[Atom, ...]
+"""Atoms that are multiplied, in order of their text."""
+Terms = tuple[tuple[Monomial, int], ...]
+Range = tuple[float, float]
+
+if TYPE_CHECKING:
+    from builtins import int as _Number  # noqa: N812
+else:
+    _Number = object
+"""To the type checker a size is an integer; it does what integers do, or raises `Undecided`."""
+
+
+class Size(_Number):
+    """A polynomial over symbols that is no plain number; immutable."""
+
+    __slots__ = ("_hash", "terms")
+    terms: Terms
+    _hash: int
+
+    def __new__(cls, terms: Terms) -> Size:
+        """``terms``: in canonical order, without zeros; see `size_of`, which makes them."""
+        made = object.__new__(cls)
+        object.__setattr__(made, "terms", terms)
+        object.__setattr__(made, "_hash", hash(terms))
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Size, (self.terms,))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Size) and self.terms == other.terms
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __add__(self, other: int) -> int:
+        return _of((*self.terms, *_terms(other)))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> int:
+        return _of((m, -c) for m, c in self.terms)
+
+    def __sub__(self, other: int) -> int:
+        return self + -other
+
+    def __rsub__(self, other: int) -> int:
+        return -self + other
+
+    def __mul__(self, other: int) -> int:
+        return _of(
+            (tuple(sorted((*m, *n), key=str)), c * d)
+            for m, c in self.terms
+            for n, d in _terms(other)
+        )
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: int) -> int:
+        if isinstance(other, Size):
+            return _exact(self, other)
+        if other <= 0:
+            raise Undecided(f"expected to divide by a positive number, but got {other}")
+        whole = _of((m, c // other if c > 0 else -(-c // other)) for m, c in self.terms)
+        rest: int = self - whole * other
+        low, high = bounds(rest)
+        if low // other == high // other:
+            return whole + int(low // other)
+        assert isinstance(rest, Size)  # a number has one quotient
+        return whole + Size((((Quotient(rest, other),), 1),))
+
+    def __rfloordiv__(self, other: int) -> int:
+        raise Undecided(f"expected a number to divide by, but got {self}")
+
+    def __mod__(self, other: int) -> int:
+        return self - self // other * other
+
+    def __rmod__(self, other: int) -> int:
+        raise Undecided(f"expected a number to divide by, but got {self}")
+
+    def __divmod__(self, other: int) -> tuple[int, int]:
+        return self // other, self % other
+
+    def __lt__(self, other: int) -> bool:
+        return _decided(self - other, "<", lambda low, high: (high < 0, low >= 0))
+
+    def __le__(self, other: int) -> bool:
+        return _decided(self - other, "<=", lambda low, high: (high <= 0, low > 0))
+
+    def __gt__(self, other: int) -> bool:
+        return not self <= other
+
+    def __ge__(self, other: int) -> bool:
+        return not self < other
+
+    def __bool__(self) -> bool:
+        low, high = bounds(self)
+        if low > 0 or high < 0:
+            return True
+        raise Undecided(f"expected to know whether {self} is zero")
+
+    def __index__(self) -> int:
+        raise Undecided(f"expected a number, but got the size {self}")
+
+    __int__ = __index__
+
+    def __str__(self) -> str:
+        return " + ".join(_term_text(m, c) for m, c in self.terms).replace("+ -", "- ")
+
+    __repr__ = __str__
+
+
+def symbol(name: str, low: int = 0, high: int = MOST, divisor: int = 1, planned: int = 1) -> int:
+    """A size that lies in [low, high] and that ``divisor`` divides: so many times a symbol."""
+    low, high = -(-low // divisor), high // divisor
+    if low > high:
+        raise ValueError(f"{name}: expected a multiple of {divisor} in its range, but got none")
+    if low == high:
+        return low * divisor
+    shown = name if divisor == 1 else f"{name}/{divisor}"
+    one = Symbol(shown, low, high, min(max(planned // divisor, low), high))
+    return _of([((one,), divisor)])
+
+
+def one_symbol(of: Symbol) -> int:
+    """The size that is this symbol, or the one number that it can be."""
+    return of.low if of.low == of.high else Size((((of,), 1),))
+
+
+def alone(size: int) -> Symbol | None:
+    """The symbol that a size is, None for any other."""
+    if not isinstance(size, Size) or len(size.terms) != 1:
+        return None
+    ((monomial, coefficient),) = size.terms
+    if coefficient != 1 or len(monomial) != 1:
+        return None
+    return monomial[0] if isinstance(monomial[0], Symbol) else None
+
+
+def bounds(size: int) -> Range:
+    """The least and the largest that a size can be, by the ranges of its symbols alone."""
+    low = high = 0.0
+    for monomial, coefficient in _terms(size):
+        least, most = _product(monomial)
+        ends = (coefficient * least, coefficient * most)
+        low, high = low + min(ends), high + max(ends)
+    return low, high
+
+
+def planned(size: int) -> int:
+    """What a size is where its symbols are what is planned for."""
+    if not isinstance(size, Size):
+        return size
+    return at(size, {})
+
+
+def at(size: int, values: Mapping[str, int]) -> int:
+    """What a size is where symbols have these values; the others have what is planned."""
+    if not isinstance(size, Size):
+        return size
+    return sum(c * math.prod(_atom_at(a, values) for a in m) for m, c in size.terms)
+
+
+def symbols(size: int) -> tuple[Symbol, ...]:
+    """The symbols of a size, each once, in order of their names."""
+    found: dict[Symbol, None] = {}
+    for monomial, _ in _terms(size):
+        for atom in monomial:
+            inside = (atom,) if isinstance(atom, Symbol) else symbols(atom.dividend)
+            found.update(dict.fromkeys(inside))
+    return tuple(sorted(found))
+
+
+def with_symbols(size: int, replaced: Callable[[Symbol], int]) -> int:
+    """The size with other sizes in place of its symbols."""
+    if not isinstance(size, Size):
+        return size
+    total = 0
+    for monomial, coefficient in size.terms:
+        total = total + coefficient * math.prod(_atom_with(a, replaced) for a in monomial)
+    return total
+
+
+def nonempty(size: int) -> int:
+    """The size where no symbol is zero."""
+    return with_symbols(size, lambda s: one_symbol(replace(s, low=max(s.low, 1))))
+
+
+def _atom_at(atom: Atom, values: Mapping[str, int]) -> int:
+    if isinstance(atom, Symbol):
+        return values.get(atom.name, atom.planned)
+    return at(atom.dividend, values) // atom.divisor
+
+
+def _atom_with(atom: Atom, replaced: Callable[[Symbol], int]) -> int:
+    if isinstance(atom, Symbol):
+        return replaced(atom)
+    return with_symbols(atom.dividend, replaced) // atom.divisor
+
+
+def _terms(size: int) -> Terms:
+    if isinstance(size, Size):
+        return size.terms
+    return (((), size),) if size else ()
+
+
+def _of(terms: Iterable[tuple[Monomial, int]]) -> int:
+    """The sum of terms; a number where no symbol is left."""
+    collected: dict[Monomial, int] = {}
+    for monomial, coefficient in terms:
+        collected[monomial] = collected.get(monomial, 0) + coefficient
+    left = {m: c for m, c in collected.items() if c}
+    if not left or set(left) == {()}:
+        return left.get((), 0)
+    return Size(tuple(sorted(left.items(), key=lambda t: (-len(t[0]), *map(str, t[0])))))
+
+
+def _product(monomial: Monomial) -> Range:
+    """The range of atoms multiplied."""
+    low, high = 1.0, 1.0
+    for atom in monomial:
+        if isinstance(atom, Symbol):
+            ends = (float(atom.low), float(atom.high))
+        else:
+            least, most = bounds(atom.dividend)
+            ends = (least // atom.divisor, most // atom.divisor)
+        corners = [a * b for a in (low, high) for b in ends]
+        low, high = min(corners), max(corners)
+    return low, high
+
+
+def _exact(size: Size, divisor: Size) -> int:
+    """The quotient of a polynomial by one term that divides all of its own."""
+    if len(divisor.terms) != 1:
+        raise Undecided(f"expected a quotient that is a size, but got {size} by {divisor}")
+    monomial, coefficient = divisor.terms[0]
+    found = []
+    for own, c in size.terms:
+        left = list(own)
+        for atom in monomial:
+            if atom not in left:
+                raise Undecided(f"expected a quotient that is a size, but got {size} by {divisor}")
+            left.remove(atom)
+        if c % coefficient:
+            raise Undecided(f"expected a quotient that is a size, but got {size} by {divisor}")
+        found.append((tuple(left), c // coefficient))
+    return _of(found)
+
+
+def _decided(gap: int, word: str, answers: Callable[[float, float], tuple[bool, bool]]) -> bool:
+    yes, no = answers(*bounds(gap))
+    if yes or no:
+        return yes
+    raise Undecided(f"expected to know whether {gap} {word} 0")
+
+
+def _term_text(monomial: Monomial, coefficient: int) -> str:
+    factors = [str(a) if isinstance(a, Symbol) else f"({a})" for a in monomial]
+    if coefficient == -1 and factors:
+        return "-" + "*".join(factors)
+    if coefficient != 1 or not factors:
+        factors = [str(coefficient), *factors]
+    return "*".join(factors)

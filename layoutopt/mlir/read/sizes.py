@@ -1,0 +1,172 @@
+"""Sizes that are known at run time: which size each value of the module is.
+
+A dim of a tensor from outside is a symbol. What the module computes from such dims is read as a
+size where it is one for certain: `max(min(select(s < 0, 0, s), s + 1), 0)` is s. Any other number
+that is taken as a dim is a symbol of its own.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from iree.compiler import ir
+
+from layoutopt.ir.size import MOST, Size, Symbol, alone, one_symbol, symbol, symbols, with_symbols
+
+DYNAMIC = -(2**63)
+"""What MLIR's attributes hold in place of a number that is an operand."""
+SCALARS = ("index", "i64")
+"""Types that a size has; narrower ones could overflow."""
+Number = int | bool
+
+
+@dataclass
+class Sizes:
+    """What is known of the integers and shapes of a function."""
+
+    numbers: dict[Any, Number] = field(default_factory=dict)
+    """By value: of index and i64 values that are computed, and of conditions."""
+    shapes: dict[Any, tuple[int, ...]] = field(default_factory=dict)
+    """By tensor whose type leaves sizes open."""
+    values: dict[str, Any] = field(default_factory=dict)
+    """By name of a symbol, the index value that it is."""
+    stages: dict[str, int] = field(default_factory=dict)
+    """By name of a symbol, how many kept ops must come before what needs its value."""
+    equal: dict[str, int] = field(default_factory=dict)
+    """By name of a symbol, the size that the module takes it to be."""
+    narrowed: dict[str, Symbol] = field(default_factory=dict)
+    """By name of a symbol, the same in a smaller range."""
+
+    def resolved(self, size: int) -> int:
+        """The size with what is known to be equal in place of its symbols."""
+
+        def known(one: Symbol) -> int:
+            if one.name in self.equal:
+                return self.resolved(self.equal[one.name])
+            return one_symbol(self.narrowed.get(one.name, one))
+
+        return with_symbols(size, known) if self.equal or self.narrowed else size
+
+    def unify(self, one: int, other: int) -> int:
+        """The size that two sizes are, which the module takes to be equal."""
+        one, other = self.resolved(one), self.resolved(other)
+        for known, found in ((one, other), (other, one)):
+            symbol = alone(found)
+            if known != found and symbol is not None and symbol not in symbols(known):
+                self.equal[symbol.name] = known
+                self.narrow(known, symbol.low, symbol.high)
+                return self.resolved(known)
+        return one
+
+    def narrow(self, size: int, low: int, high: int) -> None:
+        """Learn that a size lies in [low, high], or the module would not be one."""
+        one = alone(self.resolved(size))
+        if one is None:
+            return
+        low, high = max(low, one.low), min(high, one.high)
+        if low <= high and (low, high) != (one.low, one.high):
+            planned = min(max(one.planned, low), high)
+            self.narrowed[one.name] = Symbol(one.name, low, high, planned)
+
+    def shape_of(self, value: Any) -> tuple[int, ...] | None:
+        """The sizes of a tensor, None where they are not known."""
+        if value.type.has_static_shape:
+            return tuple(value.type.shape)
+        if value not in self.shapes:
+            return None
+        return tuple(map(self.resolved, self.shapes[value]))
+
+    def number_of(self, value: Any, scalars: Mapping[Any, tuple[str, str]]) -> Number | None:
+        """The integer or condition that a value is, None where it is not known."""
+        if value in self.numbers:
+            found = self.numbers[value]
+            return found if isinstance(found, bool) else self.resolved(found)
+        if value in scalars and scalars[value][1] in (*SCALARS, "i1"):
+            text = scalars[value][0].split(":")[0].strip()
+            return text == "true" if text in ("true", "false") else int(text)
+        return None
+
+    def name(self, wanted: str, size: Callable[[str], int], value: Any, stage: int) -> int:
+        """A new symbol whose value is ``value``; ``size`` makes it of its name."""
+        number, name = 2, wanted
+        while name in self.values:
+            name, number = f"{wanted}.{number}", number + 1
+        self.values[name] = value
+        self.stages[name] = stage
+        return size(name)
+
+
+def assumed(sizes: Sizes, op: Any, stage: int) -> None:
+    """Learn the ranges and divisors that ``util.assume.int`` states of values."""
+    for position, result in enumerate(op.operation.results):
+        alternatives = ir.ArrayAttr(op.operation.attributes["assumptions"])[position]
+        stated = [str(a) for a in ir.ArrayAttr(alternatives)]
+        low, high, divisor = _range(stated)
+        value = result
+        if divisor > 1:
+            with ir.InsertionPoint.after(op.operation), op.operation.location:
+                value = _arith("divui", result, _constant(divisor, result.type))
+        sizes.numbers[result] = sizes.name(
+            f"assumed{len(sizes.values)}",
+            lambda name, r=(low, high, divisor): symbol(name, *r),  # type: ignore[misc]
+            value,
+            stage,
+        )
+
+
+def materialized(sizes: Sizes, number: Number, kind: Any, reader: Any) -> Any:
+    """The value of a number, computed in front of the op ``reader``."""
+    with ir.InsertionPoint(reader.operation), reader.operation.location:
+        if isinstance(number, bool) or str(kind) == "i1":
+            return _constant(int(number), kind)
+        found = _built(sizes, sizes.resolved(number))
+        if str(kind) == "index":
+            return found
+        return ir.Operation.create("arith.index_cast", results=[kind], operands=[found]).results[0]
+
+
+def _built(sizes: Sizes, size: int) -> Any:
+    index = ir.IndexType.get()
+    if not isinstance(size, Size):
+        return _constant(size, index)
+    total = None
+    for monomial, coefficient in size.terms:
+        value = None
+        for atom in monomial:
+            if isinstance(atom, Symbol):
+                factor = sizes.values[atom.name]
+            else:
+                parts = _built(sizes, atom.dividend), _constant(atom.divisor, index)
+                factor = _arith("floordivsi", *parts)
+            value = factor if value is None else _arith("muli", value, factor)
+        if value is None:
+            value = _constant(coefficient, index)
+        elif coefficient != 1:
+            value = _arith("muli", value, _constant(coefficient, index))
+        total = value if total is None else _arith("addi", total, value)
+    return total
+
+
+def _arith(name: str, one: Any, other: Any) -> Any:
+    made = ir.Operation.create(f"arith.{name}", results=[one.type], operands=[one, other])
+    return made.results[0]
+
+
+def _constant(number: int, kind: Any) -> Any:
+    attributes = {"value": ir.IntegerAttr.get(kind, number)}
+    return ir.Operation.create("arith.constant", results=[kind], attributes=attributes).results[0]
+
+
+def _range(assumptions: Sequence[str]) -> tuple[int, int, int]:
+    """The least, the largest and the common divisor of ``#util.int.assumption<..>``s."""
+    ends = [dict(_STATED.findall(text)) for text in assumptions]
+    low = min((int(e.get("umin", 0)) for e in ends), default=0)
+    high = max((int(e.get("umax", MOST)) for e in ends), default=MOST)
+    return low, high, math.gcd(*(int(e.get("udiv", 1)) for e in ends)) or 1
+
+
+_STATED = re.compile(r"(umin|umax|udiv) = (\d+)")
