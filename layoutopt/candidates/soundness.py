@@ -15,9 +15,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from layoutopt.ir.concrete import concrete
 from layoutopt.ir.dead_code import live_ops
 from layoutopt.ir.graph import Constant, Graph, Op, Opaque, Structured
 from layoutopt.ir.renaming import counted_from_zero
+from layoutopt.ir.size import planned
 from layoutopt.ir.types import Array
 from layoutopt.oracle import OracleError, evaluate_bounded
 from layoutopt.oracle.constant import constant
@@ -101,7 +103,7 @@ def _pair(graph: Graph, index: int, found: Expression, before: Sequence[Op]) -> 
         one.types, (*ops[: len(before)], *ops[len(before) + 1 :]), one.inputs, one.outputs
     )
     splats = tuple((place[t], v) for t, v in graph.splats.items() if t in place)
-    return one, other, splats
+    return concrete(one), concrete(other), splats
 
 
 def _holds(one: Graph, other: Graph, splats: tuple[tuple[int, str], ...]) -> bool:
@@ -153,7 +155,7 @@ def _largest(graph: Graph, index: int, found: Expression, around: Sequence[Op]) 
 def _work(op: Op) -> float:
     if not isinstance(op, Structured):
         return 0.0
-    points = math.prod(op.domain)
+    points = math.prod(map(planned, op.domain))
     return points / 10 if is_matmul(op) else points * (1 + len(op.body.ops)) / 4
 
 

@@ -26,7 +26,7 @@ IREE_3_13 = Quirks(
     names=Names(
         # main_dispatch_3_matmul_256x1024x64_f32, main$async_dispatch_0_slow_memcpy
         mark="_dispatch_",
-        sizes=re.compile(r"_(\d+(?:x\d+)*)(?:x[a-z]+\d+)?(?=_|$)"),
+        sizes=re.compile(r"_((?:\d+|D)(?:x(?:\d+|D))*)(?:x[a-z]+\d+)?(?=_|$)"),
         moving=re.compile(r"_dispatch_\d+_(pack|unpack|transpose|slow_memcpy)(?:_|$)"),
         refused=re.compile(r'sym_name = "([^"]*_dispatch_\d+[^"]*)"'),
         call=re.compile(r"= flow\.dispatch @"),

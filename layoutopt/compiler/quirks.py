@@ -35,7 +35,10 @@ class Names:
     mark: str
     """What stands between the name of a function and the number of its dispatch."""
     sizes: re.Pattern[str]
-    """Group 1: the loop sizes in what follows the number, each behind a ``_``; the last ones."""
+    """Group 1: the loop sizes in what follows the number, each behind a ``_``; the last ones.
+
+    A size that is known at run time only is a ``D``.
+    """
     moving: re.Pattern[str]
     """Group 1: the word for a dispatch that only moves data."""
     refused: re.Pattern[str]

@@ -281,10 +281,7 @@ def layout_of_runs(shape: Sequence[int], runs: Sequence[Run]) -> Layout | None:
     below: dict[int, int] = {}  # what each outer dim leaves to its tile
     inner: dict[int, int] = {}
     for stride, count in runs:
-        try:
-            pieces = _split_run(shape, strides, stride, count)
-        except Undecided:
-            return None
+        pieces = _split_run(shape, strides, stride, count)
         if pieces is None:
             return None
         for d, step, size in pieces:
@@ -303,7 +300,7 @@ def layout_of_runs(shape: Sequence[int], runs: Sequence[Run]) -> Layout | None:
     if any(shape[d] != 1 and d not in below and d not in inner for d in outer):
         return None
     if any(isinstance(tile, Size) for tile in inner.values()):
-        return None
+        return None  # a tile is a number
     return Layout(tuple(outer), tuple(inner), tuple(inner.values()))
 
 
@@ -319,6 +316,15 @@ def _split_run(
     shape: Sequence[int], strides: Sequence[int], stride: int, count: int
 ) -> list[tuple[int, int, int]] | None:
     """A run as pieces (dim, tile below, count) that each lie within one dim, outermost first."""
+    try:
+        return _pieces(shape, strides, stride, count)
+    except Undecided:
+        return None
+
+
+def _pieces(
+    shape: Sequence[int], strides: Sequence[int], stride: int, count: int
+) -> list[tuple[int, int, int]] | None:
     pieces: list[tuple[int, int, int]] = []
     low, rest = stride, count
     for d in range(len(shape) - 1, -1, -1):

@@ -39,10 +39,19 @@ class ScalarOp:
     operands: tuple[int, ...]
     type: str
     attributes: tuple[tuple[str, str], ...] = ()
+    size: int | None = None
+    """Of a constant index: the size that it is, in place of ``value``."""
 
     def attribute(self, name: str) -> str:
         """The text of one attribute."""
+        if name == "value" and self.size is not None:
+            return f"{self.size} : index"
         return dict(self.attributes)[name]
+
+
+def size_constant(size: int) -> ScalarOp:
+    """A size as an index in a body."""
+    return ScalarOp("arith.constant", (), "index", size=size)
 
 
 @dataclass(frozen=True, slots=True)

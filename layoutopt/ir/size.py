@@ -124,6 +124,8 @@ class Size(_Number):
         return whole + Size((((Quotient(rest, other),), 1),))
 
     def __rfloordiv__(self, other: int) -> int:
+        if other == 0:
+            return 0
         raise Undecided(f"expected a number to divide by, but got {self}")
 
     def __mod__(self, other: int) -> int:
@@ -193,11 +195,13 @@ def alone(size: int) -> Symbol | None:
 
 def bounds(size: int) -> Range:
     """The least and the largest that a size can be, by the ranges of its symbols alone."""
+    shared = _shared(size)
+    if shared is not None:
+        return _times(bounds(shared), bounds(size // shared))
     low = high = 0.0
     for monomial, coefficient in _terms(size):
-        least, most = _product(monomial)
-        ends = (coefficient * least, coefficient * most)
-        low, high = low + min(ends), high + max(ends)
+        least, most = _times(_product(monomial), (coefficient, coefficient))
+        low, high = low + least, high + most
     return low, high
 
 
@@ -278,9 +282,13 @@ def _product(monomial: Monomial) -> Range:
         else:
             least, most = bounds(atom.dividend)
             ends = (least // atom.divisor, most // atom.divisor)
-        corners = [a * b for a in (low, high) for b in ends]
-        low, high = min(corners), max(corners)
+        low, high = _times((low, high), ends)
     return low, high
+
+
+def _times(one: Range, other: Range) -> Range:
+    corners = [a * b for a in one for b in other]
+    return min(corners), max(corners)
 
 
 def _exact(size: Size, divisor: Size) -> int:
@@ -306,6 +314,14 @@ def _decided(gap: int, word: str, answers: Callable[[float, float], tuple[bool, 
     if yes or no:
         return yes
     raise Undecided(f"expected to know whether {gap} {word} 0")
+
+
+def _shared(size: int) -> Size | None:
+    """What every term of several is a multiple of; None where that is nothing."""
+    if not isinstance(size, Size) or len(size.terms) == 1:
+        return None
+    shared = set(size.terms[0][0]).intersection(*(m for m, _ in size.terms[1:]))
+    return Size(((tuple(sorted(shared, key=str)), 1),)) if shared else None
 
 
 def _term_text(monomial: Monomial, coefficient: int) -> str:

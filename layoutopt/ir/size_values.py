@@ -39,6 +39,12 @@ def empty_text(kind: TensorType) -> str:
     return f"tensor.empty({sizes}) : {kind}"
 
 
+def sized_text(kind: TensorType) -> str:
+    """A type with its open sizes as operands, ``tensor<?x4xf32>{%n_s}``."""
+    sizes = ", ".join(index_text(n) for n in kind.shape if isinstance(n, Size))
+    return f"{kind}{{{sizes}}}" if sizes else str(kind)
+
+
 def symbols_in(lines: Sequence[str]) -> tuple[Symbol, ...]:
     """The symbols whose values lines of MLIR need, in order of their names."""
     return tuple(sorted({s for size in _named_in(lines) for s in symbols(size)}))

@@ -91,13 +91,15 @@ class Module:
     def write(self, path: Path, compile_flags: Sequence[str]) -> None:
         """Write the module with the flags it is to be compiled with; whole or not at all."""
         self._record(compile_flags)
-        if not self.operation.verify():
+        try:
+            self.operation.verify()
+        except ir.MLIRError as error:
             raise LoweringError(
                 str(path),
                 "a module that verifies",
-                "one that does not",
+                _first_message(error),
                 "report this as a bug of layoutopt",
-            )
+            ) from error
         with written_atomically(path) as partial, partial.open("wb") as file:
             if path.suffix == ".mlirbc":
                 self.operation.write_bytecode(file)

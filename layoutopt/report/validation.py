@@ -12,7 +12,13 @@ from layoutopt.ir.layout import ConversionKind, conversion_kind
 from layoutopt.ir.refusal import Refusal
 from layoutopt.planning.planner import GraphPlan
 from layoutopt.pricing.analytic.form import dispatches
-from layoutopt.verification.dispatch_names import loops_of, named_loops, same_loops
+from layoutopt.verification.dispatch_names import (
+    OPEN,
+    closed,
+    loops_of,
+    named_loops,
+    same_loops,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,8 @@ def validate(
 
 def _same_points(loops: tuple[int, ...], kind: str, dispatch: str) -> bool:
     others = loops_of(dispatch)
-    return bool(others) and math.prod(loops) == math.prod(others)
+    known = OPEN not in (*loops, *others)
+    return known and bool(others) and math.prod(loops) == math.prod(others)
 
 
 def _same_kind(loops: tuple[int, ...], kind: str, dispatch: str) -> bool:
@@ -126,5 +133,5 @@ def _expected(plan: GraphPlan) -> list[_Expected]:
         if plan.lower_packs or conversion in plan.choice.lowered:
             kind = ConversionKind.TRANSPOSE
         label = str(conversion)
-        rows.append(_Expected(label, plan.conversion_costs[conversion], (shape,), kind.value))
+        rows.append(_Expected(label, plan.conversion_costs[conversion], (closed(shape),), kind.value))
     return rows

@@ -7,6 +7,10 @@ import math
 from layoutopt.candidates.candidate import PhysicalForm
 from layoutopt.compiler.installed import quirks
 from layoutopt.ir.graph import Structured
+from layoutopt.ir.size import Size, planned
+
+OPEN = -1
+"""A loop whose size is known at run time only."""
 
 
 def same_loops(loops: tuple[int, ...], kind: str, dispatch: str) -> bool:
@@ -16,21 +20,31 @@ def same_loops(loops: tuple[int, ...], kind: str, dispatch: str) -> bool:
 
 
 def named_loops(form: PhysicalForm) -> tuple[int, ...]:
-    """The loops that IREE names the dispatch of a form by."""
+    """The loops that IREE names the dispatch of a form by; `OPEN` for an open size."""
     structured = [op for op in form.graph.ops if isinstance(op, Structured)]
     root = next((op for op in structured if op.is_contraction), None)
     if root is not None:
-        return root.domain
+        return closed(root.domain)
     if structured:
-        return max((op.domain for op in structured), key=math.prod)
-    return form.graph.types[form.outputs[0]].shape
+        return closed(max((op.domain for op in structured), key=_points))
+    return closed(form.graph.types[form.outputs[0]].shape)
+
+
+def _points(domain: tuple[int, ...]) -> int:
+    return math.prod(map(planned, domain))
+
+
+def closed(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Loop sizes as dispatches are named by them."""
+    return tuple(OPEN if isinstance(n, Size) else n for n in sizes)
 
 
 def loops_of(dispatch: str) -> tuple[int, ...]:
     """Loop sizes in the name of a dispatch, as ``main_dispatch_3_matmul_256x1024x64_f32``."""
     name = dispatch.partition(quirks().names.mark)[2].partition("_")[2]
     found = quirks().names.sizes.findall(f"_{name}")
-    return tuple(int(size) for size in found[-1].split("x")) if found else ()
+    sizes = found[-1].split("x") if found else ()
+    return tuple(OPEN if size == "D" else int(size) for size in sizes)
 
 
 def _plain(loops: tuple[int, ...]) -> list[int]:

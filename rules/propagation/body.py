@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from layoutopt.ir.graph import Structured
-from layoutopt.ir.scalar import Body, ScalarOp
+from layoutopt.ir.scalar import Body, ScalarOp, size_constant
 from layoutopt.rules.propagation.padding import Mask, Masks
 
 _BELOW = (("predicate", "2 : i64"),)
@@ -50,7 +50,7 @@ class _Writer:
             if scalar.name == "linalg.index":
                 value[number] = self._index(int(scalar.attribute("dim")))
             else:
-                value[number] = self._add(scalar.name, operands, scalar.type, scalar.attributes)
+                value[number] = self._keep(replace(scalar, operands=tuple(operands)))
         yields = [value[y] for y in body.yields]
         for position, made in masks.items():
             accumulator = first - len(self.op.inits) + position
@@ -77,7 +77,7 @@ class _Writer:
         """Whether no loop is past its end."""
         found: int | None = None
         for loop in loops:
-            end = self._constant(f"{self.op.domain[loop]} : index", "index")
+            end = self._keep(size_constant(self.op.domain[loop]))
             below = self._add("arith.cmpi", [self._index(loop), end], "i1", _BELOW)
             found = below if found is None else self._add("arith.andi", [found, below], "i1")
         assert found is not None
@@ -106,5 +106,8 @@ class _Writer:
         element: str,
         attributes: tuple[tuple[str, str], ...] = (),
     ) -> int:
-        self.ops.append(ScalarOp(name, tuple(operands), element, attributes))
+        return self._keep(ScalarOp(name, tuple(operands), element, attributes))
+
+    def _keep(self, op: ScalarOp) -> int:
+        self.ops.append(op)
         return len(self.op.body.arguments) + len(self.ops) - 1

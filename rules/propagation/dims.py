@@ -23,7 +23,7 @@ def in_tiles(values: Sequence[int], layout: Layout, inner: int) -> tuple[int, ..
 def ragged(layout: Layout, *amounts: Sequence[int]) -> int | None:
     """The first tiled dim along which some amount is not whole tiles."""
     for d in layout.inner_dims_pos:
-        if any(values[d] % layout.tile_of(d) for values in amounts):
+        if any(values[d] % layout.tile_of(d) != 0 for values in amounts):
             return d
     return None
 

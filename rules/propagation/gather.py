@@ -177,7 +177,7 @@ def _refusal(op: Gather, layouts: Assignment, types: tuple[TensorType, ...]) -> 
         return Refusal(f"expected no tile of the dim that is looked up, but got {table}")
     for d in result.inner_dims_pos:
         size = types[op.result].shape[d]
-        if d in op.index_dims and size % result.tile_of(d):
+        if d in op.index_dims and size % result.tile_of(d) != 0:
             return Refusal(
                 f"expected indices in whole tiles of {result.tile_of(d)}, but got {size} of them"
             )

@@ -58,7 +58,7 @@ class ReshapeLayouts:
 
 def _through(layout: Layout, here: tuple[int, ...], there: tuple[int, ...]) -> Layout | None:
     """The layout of a tensor of shape ``there`` with the memory of one of shape ``here``."""
-    if not math.prod(here):
+    if 0 in here:
         return row_major(len(there)) if layout.is_row_major else None
     if not layout.pads(here):
         return layout_of_runs(there, memory_runs(here, layout))

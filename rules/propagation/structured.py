@@ -171,7 +171,7 @@ def _tiled_loops(maps: Sequence[IndexMap], layouts: Sequence[Layout]) -> dict[in
 
 def _padded(op: Structured, tile: dict[int, int]) -> tuple[int, ...]:
     """The loops that run past their end."""
-    return tuple(sorted(d for d, size in tile.items() if op.domain[d] % size))
+    return tuple(sorted(d for d, size in tile.items() if op.domain[d] % size != 0))
 
 
 def _relaid_map(

@@ -15,8 +15,8 @@ from typing import Any
 from iree.compiler import ir
 
 from layoutopt.ir.graph import Reshape, Structured, Uninitialized
-from layoutopt.ir.scalar import Body, ScalarOp
-from layoutopt.mlir.read.sizes import materialized
+from layoutopt.ir.scalar import Body, ScalarOp, size_constant
+from layoutopt.mlir.read.sizes import Sizes, materialized
 from layoutopt.mlir.read.state import NotUnderstood, State, tensor_of, type_of
 
 _EXTRACT = "tensor.extract"
@@ -86,6 +86,17 @@ def _nested(operation: Any) -> list[Any]:
     return found
 
 
+def number_ops(sizes: Sizes, value: Any, first: int) -> list[ScalarOp]:
+    """Ops of a body that make a known number, the last one its value; ``first``: their place."""
+    number = sizes.numbers[value]
+    if isinstance(number, bool):
+        return [ScalarOp("arith.constant", (), "i1", (("value", str(number).lower()),))]
+    found = [size_constant(sizes.resolved(number))]
+    if str(value.type) != "index":
+        found.append(ScalarOp("arith.index_cast", (first,), str(value.type)))
+    return found
+
+
 def _from_outside(state: State, value: Any, reader: Any) -> int:
     element = str(value.type)
     place = reader.operation.location
@@ -120,7 +131,8 @@ def _extracted(state: State, op: Any) -> int:
 def _computed(state: State, op: Any, reader: Any) -> int:
     """One op on scalars, over no loops."""
     operation = op.operation
-    read = [v for v in dict.fromkeys(operation.operands) if v not in state.scalars]
+    known = (state.scalars, state.sizes.numbers)
+    read = [v for v in dict.fromkeys(operation.operands) if not any(v in table for table in known)]
     sources = tuple(scalar_tensor(state, v, reader) for v in read)
     element = str(operation.results[0].type)
     arguments = (*(str(v.type) for v in read), element)
@@ -131,6 +143,9 @@ def _computed(state: State, op: Any, reader: Any) -> int:
             text, kind = state.scalars[value]
             number[value] = len(arguments) + len(ops)
             ops.append(ScalarOp("arith.constant", (), kind, (("value", text),)))
+        elif value not in number:
+            ops += number_ops(state.sizes, value, len(arguments) + len(ops))
+            number[value] = len(arguments) + len(ops) - 1
     attributes = tuple(sorted((a, str(operation.attributes[a])) for a in operation.attributes))
     operands = tuple(number[v] for v in operation.operands)
     ops.append(ScalarOp(operation.name, operands, element, attributes))

@@ -15,7 +15,7 @@ from layoutopt.mlir.gather import checked, extracted
 from layoutopt.mlir.gather_rows import lift_gather
 from layoutopt.mlir.read.computed_index import computed_values
 from layoutopt.mlir.read.repeated import add_repeated
-from layoutopt.mlir.read.run_time_scalars import is_number, scalar_tensor
+from layoutopt.mlir.read.run_time_scalars import is_number, number_ops, scalar_tensor
 from layoutopt.mlir.read.state import (
     NotUnderstood,
     State,
@@ -208,7 +208,8 @@ def _captured(state: State, block: Any) -> list[Any]:
     found: dict[Any, None] = {}
     for op in block.operations:
         for value in op.operation.operands:
-            if value not in own and value not in state.scalars and is_number(value.type):
+            known = value in own or value in state.scalars or value in state.sizes.numbers
+            if not known and is_number(value.type):
                 found[value] = None
     return list(found)
 
@@ -225,6 +226,9 @@ def _body(
     ops: list[ScalarOp] = []
 
     def value_of(value: Any) -> int:
+        if value not in number and value in state.sizes.numbers:
+            ops.extend(number_ops(state.sizes, value, len(arguments) + len(ops)))
+            number[value] = len(arguments) + len(ops) - 1
         if value not in number:
             if value not in known and value not in state.scalars:
                 raise NotUnderstood(

@@ -34,10 +34,13 @@ from layoutopt.ir.graph import (
 )
 from layoutopt.ir.named import NamedOp, named_op
 from layoutopt.ir.scalar import Body, fill_value
+from layoutopt.ir.size import Size
 from layoutopt.ir.size_values import (
     empty_text,
+    index_text,
     list_text,
     size_lines,
+    sized_text,
     symbol_value,
     symbols_in,
 )
@@ -241,12 +244,13 @@ class _Emitter:
     def _fusion_barrier(self, op: FusionBarrier) -> None:
         kind = self._type(op.result)
         self.lines.append(
-            f"  %t{op.result} = {quirks().fusion.barrier} %t{op.source} : {kind} -> {kind}"
+            f"  %t{op.result} = {quirks().fusion.barrier} %t{op.source} : "
+            f"{sized_text(kind)} -> {kind}"
         )
 
     def _dispatch_region(self, op: DispatchRegion) -> None:
         results = ", ".join(f"%t{t}" for t in op.results)
-        types = ", ".join(str(self._type(t)) for t in op.results)
+        types = ", ".join(sized_text(self._type(t)) for t in op.results)
         self.lines.append(f"  {results} = flow.dispatch.region -> ({types}) {{")
         for inner in op.ops:
             self.lines += [f"  {line}" for line in _Emitter(self.graph).op(inner)]
@@ -307,7 +311,9 @@ def _region(body: Body, reads: dict[int, list[str]]) -> list[str]:
         operands = ", ".join(names[o] for o in op.operands)
         kinds = ", ".join(types[o] for o in op.operands)
         attributes = ", ".join(k if v == "unit" else f"{k} = {v}" for k, v in op.attributes)
-        if op.name == "linalg.index":
+        if isinstance(op.size, Size):
+            name = index_text(op.size)
+        elif op.name == "linalg.index":
             lines.append(f"    {name} = linalg.index {op.attribute('dim')} : index")
         elif op.name == "arith.constant":
             lines.append(f"    {name} = arith.constant {op.attribute('value')}")

@@ -73,7 +73,7 @@ def reassociation(coarse: Shape, fine: Shape) -> list[list[int]] | None:
 
 
 def _lacks(size: int, whole: int) -> bool:
-    """Whether more dims may be needed to make ``whole``; sizes that are open are told by equality."""
+    """Whether more dims may be needed to make ``whole``; open sizes only by not being equal."""
     known = not isinstance(size, Size) and not isinstance(whole, Size)
     return size < whole if known else size != whole
 
