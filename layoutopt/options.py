@@ -39,6 +39,8 @@ class Options:
     """Only forms that sum in another order, none that rounds in another way (Winograd's)."""
     rules: tuple[RewriteRule[Any], ...] = field(default_factory=every_rule)
     """The rewrite rules that make alternatives, in the order that they are tried."""
+    sizes: tuple[PlannedSize, ...] = ()
+    """Sizes that are planned for, of those that are known at run time only."""
     verify: bool = True
     """Where the target is not here, compile and run the plan on this machine's CPU."""
     parameters: tuple[ParameterFile, ...] = ()
@@ -78,6 +80,25 @@ class ParameterFile:
         if not sign or "/" in scope:
             return cls(Path(text))
         return cls(Path(path), scope)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSize:
+    """A size that is known at run time only, and what is planned for in its place."""
+
+    name: str
+    """As the report names it: ``arg0.1`` is dim 1 of the first argument."""
+    size: int
+
+    @classmethod
+    def parse(cls, text: str) -> PlannedSize:
+        """``NAME=SIZE``. Raises InputError for anything else."""
+        name, _, size = text.partition("=")
+        if not name or not size.isdecimal():
+            raise InputError(
+                "--dim", "NAME=SIZE such as arg0.1=128", f"'{text}'", "correct the option"
+            )
+        return cls(name, int(size))
 
 
 _UNITS = {

@@ -22,7 +22,7 @@ from layoutopt.cli.options import (
 )
 from layoutopt.errors import InputError
 from layoutopt.files.written import check_not_read, check_writable
-from layoutopt.options import Objective, Options, ParameterFile, WeightBudget
+from layoutopt.options import Objective, Options, ParameterFile, PlannedSize, WeightBudget
 from layoutopt.pipeline.job import optimize
 from layoutopt.report.console import console
 from layoutopt.report.html import write_html
@@ -93,6 +93,14 @@ from layoutopt.solver import Search
     is_flag=True,
     help="For a target that is not here, do not check the plan on this machine's CPU.",
 )
+@click.option(
+    "--dim",
+    "dims",
+    multiple=True,
+    metavar="NAME=SIZE",
+    help="What to plan for in place of a size that is known at run time only; arg0.1 is dim 1 of "
+    "the first argument.",
+)
 @parameters_option
 @device_option
 @cache_option
@@ -116,6 +124,7 @@ def optimize_command(
     tolerance: float | None,
     exact: bool,
     no_verify: bool,
+    dims: tuple[str, ...],
     parameters: tuple[str, ...],
     device: str | None,
     cache: Path | None,
@@ -149,6 +158,7 @@ def optimize_command(
         tolerance=tolerance,
         exact=exact,
         verify=not no_verify,
+        sizes=tuple(map(PlannedSize.parse, dims)),
         parameters=files,
         device=device,
         cache=cache,

@@ -29,9 +29,11 @@ from layoutopt.frontend.converted import ConvertedModels, converted_folder
 from layoutopt.frontend.in_memory import InMemory, written_down
 from layoutopt.frontend.source import Source, open_source
 from layoutopt.ir.graph import Graph
+from layoutopt.ir.planned_sizes import planned_for
 from layoutopt.mlir.module import Module, exported_name, has_work, parse_module
 from layoutopt.options import Options
 from layoutopt.parameters.files import resolve
+from layoutopt.planning.chosen_sizes import chosen_sizes
 from layoutopt.planning.lazy_pricing import Priced
 from layoutopt.planning.plan_file import fingerprint
 from layoutopt.planning.plan_space import PlanSpace, plan_space
@@ -93,8 +95,10 @@ class Model:
 
     @cached_property
     def functions(self) -> tuple[Function, ...]:
-        """Those with something to plan."""
+        """Those with something to plan. Raises InputError for a size to plan for that is none."""
         names, graphs = self.module.names, self.module.graphs
+        sizes = chosen_sizes(graphs, self.options.sizes)
+        graphs = tuple(planned_for(graph, sizes) for graph in graphs)
         return tuple(
             Function(exported_name(name), graph, place)
             for place, (name, graph) in _numbered(zip(names, graphs, strict=True))

@@ -133,5 +133,7 @@ def _expected(plan: GraphPlan) -> list[_Expected]:
         if plan.lower_packs or conversion in plan.choice.lowered:
             kind = ConversionKind.TRANSPOSE
         label = str(conversion)
-        rows.append(_Expected(label, plan.conversion_costs[conversion], (closed(shape),), kind.value))
+        rows.append(
+            _Expected(label, plan.conversion_costs[conversion], (closed(shape),), kind.value)
+        )
     return rows

@@ -14,6 +14,7 @@ from layoutopt.runtime.element import Array, Value
 from layoutopt.runtime.model import Caller, FunctionSignature, ModelCall, Results
 from layoutopt.verification.discrepancy import Allowed, Discrepancy, discrepancy
 from layoutopt.verification.input_kinds import Arguments, InputKind, inputs_of, is_floating, nudged
+from layoutopt.verification.input_sizes import Sizes, sizes_to_try
 from layoutopt.verification.verified import FunctionVerified, Subject
 
 Archives = Sequence[tuple[str, Path]]
@@ -24,8 +25,6 @@ _ALWAYS = (InputKind.NORMAL, InputKind.SMALL, InputKind.TINY)
 _MORE = tuple(kind for kind in InputKind if kind not in _ALWAYS)
 _BUDGET_S = 4.0
 """Seconds for running one function on more kinds of inputs than it must be run on."""
-_SIZES = (8, 1, 2, 7, 32)
-"""Of dynamic dims, one after another; the first that the original takes serves for all kinds."""
 _AMPLIFIED = 8.0
 """The plan may be off by so many times what the original is off by when its inputs are rounded."""
 _NUDGES = 3
@@ -36,17 +35,16 @@ Run = Callable[[str, Sequence[Sequence[Value]]], list[Results]]
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Inputs of one kind, with every dynamic dim of one size, if there is any."""
+    """Inputs of one kind; ``sizes``: those of dynamic dims, if there are any."""
 
     kind: InputKind
-    size: int | None
+    sizes: Sizes | None
     inputs: Sequence[Value]
 
     @property
     def name(self) -> str:
         """As the report names it."""
-        sized = "" if self.size is None else f", dynamic sizes {self.size}"
-        return f"{self.kind.value}{sized}"
+        return self.kind.value if self.sizes is None else f"{self.kind.value}, {self.sizes}"
 
 
 @dataclass(frozen=True)
@@ -99,9 +97,9 @@ def compare_function(
     record = _Record()
     compare = partial(_compare, subject, original, plan, reference, record)
     started = time.monotonic()
-    sizes = _SIZES if arguments.is_dynamic else (None,)
+    sizes = sizes_to_try(subject.shapes) if arguments.is_dynamic else (None,)
     compare([_attempt(arguments, InputKind.NORMAL, size) for size in sizes])
-    size = record.done[0][0].size if record.done else sizes[0]
+    size = record.done[0][0].sizes if record.done else sizes[0]
     compare([_attempt(arguments, kind, size) for kind in _ALWAYS[1:]])
     attempts = len(sizes) + len(_ALWAYS) - 1
     each_s = (time.monotonic() - started) / attempts
@@ -123,9 +121,9 @@ def _signature(subject: Subject, declared: FunctionSignature | None) -> Function
     return declared if subject.arguments is None else declared.seen_through(subject.arguments)
 
 
-def _attempt(arguments: Arguments, kind: InputKind, size: int | None) -> Attempt:
-    sized = arguments if size is None else arguments.sized(size)
-    return Attempt(kind, size, inputs_of(sized, kind))
+def _attempt(arguments: Arguments, kind: InputKind, sizes: Sizes | None) -> Attempt:
+    sized = arguments if sizes is None else arguments.sized(sizes)
+    return Attempt(kind, sizes, inputs_of(sized, kind))
 
 
 def _compare(
@@ -206,7 +204,7 @@ def _compared(subject: Subject, record: _Record) -> Compared:
         weak=_weakness(
             subject.allowed,
             attempt.inputs,
-            [r.arrays for a, r, _ in record.done if a.size == attempt.size],
+            [r.arrays for a, r, _ in record.done if a.sizes == attempt.sizes],
         ),
         tipped=sum(d.tipped for d in found),
     )

@@ -16,6 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from layoutopt.runtime.element import DTYPES, Array, RankedTensorType, Value
+from layoutopt.verification.input_sizes import Sizes
 
 _SPARSE = 1 / 16
 """Share of the numbers that are not zero among sparse ones."""
@@ -63,13 +64,11 @@ class Arguments:
         """Whether the size of some dim is the caller's choice."""
         return any(isinstance(k, RankedTensorType) and None in k.shape for k in self.kinds)
 
-    def sized(self, size: int) -> Arguments:
-        """The same with every dynamic dim of one size."""
+    def sized(self, sizes: Sizes) -> Arguments:
+        """The same with sizes for all dynamic dims."""
         kinds = tuple(
-            k
-            if isinstance(k, str)
-            else RankedTensorType(tuple(size if n is None else n for n in k.shape), k.element)
-            for k in self.kinds
+            k if isinstance(k, str) else RankedTensorType(sizes.of(position, k.shape), k.element)
+            for position, k in enumerate(self.kinds)
         )
         return Arguments(kinds, self.integers)
 

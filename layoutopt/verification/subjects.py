@@ -74,7 +74,12 @@ def _subject(
         for position, tensor in boundary.arguments.items()
         if graph.types[tensor].element.lstrip("u").startswith("i")
     }
-    return Subject(exported.name, allowed, boundary.types, integers)
+    shapes = {
+        position: graph.types[tensor].shape
+        for position, tensor in boundary.arguments.items()
+        if not graph.types[tensor].is_static
+    }
+    return Subject(exported.name, allowed, boundary.types, integers, shapes)
 
 
 def allowed_in(graphs: Sequence[Graph], options: Options) -> Allowed:

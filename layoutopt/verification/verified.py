@@ -24,6 +24,8 @@ class Subject:
     where the model does not tell."""
     integers: Mapping[int, Integers] = field(default_factory=dict)
     """What integer arguments stand for, by position."""
+    shapes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """Sizes of arguments, by position, where some are known at run time only."""
     taken: Mapping[int, Layout] = field(default_factory=dict)
     """Layouts in which the memory of arguments is taken, by position; row-major for the others."""
     given: Mapping[int, Layout] = field(default_factory=dict)

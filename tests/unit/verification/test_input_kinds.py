@@ -7,6 +7,7 @@ import pytest
 
 from layoutopt.runtime.element import DTYPES, RankedTensorType
 from layoutopt.verification.input_kinds import Arguments, InputKind, Role, inputs_of, nudged
+from layoutopt.verification.input_sizes import Sizes
 
 FLOATS = Arguments((RankedTensorType((64, 32), "f32"), "f32"))
 
@@ -68,7 +69,7 @@ def test_bytes_take_their_whole_range() -> None:
 def test_dynamic_sizes_are_chosen() -> None:
     arguments = Arguments((RankedTensorType((None, 4), "f32"), RankedTensorType((3,), "f32")))
     assert arguments.is_dynamic
-    assert [np.shape(v) for v in inputs_of(arguments.sized(7))] == [(7, 4), (3,)]
+    assert [np.shape(v) for v in inputs_of(arguments.sized(Sizes({}, {}, 7)))] == [(7, 4), (3,)]
     assert not FLOATS.is_dynamic
 
 

@@ -1,0 +1,32 @@
+"""Which sizes of a graph are open, and what is planned for in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from layoutopt.ir.concrete import with_sizes
+from layoutopt.ir.graph import Graph
+from layoutopt.ir.size import Symbol, one_symbol, symbols, with_symbols
+
+
+def open_sizes(graph: Graph) -> tuple[Symbol, ...]:
+    """The symbols that sizes of tensors are made of, in order of their names."""
+    return tuple(sorted({s for kind in graph.types for n in kind.shape for s in symbols(n)}))
+
+
+def planned_for(graph: Graph, wanted: Mapping[str, int]) -> Graph:
+    """The graph with other sizes to plan for, by name; each has to lie in its symbol's range."""
+
+    def chosen(symbol: Symbol) -> int:
+        name, divisor = divided(symbol)
+        value = wanted.get(name, symbol.planned * divisor) // divisor
+        return one_symbol(replace(symbol, planned=value))
+
+    return with_sizes(graph, lambda size: with_symbols(size, chosen)) if wanted else graph
+
+
+def divided(symbol: Symbol) -> tuple[str, int]:
+    """The size that a symbol is a part of: its name, and how many of the symbol it is."""
+    name, _, divisor = symbol.name.partition("/")
+    return name, int(divisor or 1)

@@ -1,0 +1,63 @@
+"""Sizes that dynamic dims are given when results are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from layoutopt.ir.size import Symbol, at, symbols
+
+_TRIED = (1, 7, 8, 9, 16, 17, 2, 32, 13, 31, 15)
+"""Beside what is planned for: one, around tiles, and primes."""
+_MOST = 10
+_LARGEST = 2
+"""The end of a range is tried where it is at most so many times what is planned for."""
+_UNKNOWN = 8
+"""The first size of dims of which nothing is known."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A size for each symbol, and one for dims that no symbol stands for."""
+
+    values: Mapping[str, int]
+    """By name of the symbol, or ``any`` for the others."""
+    shapes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """By position of the argument."""
+    other: int = _UNKNOWN
+
+    def of(self, position: int, shape: Sequence[int | None]) -> tuple[int | None, ...]:
+        """The sizes of an argument; ``shape``: None where a size is open."""
+        known = self.shapes.get(position)
+        if known is None:
+            return tuple(self.other if n is None else n for n in shape)
+        return tuple(at(n, self.values) for n in known)
+
+    def __str__(self) -> str:
+        if not self.values:
+            return f"dynamic sizes {self.other}"
+        return ", ".join(f"{name} = {n}" for name, n in self.values.items())
+
+
+def sizes_to_try(shapes: Mapping[int, tuple[int, ...]]) -> tuple[Sizes, ...]:
+    """What is planned for, then others: no two symbols always get the same."""
+    found = sorted({s for shape in shapes.values() for n in shape for s in symbols(n)})
+    if not found:
+        return tuple(Sizes({}, shapes, n) for n in (_UNKNOWN, *_TRIED[:4]))
+    columns = [_values(symbol, place) for place, symbol in enumerate(found)]
+    rows = range(max(map(len, columns)))
+    return tuple(
+        Sizes(
+            {s.name: column[i % len(column)] for s, column in zip(found, columns, strict=True)},
+            shapes,
+        )
+        for i in rows
+    )
+
+
+def _values(symbol: Symbol, place: int) -> list[int]:
+    turned = (*_TRIED[place:], *_TRIED[:place])
+    ends = [n for n in (symbol.low, symbol.high) if n <= _LARGEST * symbol.planned]
+    wanted = [symbol.planned, *ends, *turned]
+    inside = (n for n in wanted if max(symbol.low, 1) <= n <= symbol.high)
+    return list(dict.fromkeys(inside))[:_MOST]
