@@ -57,7 +57,7 @@ class Space:
 def explore(
     graph: Graph,
     target: Target,
-    objective: Objective = "latency",
+    objective: Objective = Objective.LATENCY,
     admitted: Collection[Exactness] = EVERY_EXACTNESS,
     rules: Sequence[RewriteRule[Any]] = REWRITES,
 ) -> Space:
@@ -70,9 +70,9 @@ def explore(
     egraph = beside_its_canonical_form(rewritten, normal.came)
     formed = form_clusters(rewritten)
     clusters = (*formed, *replaced_clusters(egraph, normal.came, formed))
-    if target.fuses_pads and objective == "latency":
+    fewest = objective is Objective.CONVERSIONS
+    if target.fuses_pads and not fewest:
         clusters = (*clusters, *padded_regions(rewritten.graph, formed))
-    fewest = objective == "conversions"
     rule = load_rule(target.custom_packing) if target.custom_packing else None
     packing_options = PackingOptions(
         target.blocks if fewest else target.tiles, rule, target.op_packings

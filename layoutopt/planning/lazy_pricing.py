@@ -24,6 +24,7 @@ from layoutopt.pricing.analytic.form import all_work
 from layoutopt.pricing.analytic.lower_bound import roofs_of
 from layoutopt.pricing.analytic.work import DispatchWork
 from layoutopt.pricing.prices import Price, Pricer, Work
+from layoutopt.pricing.source import PriceSource
 from layoutopt.runtime.progress import Progress
 from layoutopt.solver import Solution, TimeLimit
 from layoutopt.solver.solution import StopReason, answer
@@ -32,7 +33,6 @@ ROUNDS = 40
 """Rounds at most; then the best plan among the prices there are, with its gap."""
 
 
-_UNCOMPILED = ("compile-error", "compile-crash", "compile-timeout")
 _UNKNOWN = "oracle: "
 _LAST_RESORT_NS = 10**12
 """On top of the price of what IREE does not compile alone: chosen where there is nothing else."""
@@ -46,8 +46,7 @@ Text = tuple[tuple[str, ...], str]
 class Priced:
     """Prices in nanoseconds, why others were refused, and the answer where one is known already."""
 
-    source: str
-    """``measured`` or ``analytic``."""
+    source: PriceSource
     costs: dict[Candidate, int] = field(default_factory=dict)
     conversion_costs: dict[Conversion, int] = field(default_factory=dict)
     transposed: set[Conversion] = field(default_factory=set)
@@ -195,7 +194,7 @@ def _record(
             continue
         costs = [price.cost_ns for price in found if price.cost_ns is not None]
         if not costs and isinstance(key, Candidate) and key in space.identity_ns:
-            _stay(space, priced, key, found[-1].reason)
+            _stay(space, priced, key, found[-1])
             continue
         if not costs:
             priced.refused[key] = found[-1].reason
@@ -214,9 +213,9 @@ def _record(
                 priced.transposed.add(key)
 
 
-def _stay(space: PlanSpace, priced: Priced, key: Candidate, reason: str) -> None:
+def _stay(space: PlanSpace, priced: Priced, key: Candidate, refused: Price) -> None:
     """Keep the model's own ops, though they have no price: inside the model they may do."""
-    fails = reason.startswith(_UNCOMPILED)
+    fails, reason = not refused.compiles, refused.reason
     cost_ns = space.identity_ns[key]
     priced.prices[key] = Price(cost_ns, reason, _UNKNOWN_ERROR, estimated=True)
     priced.costs[key] = cost_ns

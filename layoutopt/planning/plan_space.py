@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import assert_never
 
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.choice import Choice, is_free, needed_conversions
@@ -15,7 +16,7 @@ from layoutopt.candidates.form_name import form_name
 from layoutopt.candidates.identity import identity_candidates
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.weights import weight_bytes
-from layoutopt.options import Options
+from layoutopt.options import Objective, Options
 from layoutopt.planning.free_io import free_tensors
 from layoutopt.planning.known_refusals import among
 from layoutopt.planning.objective import conversion_objective
@@ -115,14 +116,18 @@ class PlanSpace:
         options: Options,
     ) -> tuple[Mapping[Candidate, int], Mapping[Conversion, int]]:
         """What is minimized: times, or conversions counted where these are to be few."""
-        if options.objective == "latency":
-            return costs_ns, conversion_costs_ns
-        costs, paid = conversion_objective(
-            {c: work.form for c, work in self.candidates.items()},
-            costs_ns,
-            {c: forms[0].form for c, forms in self.conversions.items()},
-        )
-        return costs, {**conversion_costs_ns, **paid}
+        match options.objective:
+            case Objective.LATENCY:
+                return costs_ns, conversion_costs_ns
+            case Objective.CONVERSIONS:
+                costs, paid = conversion_objective(
+                    {c: work.form for c, work in self.candidates.items()},
+                    costs_ns,
+                    {c: forms[0].form for c, forms in self.conversions.items()},
+                )
+                return costs, {**conversion_costs_ns, **paid}
+            case _:
+                assert_never(options.objective)
 
 
 def plan_space(
@@ -155,7 +160,8 @@ def plan_space(
     work = dict(found)
     free = free_tensors(egraph.graph) if options.free_io_layout else ()
     conversions = needed_conversions(egraph.graph, clusters, tuple(work), free)
-    lowered = options.lower_packs or (False if options.objective == "conversions" else None)
+    counts = options.objective is Objective.CONVERSIONS
+    lowered = options.lower_packs or (False if counts else None)
     changes: dict[Conversion, tuple[Work, ...]] = {}
     next_group = first_group + len(egraph.graph.types)
     for conversion, piece in conversion_work(

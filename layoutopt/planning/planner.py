@@ -18,7 +18,7 @@ from layoutopt.ir.layout import Layout
 from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.weights import weight_bytes
 from layoutopt.lowering.lower import lower, packs_lowered
-from layoutopt.options import Options, WeightBudget
+from layoutopt.options import Objective, Options, WeightBudget
 from layoutopt.planning.answer import check_answer
 from layoutopt.planning.as_it_came import price_as_it_came
 from layoutopt.planning.free_io import (
@@ -35,10 +35,11 @@ from layoutopt.planning.lazy_pricing import (
 from layoutopt.planning.plan_space import PlanSpace, plan_space
 from layoutopt.planning.searched import Searched, searched
 from layoutopt.pricing.prices import Analytic, Price, Pricer
+from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.progress import Progress
 from layoutopt.runtime.steps import Clock
-from layoutopt.solver import Solution, TimeLimit
+from layoutopt.solver import Search, Solution, TimeLimit
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class GraphPlan:
     lower_packs: bool = False
     searched: Searched | None = None
     """What it was chosen among; None where it was given."""
-    source: str | None = None
-    """``measured`` or ``analytic``; None where the prices came with a plan that was given."""
+    source: PriceSource = PriceSource.PLAN
+    """Of its prices."""
     identity: tuple[Candidate, ...] = ()
     """The model as it came."""
     prices: Mapping[Candidate | Conversion, Price] = field(default_factory=dict)
@@ -138,7 +139,8 @@ def plan_graph(
     for solving; all of the options' time where it is left out.
     """
     limit = limit or TimeLimit(options.time_limit_s)
-    estimated = pricer.source != "measured" or options.objective == "conversions"
+    counts = options.objective is Objective.CONVERSIONS
+    estimated = pricer.source is not PriceSource.MEASURED or counts
     with clock.stage("enumerate"):
         space = plan_space(graph, target, options, estimated, refused)
     with clock.stage("price") as progress:
@@ -151,12 +153,12 @@ def price_space(
     space: PlanSpace, pricer: Pricer, options: Options, limit: TimeLimit, progress: Progress
 ) -> Priced:
     """Prices of what a plan may use. Where they are measured, of no more than that."""
-    if options.objective == "conversions":
+    if options.objective is Objective.CONVERSIONS:
         pricer = Analytic(space.target)
-    if pricer.source != "measured":
+    if pricer.source is not PriceSource.MEASURED:
         return price_all(space, pricer, progress)
     known = price_as_it_came(space, pricer, progress)
-    if options.search != "ilp" or options.free_io_layout:
+    if options.search is not Search.ILP or options.free_io_layout:
         return price_all(space, pricer, progress)
     return price_lazily(space, pricer, progress, options, limit, known)
 

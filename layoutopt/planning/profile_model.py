@@ -11,6 +11,7 @@ from layoutopt.ir.graph import Graph
 from layoutopt.options import Options
 from layoutopt.planning.plan_space import PlanSpace, plan_space
 from layoutopt.pricing.prices import Pricer, Work
+from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.progress import Progress
 
@@ -31,7 +32,7 @@ def price_graphs(
 
     Equal candidates are priced once, for all functions and models.
     """
-    estimated = pricer.source != "measured"
+    estimated = pricer.source is not PriceSource.MEASURED
     spaces: list[PlanSpace] = []
     group = 0
     for graph in graphs:

@@ -14,7 +14,7 @@ from layoutopt.options import Options
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
-from layoutopt.runtime.compile import compile_to
+from layoutopt.runtime.compile import Phase, compile_to
 from layoutopt.runtime.steps import Clock, SilentSteps
 
 TARGET = load_target("mi355x")
@@ -28,7 +28,7 @@ def multiplications(graph: Graph) -> int:
 
 def flow_of(module: Path, folder: Path) -> str:
     output = folder / "flow.mlir"
-    outcome = compile_to(module, "flow", output, TARGET.flags, 300.0)
+    outcome = compile_to(module, Phase.FLOW, output, TARGET.flags, 300.0)
     assert outcome.ok, outcome.reason
     return output.read_text()
 

@@ -17,6 +17,7 @@ from layoutopt.options import Objective, Options
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.prices import Price, Work
+from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.element import load_array, save_array
 from layoutopt.runtime.job import ArrayFile, Job, Task
@@ -33,8 +34,8 @@ from tests.fuzz.program import Written, write
 from tests.fuzz.units import Compiled, Refused, compile_units, cut_into_units
 from tests.planning import lowered_with_row_major_ends
 
-SEARCHES: tuple[Search, ...] = ("ilp", "greedy", "greedy", "taso")
-OBJECTIVES: tuple[Objective, ...] = ("latency",) * 6 + ("conversions",)
+SEARCHES: tuple[Search, ...] = (Search.ILP, Search.GREEDY, Search.GREEDY, Search.TASO)
+OBJECTIVES: tuple[Objective, ...] = (Objective.LATENCY,) * 6 + (Objective.CONVERSIONS,)
 RUN_LIMIT_S = 20.0
 WIDE = ("--iree-input-demote-f64-to-f32=false",)
 """f64 stays f64, or arguments would be of other types than those written."""
@@ -61,7 +62,7 @@ class Tally:
 class RandomPricer:
     """Prices that a seed makes up; the same work has the same price."""
 
-    source = "measured"
+    source = PriceSource.MEASURED
 
     def __init__(self, seed: str) -> None:
         self._seed = seed

@@ -32,11 +32,12 @@ from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
 from layoutopt.ir.types import Array
-from layoutopt.options import Options
+from layoutopt.options import Objective, Options
 from layoutopt.oracle import evaluate
 from layoutopt.planning.planner import GraphPlan, plan_graph
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.prices import Analytic, Price, Work
+from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import Tile, load_target
 from layoutopt.runtime.progress import Progress
 from layoutopt.runtime.steps import Clock, SilentSteps
@@ -85,7 +86,10 @@ def layers(rows: int, widths: list[int]) -> Graph:
 
 def planned(graph: Graph, free_io: bool = False, lower_packs: bool = False) -> GraphPlan:
     options = Options(
-        objective="conversions", free_io_layout=free_io, lower_packs=lower_packs, time_limit_s=20
+        objective=Objective.CONVERSIONS,
+        free_io_layout=free_io,
+        lower_packs=lower_packs,
+        time_limit_s=20,
     )
     return plan_graph(graph, TARGET, Analytic(TARGET), options, Clock(SilentSteps()))
 
@@ -133,7 +137,7 @@ class MadeUp:
     """Contractions without tiles are dear; so are packs, or what stands in their place."""
 
     dear_packs: bool
-    source = "analytic"
+    source = PriceSource.ANALYTIC
 
     def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
         """A price for each piece of work."""

@@ -8,7 +8,7 @@ from layoutopt.candidates.identity import identity_candidates
 from layoutopt.ir.graph import FromTensor, Graph, Structured, kind_name
 from layoutopt.ir.refusal import Refusal
 from layoutopt.normalize.examples import quantized_example
-from layoutopt.options import Options
+from layoutopt.options import Objective, Options
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.prices import Analytic
 from layoutopt.runtime.steps import Clock, SilentSteps
@@ -86,5 +86,5 @@ def test_what_is_predicted_of_the_model_is_its_own_price() -> None:
 
 
 def test_fewest_conversions_do_not_get_around_packing() -> None:
-    space = explore(lifted(BIASED), HOST, "conversions")
+    space = explore(lifted(BIASED), HOST, Objective.CONVERSIONS)
     assert not any(space.clusters[c.cluster].replaced for c in space.candidates)

@@ -11,7 +11,7 @@ from layoutopt.errors import InputError
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.renaming import counted_from_zero
-from layoutopt.options import Options
+from layoutopt.options import Objective, Options
 from layoutopt.planning.given_plan import given_plans
 from layoutopt.planning.plan_file import (
     TOOL,
@@ -43,7 +43,7 @@ def planned(target: str, options: Options) -> GraphPlan:
 
 
 def saved(path: Path, plan: FunctionPlan) -> None:
-    write_plan(path, PlanFile("mi300x", "latency", (plan,)))
+    write_plan(path, PlanFile("mi300x", Objective.LATENCY, (plan,)))
 
 
 def filed(plan: GraphPlan, graph: Graph = GRAPH) -> FunctionPlan:
@@ -58,10 +58,10 @@ def replayed(path: Path, target: str, options: Options) -> GraphPlan:
 @pytest.mark.parametrize(
     ("target", "search", "free"),
     [
-        ("x86-64-avx512", "ilp", False),
-        ("mi355x", "greedy", True),
-        ("host", "taso", False),
-        ("host", "ilp", True),
+        ("x86-64-avx512", Search.ILP, False),
+        ("mi355x", Search.GREEDY, True),
+        ("host", Search.TASO, False),
+        ("host", Search.ILP, True),
     ],
 )
 def test_a_plan_lowers_on_other_targets_as_it_did(

@@ -13,6 +13,7 @@ from layoutopt.options import Options
 from layoutopt.planning.sensitivity import OpenQuestion, open_questions
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.prices import Analytic, Price, Work
+from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import Target, load_target
 from layoutopt.runtime.progress import Progress
 from layoutopt.runtime.steps import SilentSteps
@@ -37,7 +38,7 @@ Change = Callable[[Price], Price]
 class Changed:
     """Estimates, with some of their prices replaced."""
 
-    source = "analytic"
+    source = PriceSource.ANALYTIC
 
     def __init__(self, change: Change, target: Target = ABSENT) -> None:
         self.change = change

@@ -14,6 +14,7 @@ from layoutopt.options import Options
 from layoutopt.planning.answer import check_answer
 from layoutopt.planning.planner import plan_graph, plan_graphs
 from layoutopt.pricing.prices import Analytic
+from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.steps import Clock, SilentSteps
 from layoutopt.solver import (
@@ -51,7 +52,7 @@ def unanswered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time_limit, "solve", late)
 
 
-@pytest.mark.parametrize("search", ["ilp", "greedy", "taso"])
+@pytest.mark.parametrize("search", [Search.ILP, Search.GREEDY, Search.TASO])
 def test_no_time_at_all_leaves_the_model_as_it_came(
     graph: Graph, unanswered: None, search: Search
 ) -> None:
@@ -80,7 +81,7 @@ def test_lazy_pricing_ends_with_the_best_plan_that_has_them(
 
     monkeypatch.setattr(time_limit, "solve", twice)
     monkeypatch.setattr(time, "perf_counter", lambda: now)
-    pricer = MadeUp("measured", 1.0, 3.0)
+    pricer = MadeUp(PriceSource.MEASURED, 1.0, 3.0)
     plan = plan_graph(graph, HOST, pricer, Options(), Clock(SilentSteps()))
     assert calls in (3, 4)
     assert plan.solution.stop_reason == StopReason.TIME_LIMIT

@@ -63,12 +63,12 @@ def test_the_weights_of_a_graph(graph: Graph) -> None:
 
 
 def test_functions_share_one_budget(graph: Graph) -> None:
-    whole = copied(*plans("conversions", None, graph))
+    whole = copied(*plans(Objective.CONVERSIONS, None, graph))
     assert whole > 0
-    both = plans("conversions", WeightBudget(2 * whole), graph, graph)
+    both = plans(Objective.CONVERSIONS, WeightBudget(2 * whole), graph, graph)
     assert copied(*both) == 2 * whole
     with pytest.raises(InputError) as error:
-        plans("conversions", WeightBudget(2 * whole - 1), graph, graph)
+        plans(Objective.CONVERSIONS, WeightBudget(2 * whole - 1), graph, graph)
     assert str(error.value) == (
         f"--weight-budget: expected at least {whole} bytes for --objective=conversions, but got "
         f"{whole - 1}; raise it"
@@ -76,6 +76,6 @@ def test_functions_share_one_budget(graph: Graph) -> None:
 
 
 def test_a_budget_bounds_the_copies_of_the_fastest_plan(graph: Graph) -> None:
-    free = copied(*plans("latency", None, graph))
+    free = copied(*plans(Objective.LATENCY, None, graph))
     for size in (0, free // 2, free):
-        assert copied(*plans("latency", WeightBudget(size), graph)) <= size
+        assert copied(*plans(Objective.LATENCY, WeightBudget(size), graph)) <= size
