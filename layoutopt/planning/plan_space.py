@@ -22,7 +22,7 @@ from layoutopt.planning.known_refusals import among
 from layoutopt.planning.objective import conversion_objective
 from layoutopt.planning.selection import Selection, build_selection
 from layoutopt.pricing.analytic.estimate import estimate_ns
-from layoutopt.pricing.prices import Work, candidate_work, conversion_work
+from layoutopt.pricing.prices import Work, candidate_work, conversion_work, own_marked
 from layoutopt.pricing.references import References
 from layoutopt.profiles.target import Target
 from layoutopt.solver import Search, Solution, TimeLimit
@@ -154,10 +154,8 @@ def plan_space(
     identity = identity_candidates(egraph, clusters)
     own = (dict.fromkeys(egraph.came), range(egraph.original_ops))
     references = References(egraph.graph, own)
-    found, formless = candidate_work(
-        egraph.graph, clusters, kept, target, first_group, references, identity
-    )
-    work = dict(found)
+    found, formless = candidate_work(egraph.graph, clusters, kept, target, first_group, references)
+    work = own_marked(found, identity)
     free = free_tensors(egraph.graph) if options.free_io_layout else ()
     conversions = needed_conversions(egraph.graph, clusters, tuple(work), free)
     counts = options.objective is Objective.CONVERSIONS

@@ -34,11 +34,10 @@ from layoutopt.planning.lazy_pricing import (
 )
 from layoutopt.planning.plan_space import PlanSpace, plan_space
 from layoutopt.planning.searched import Searched, searched
-from layoutopt.pricing.prices import Analytic, Price, Pricer
+from layoutopt.planning.setting import PlanSetting
+from layoutopt.pricing.prices import Analytic, Price
 from layoutopt.pricing.source import PriceSource
-from layoutopt.profiles.target import Target
 from layoutopt.runtime.progress import Progress
-from layoutopt.runtime.steps import Clock
 from layoutopt.solver import Search, Solution, TimeLimit
 
 
@@ -96,27 +95,19 @@ class GraphPlan:
 
 
 def plan_graphs(
-    graphs: Sequence[Graph],
-    target: Target,
-    pricer: Pricer,
-    options: Options,
-    clock: Clock,
-    refused: Sequence[Collection[str]] = (),
-    limit: TimeLimit | None = None,
+    graphs: Sequence[Graph], setting: PlanSetting, refused: Sequence[Collection[str]] = ()
 ) -> tuple[GraphPlan, ...]:
     """Plans of a module's functions; each leaves the next ones what it did not spend.
 
     ``refused``: for each function, digests of candidates that do not compile inside the model.
-    ``limit``: for solving, all functions together; that of the options where it is left out.
     """
-    limit = limit or TimeLimit(options.time_limit_s)
     plans: list[GraphPlan] = []
-    left = options.weight_budget
+    left = setting.options.weight_budget
     if left is not None:
         left = WeightBudget(left.size_bytes(sum(map(weight_bytes, graphs))))
     for graph, out in zip(graphs, refused or [()] * len(graphs), strict=True):
-        rest = replace(options, weight_budget=left)
-        plan = plan_graph(graph, target, pricer, rest, clock, out, limit)
+        rest = replace(setting.options, weight_budget=left)
+        plan = plan_graph(graph, replace(setting, options=rest), out)
         plans.append(plan)
         if left is not None:
             spent = sum(kind.size_bytes for kind in plan.lowered().copied_weights)
@@ -124,35 +115,25 @@ def plan_graphs(
     return tuple(plans)
 
 
-def plan_graph(
-    graph: Graph,
-    target: Target,
-    pricer: Pricer,
-    options: Options,
-    clock: Clock,
-    refused: Collection[str] = (),
-    limit: TimeLimit | None = None,
-) -> GraphPlan:
+def plan_graph(graph: Graph, setting: PlanSetting, refused: Collection[str] = ()) -> GraphPlan:
     """The cheapest consistent plan of one function. Raises SolverError where there is none.
 
-    ``refused``: digests of candidates that do not compile inside the model. ``limit``: what is left
-    for solving; all of the options' time where it is left out.
+    ``refused``: digests of candidates that do not compile inside the model.
     """
-    limit = limit or TimeLimit(options.time_limit_s)
+    options = setting.options
     counts = options.objective is Objective.CONVERSIONS
-    estimated = pricer.source is not PriceSource.MEASURED or counts
-    with clock.stage("enumerate"):
-        space = plan_space(graph, target, options, estimated, refused)
-    with clock.stage("price") as progress:
-        priced = price_space(space, pricer, options, limit, progress)
-    with clock.stage("select"):
-        return select_plan(space, priced, options, limit)
+    estimated = setting.pricer.source is not PriceSource.MEASURED or counts
+    with setting.clock.stage("enumerate"):
+        space = plan_space(graph, setting.target, options, estimated, refused)
+    with setting.clock.stage("price") as progress:
+        priced = price_space(space, setting, progress)
+    with setting.clock.stage("select"):
+        return select_plan(space, priced, options, setting.limit)
 
 
-def price_space(
-    space: PlanSpace, pricer: Pricer, options: Options, limit: TimeLimit, progress: Progress
-) -> Priced:
+def price_space(space: PlanSpace, setting: PlanSetting, progress: Progress) -> Priced:
     """Prices of what a plan may use. Where they are measured, of no more than that."""
+    options, pricer = setting.options, setting.pricer
     if options.objective is Objective.CONVERSIONS:
         pricer = Analytic(space.target)
     if pricer.source is not PriceSource.MEASURED:
@@ -160,7 +141,7 @@ def price_space(
     known = price_as_it_came(space, pricer, progress)
     if options.search is not Search.ILP or options.free_io_layout:
         return price_all(space, pricer, progress)
-    return price_lazily(space, pricer, progress, options, limit, known)
+    return price_lazily(space, setting, progress, known)
 
 
 def select_plan(space: PlanSpace, priced: Priced, options: Options, limit: TimeLimit) -> GraphPlan:

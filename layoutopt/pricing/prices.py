@@ -218,12 +218,11 @@ def candidate_work(
     target: Target,
     first_group: int,
     references: References | None = None,
-    own: Sequence[Candidate] = (),
 ) -> tuple[list[tuple[Candidate, Work]], list[tuple[Candidate, str]]]:
     """The work of pricing each candidate, and those that have no form, with the reason.
 
     Alternatives make the same tensor: their group is its number, from ``first_group`` on.
-    ``references``: what they have to compute. ``own``: the model's own ops, as they came.
+    ``references``: what they have to compute.
     """
     found: list[tuple[Candidate, Work]] = []
     refused: list[tuple[Candidate, str]] = []
@@ -239,13 +238,16 @@ def candidate_work(
             refused.append((candidate, work.reason))
         else:
             found.append((candidate, replace(work, group=first_group + cluster.outputs[0])))
-    came = _texts(found, own)
-    return [(c, _as_it_came(w) if w.benchmark.text in came else w) for c, w in found], refused
+    return found, refused
 
 
-def _texts(found: Sequence[tuple[Candidate, Work]], own: Sequence[Candidate]) -> set[str]:
+def own_marked(
+    work: Sequence[tuple[Candidate, Work]], own: Sequence[Candidate]
+) -> dict[Candidate, Work]:
+    """The same work, where equal to that of the model's ``own`` ops marked as such."""
     wanted = set(own)
-    return {work.benchmark.text for candidate, work in found if candidate in wanted}
+    came = {w.benchmark.text for candidate, w in work if candidate in wanted}
+    return {c: _as_it_came(w) if w.benchmark.text in came else w for c, w in work}
 
 
 def _as_it_came(work: Work) -> Work:

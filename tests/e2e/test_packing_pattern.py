@@ -11,9 +11,9 @@ from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.op_pattern import op_patterns
 from layoutopt.profiles.target import load_target
-from layoutopt.runtime.steps import Clock, SilentSteps
 from tests.e2e.test_fewest_conversions import MODEL
 from tests.parameters import FLAGS
+from tests.planning import setting
 from tests.running import assert_same_results
 
 
@@ -30,7 +30,7 @@ def test_odd_tiles_and_orders_give_the_same_results(tmp_path: Path) -> None:
     module = parse_module(tmp_path / "model.mlir")
     target = replace(load_target("host"), op_packings=op_patterns([row], "test"))
     options = Options(objective=Objective.CONVERSIONS)
-    plan = plan_graph(module.graphs[0], target, Analytic(target), options, Clock(SilentSteps()))
+    plan = plan_graph(module.graphs[0], setting(target, Analytic(target), options))
     module.replace(0, plan.lowered())
     module.write(tmp_path / "plan.mlir", FLAGS)
     assert "inner_tiles = [8, 6]" in (tmp_path / "plan.mlir").read_text()

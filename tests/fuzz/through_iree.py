@@ -23,7 +23,6 @@ from layoutopt.runtime.element import load_array, save_array
 from layoutopt.runtime.job import ArrayFile, Job, Task
 from layoutopt.runtime.progress import Progress
 from layoutopt.runtime.sampling import Protocol
-from layoutopt.runtime.steps import Clock, SilentSteps
 from layoutopt.runtime.supervisor import Supervisor, Verdict
 from layoutopt.runtime.workspace import workspace
 from layoutopt.solver import Search
@@ -32,7 +31,7 @@ from tests.fuzz.comparison import Bug, apart, tolerance
 from tests.fuzz.kinds import KINDS
 from tests.fuzz.program import Written, write
 from tests.fuzz.units import Compiled, Refused, compile_units, cut_into_units
-from tests.planning import lowered_with_row_major_ends
+from tests.planning import lowered_with_row_major_ends, setting
 
 SEARCHES: tuple[Search, ...] = (Search.ILP, Search.GREEDY, Search.GREEDY, Search.TASO)
 OBJECTIVES: tuple[Objective, ...] = (Objective.LATENCY,) * 6 + (Objective.CONVERSIONS,)
@@ -166,7 +165,7 @@ def _planned(module: Module, way: Way, target: Target, seed: str) -> bool:
     if not has_work(graph):
         return False
     options = random_options(random.Random(seed))
-    plan = plan_graph(graph, target, RandomPricer(seed), options, Clock(SilentSteps()))
+    plan = plan_graph(graph, setting(target, RandomPricer(seed), options))
     module.replace(place, lowered_with_row_major_ends(plan))
     return plan.data_tiled
 

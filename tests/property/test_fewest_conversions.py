@@ -40,8 +40,8 @@ from layoutopt.pricing.prices import Analytic, Price, Work
 from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import Tile, load_target
 from layoutopt.runtime.progress import Progress
-from layoutopt.runtime.steps import Clock, SilentSteps
 from tests.counting import counted
+from tests.planning import setting
 from tests.property.layouts import small_integers
 
 P, R = IteratorType.PARALLEL, IteratorType.REDUCTION
@@ -91,7 +91,7 @@ def planned(graph: Graph, free_io: bool = False, lower_packs: bool = False) -> G
         lower_packs=lower_packs,
         time_limit_s=20,
     )
-    return plan_graph(graph, TARGET, Analytic(TARGET), options, Clock(SilentSteps()))
+    return plan_graph(graph, setting(TARGET, Analytic(TARGET), options))
 
 
 def run(graph: Graph, lowered: Lowered, inputs: dict[int, Array]) -> dict[int, Array]:
@@ -163,8 +163,7 @@ class MadeUp:
 def test_a_conversion_is_written_as_what_costs_less(dear_packs: bool) -> None:
     graph = layers(8, [8, 12, 8, 8])
     target = replace(TARGET, tiles={"f32": (Tile(4, 4, 4, mmt4d=False),)}, data_tiling_flag="")
-    clock = Clock(SilentSteps())
-    plan = plan_graph(graph, target, MadeUp(dear_packs), Options(time_limit_s=20), clock)
+    plan = plan_graph(graph, setting(target, MadeUp(dear_packs), Options(time_limit_s=20)))
     assert all(c.form.is_packed for c in plan.choice.candidates)
     assert set(plan.choice.lowered) == (set(plan.choice.conversions) if dear_packs else set())
     assert counted(plan.lowered()) == ((0, 0, 2) if dear_packs else (1, 1, 0))

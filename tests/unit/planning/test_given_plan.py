@@ -26,10 +26,10 @@ from layoutopt.planning.planner import GraphPlan, plan_graph
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
 from layoutopt.rules.rewrites import REWRITES
-from layoutopt.runtime.steps import Clock, SilentSteps
 from layoutopt.solver import Search
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
+from tests.planning import setting
 
 GRAPH = lifted(CONVOLUTIONS)
 MODEL = Path("model.mlir")
@@ -39,7 +39,7 @@ ADVICE = "make the plan again for this target, with the same options"
 
 def planned(target: str, options: Options) -> GraphPlan:
     found = load_target(target)
-    return plan_graph(GRAPH, found, Analytic(found), options, Clock(SilentSteps()))
+    return plan_graph(GRAPH, setting(found, Analytic(found), options))
 
 
 def saved(path: Path, plan: FunctionPlan) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.types import Array
-from layoutopt.options import Options
 from layoutopt.planning import lazy_pricing
 from layoutopt.planning.planner import GraphPlan, plan_graph
 from layoutopt.pricing.analytic.form import all_work
@@ -20,10 +19,10 @@ from layoutopt.pricing.prices import Price, Work
 from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.progress import Progress
-from layoutopt.runtime.steps import Clock, SilentSteps
 from layoutopt.solver import Problem, Search, Solution, Status, solve, time_limit
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
+from tests.planning import setting
 from tests.torch_graphs import input_gradient
 
 HOST = load_target("host")
@@ -67,7 +66,7 @@ class MadeUp:
 
 
 def planned(graph: Graph, pricer: MadeUp) -> GraphPlan:
-    return plan_graph(graph, HOST, pricer, Options(), Clock(SilentSteps()))
+    return plan_graph(graph, setting(HOST, pricer))
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,6 @@ from layoutopt.planning.planner import plan_graph, plan_graphs
 from layoutopt.pricing.prices import Analytic
 from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import load_target
-from layoutopt.runtime.steps import Clock, SilentSteps
 from layoutopt.solver import (
     Problem,
     Search,
@@ -30,6 +29,7 @@ from layoutopt.solver import (
 from layoutopt.solver.solution import no_answer
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
+from tests.planning import setting
 from tests.unit.planning.test_lazy_pricing import HOST, MadeUp
 
 ABSENT = load_target("x86-64-avx512")
@@ -57,7 +57,7 @@ def test_no_time_at_all_leaves_the_model_as_it_came(
     graph: Graph, unanswered: None, search: Search
 ) -> None:
     options = Options(time_limit_s=0.0, search=search)
-    plan = plan_graph(graph, ABSENT, Analytic(ABSENT), options, Clock(SilentSteps()))
+    plan = plan_graph(graph, setting(ABSENT, Analytic(ABSENT), options))
     own = identity_candidates(plan.egraph, plan.clusters)
     assert set(plan.choice.candidates) <= set(own)
     assert plan.choice.conversions == ()
@@ -82,7 +82,7 @@ def test_lazy_pricing_ends_with_the_best_plan_that_has_them(
     monkeypatch.setattr(time_limit, "solve", twice)
     monkeypatch.setattr(time, "perf_counter", lambda: now)
     pricer = MadeUp(PriceSource.MEASURED, 1.0, 3.0)
-    plan = plan_graph(graph, HOST, pricer, Options(), Clock(SilentSteps()))
+    plan = plan_graph(graph, setting(HOST, pricer))
     assert calls in (3, 4)
     assert plan.solution.stop_reason == StopReason.TIME_LIMIT
     assert plan.identity_ns is not None
@@ -100,7 +100,7 @@ def test_functions_share_the_limit(graph: Graph, monkeypatch: pytest.MonkeyPatch
         return solve(problem, search, limit_s)
 
     monkeypatch.setattr(time_limit, "solve", recorded)
-    plan_graphs([graph] * 3, ABSENT, Analytic(ABSENT), Options(), Clock(SilentSteps()))
+    plan_graphs([graph] * 3, setting(ABSENT, Analytic(ABSENT)))
     assert len(limits) == 3
     assert limits[0] == 60.0
     assert limits == sorted(limits, reverse=True)

@@ -10,8 +10,8 @@ from layoutopt.options import Objective, Options, WeightBudget
 from layoutopt.planning.planner import GraphPlan, plan_graphs
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
-from layoutopt.runtime.steps import Clock, SilentSteps
 from tests.parameters import TIED
+from tests.planning import setting
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
 def plans(objective: Objective, budget: WeightBudget | None, *graphs: Graph) -> list[GraphPlan]:
     target = load_target("host")
     options = Options(objective=objective, weight_budget=budget)
-    return list(plan_graphs(graphs, target, Analytic(target), options, Clock(SilentSteps())))
+    return list(plan_graphs(graphs, setting(target, Analytic(target), options)))
 
 
 def copied(*made: GraphPlan) -> int:

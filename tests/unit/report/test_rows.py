@@ -20,10 +20,10 @@ from layoutopt.profiles.target import load_target
 from layoutopt.report.census import came_with_the_model, discrepancies
 from layoutopt.report.moves import conversions_of, moves_inside
 from layoutopt.runtime.progress import Progress
-from layoutopt.runtime.steps import Clock, SilentSteps
 from tests.counting import counted
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
+from tests.planning import setting
 from tests.torch_graphs import input_gradient
 
 HOST = load_target("host")
@@ -79,8 +79,7 @@ class Shuffled:
 
 
 def planned(name: str, seed: int, options: Options) -> GraphPlan:
-    clock = Clock(SilentSteps())
-    return plan_graph(lifted(MODELS[name]), HOST, Shuffled(seed), options, clock)
+    return plan_graph(lifted(MODELS[name]), setting(HOST, Shuffled(seed), options))
 
 
 @pytest.mark.parametrize("name", MODELS)
