@@ -11,9 +11,9 @@ from layoutopt.candidates.candidate import Candidate, enumerate_candidates
 from layoutopt.candidates.cluster import Cluster, form_clusters
 from layoutopt.candidates.egraph import EGraph, beside_its_canonical_form, saturate
 from layoutopt.candidates.identity import replaced_clusters
+from layoutopt.candidates.packed_only import packed_only
 from layoutopt.candidates.packing.custom import load_rule
 from layoutopt.candidates.packing.options import PackingOptions
-from layoutopt.candidates.packing.packed_only import packed_only
 from layoutopt.candidates.regions import padded_regions
 from layoutopt.candidates.soundness import Soundness
 from layoutopt.candidates.space import layout_sets

@@ -7,7 +7,7 @@ from layoutopt.candidates.explore import Space, explore
 from layoutopt.candidates.identity import identity_candidates
 from layoutopt.ir.graph import FromTensor, Graph, Structured, kind_name
 from layoutopt.ir.refusal import Refusal
-from layoutopt.normalize.examples import quantized_example
+from layoutopt.normalize.quantization.example import quantized_example
 from layoutopt.options import Objective
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.prices import Analytic
