@@ -46,7 +46,7 @@ class PlanSpace:
     identity: tuple[Candidate, ...]
     """The model as it came; it can be chosen though it fails alone."""
     identity_ns: dict[Candidate, int]
-    """Estimates of its candidates."""
+    """Estimates of its candidates, of those too that the objective leaves out of plans."""
     references: References
     """What candidates have to compute."""
     refusals: tuple[RefusedForm, ...]
@@ -152,10 +152,15 @@ def plan_space(
     refusals = [*space.refusals]
     refusals += [_refused(space, c, _REFUSED_INSIDE) for c in space.candidates if c in dropped]
     identity = identity_candidates(egraph, clusters)
+    left_out = {*identity} - {*space.candidates}  # where the objective wants them packed
     own = (dict.fromkeys(egraph.came), range(egraph.original_ops))
     references = References(egraph.graph, own)
-    found, formless = candidate_work(egraph.graph, clusters, kept, target, first_group, references)
-    work = own_marked(found, identity)
+    formed = [*kept, *(c for c in identity if c in left_out)]
+    found, formless = candidate_work(
+        egraph.graph, clusters, formed, target, first_group, references
+    )
+    marked = own_marked(found, identity)
+    work = {c: piece for c, piece in marked.items() if c not in left_out}
     free = free_tensors(egraph.graph) if options.free_io_layout else ()
     conversions = needed_conversions(egraph.graph, clusters, tuple(work), free)
     counts = options.objective is Objective.CONVERSIONS
@@ -175,7 +180,7 @@ def plan_space(
         tuple(c for c in conversions if is_free(egraph.graph, c)),
         free,
         identity,
-        {c: estimate_ns(work[c].form, target) for c in identity if c in work},
+        {c: estimate_ns(marked[c].form, target) for c in identity if c in marked},
         references,
         tuple(refusals),
         tuple(_refused(space, c, reason) for c, reason in formless),

@@ -38,7 +38,7 @@ from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.prices import Analytic, Price
 from layoutopt.pricing.source import PriceSource
 from layoutopt.runtime.progress import Progress
-from layoutopt.solver import Search, Solution, TimeLimit
+from layoutopt.solver import Search, Solution, Status, StopReason, TimeLimit
 
 
 @dataclass(frozen=True)
@@ -151,10 +151,13 @@ def select_plan(space: PlanSpace, priced: Priced, options: Options, limit: TimeL
     notes = [space.refused(c, note) for c, note in priced.notes.items()]
     objective = space.objective(priced.costs, priced.conversion_costs, options)
     selection, solution = priced.answer or space.solved(*objective, options.search, limit)
-    check_answer(selection.problem, solution, options, limit, [*refusals, *notes])
     graph, clusters, identity = space.graph, space.clusters, space.identity
-    choice = selection.choice(solution.candidates, solution.conversions)
-    costs, solution = without_surcharges(priced, choice.candidates, solution)
+    if _stays(space, solution):
+        choice, costs = space.as_it_came, priced.costs | space.identity_ns
+    else:
+        check_answer(selection.problem, solution, options, limit, [*refusals, *notes])
+        choice = selection.choice(solution.candidates, solution.conversions)
+        costs, solution = without_surcharges(priced, choice.candidates, solution)
     choice = replace(choice, lowered=frozenset(priced.transposed.intersection(choice.conversions)))
     io: dict[int, Layout] = {}
     if options.free_io_layout:
@@ -179,3 +182,9 @@ def select_plan(space: PlanSpace, priced: Priced, options: Options, limit: TimeL
         space,
         priced.piece_prices,
     )
+
+
+def _stays(space: PlanSpace, solution: Solution) -> bool:
+    """Whether the model stays as it came: nothing was found in time, and it can be written."""
+    late = solution.status is Status.UNKNOWN and solution.stop_reason is StopReason.TIME_LIMIT
+    return late and space.identity_ns.keys() >= {*space.identity}

@@ -62,12 +62,13 @@ def solver_report(plans: Sequence[GraphPlan], objective: Objective) -> SolverRep
     added_ns = sum(plan.cost_ns for plan in plans) - objective_ns
     bound = sum(s.bound_ns for s in solutions)
     statuses = [SolverStatus(s.status.value.upper()) for s in solutions]
+    worst = max(statuses, key=[*SolverStatus].index, default=SolverStatus.NOT_RUN)
     found = [plan.searched for plan in plans if plan.searched is not None]
     return SolverReport(
-        status=max(statuses, key=[*SolverStatus].index, default=SolverStatus.NOT_RUN),
+        status=worst,
         objective_ns=objective_ns,
         bound_ns=bound,
-        gap=(objective_ns - bound) / objective_ns if objective_ns else 0.0,
+        gap=_gap(objective_ns, bound, worst),
         seconds=round(sum(s.seconds for s in solutions), 3),
         candidates=sum(s.enumerated for s in found),
         classes=sum(len({t for c in p.clusters for t in c.outputs}) for p in plans),
@@ -85,6 +86,12 @@ def solver_report(plans: Sequence[GraphPlan], objective: Objective) -> SolverRep
     )
 
 
+def _gap(objective_ns: int, bound_ns: int, status: SolverStatus) -> float:
+    if status is SolverStatus.UNKNOWN:
+        return 1.0  # nothing is known of the function that no plan was found for
+    return (objective_ns - bound_ns) / objective_ns if objective_ns else 0.0
+
+
 def solver_text(solver: SolverReport, objective: Objective) -> str:
     """One sentence: the status, over what, the limits that were met, the gap."""
     if solver.status is SolverStatus.NOT_RUN:
@@ -95,9 +102,12 @@ def solver_text(solver: SolverReport, objective: Objective) -> str:
     left_out = ", ".join(_left_out(solver))
     over = f"{solver.priced} of {solver.candidates} candidates priced"
     limits = "".join(f"; {limit}" for limit in _limits(solver))
+    answer = f"gap {100 * solver.gap:.4f} %, {goal}"
+    if solver.status is SolverStatus.UNKNOWN:
+        answer = "no plan was found for some function, which stays as it came"
     return (
         f"Solver: {solver.status} over {over}{f' ({left_out})' if left_out else ''}{limits}; "
-        f"gap {100 * solver.gap:.4f} %, {goal}; {solver.seconds:.2f} s ({solver.stop_reason})"
+        f"{answer}; {solver.seconds:.2f} s ({solver.stop_reason})"
     )
 
 

@@ -6,16 +6,18 @@ import time
 
 import pytest
 
+from layoutopt.candidates.choice import Choice
 from layoutopt.candidates.explore import RefusedForm
 from layoutopt.candidates.identity import identity_candidates
 from layoutopt.errors import SolverError
 from layoutopt.ir.graph import Graph
-from layoutopt.options import Options
+from layoutopt.options import Objective, Options
 from layoutopt.planning.answer import check_answer
 from layoutopt.planning.planner import plan_graph, plan_graphs
 from layoutopt.pricing.prices import Analytic
 from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import load_target
+from layoutopt.report.solver import solver_report, solver_text
 from layoutopt.solver import (
     Problem,
     Search,
@@ -32,7 +34,16 @@ from tests.parsing import lifted
 from tests.planning import setting
 from tests.unit.planning.test_lazy_pricing import HOST, MadeUp
 
+MATMUL = """func.func @f(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64x64xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
+  %y = linalg.matmul ins(%x, %w : tensor<64x64xf32>, tensor<64x64xf32>)
+      outs(%i : tensor<64x64xf32>) -> tensor<64x64xf32>
+  return %y : tensor<64x64xf32>
+}"""
 ABSENT = load_target("x86-64-avx512")
+GPU = load_target("mi355x")
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +74,24 @@ def test_no_time_at_all_leaves_the_model_as_it_came(
     assert plan.choice.conversions == ()
     assert plan.cost_ns == plan.identity_ns
     assert plan.solution.stop_reason == StopReason.TIME_LIMIT
+
+
+@pytest.mark.parametrize("search", [Search.ILP, Search.GREEDY, Search.TASO])
+def test_it_is_kept_though_no_plan_with_few_conversions_is_known(
+    unanswered: None, search: Search
+) -> None:
+    """It leaves contractions unpacked, so it is no answer of the problem: none is known."""
+    options = Options(time_limit_s=0.0, objective=Objective.CONVERSIONS, search=search)
+    plan = plan_graph(lifted(MATMUL), setting(GPU, Analytic(GPU), options))
+    own = identity_candidates(plan.egraph, plan.clusters)
+    assert plan.choice == Choice(own, ())
+    assert plan.cost_ns == plan.identity_ns
+    assert plan.solution == no_answer(Status.UNKNOWN, 0.0, StopReason.TIME_LIMIT)
+    report = solver_report([plan], Objective.CONVERSIONS)
+    assert solver_text(report, Objective.CONVERSIONS) == (
+        f"Solver: UNKNOWN over {report.priced} of {report.candidates} candidates priced; no plan "
+        "was found for some function, which stays as it came; 0.00 s (time limit)"
+    )
 
 
 def test_lazy_pricing_ends_with_the_best_plan_that_has_them(
