@@ -31,7 +31,7 @@ func.func @main(%x: tensor<1x56x56x64xf32>, %w: tensor<64x64x1x1xf32>) -> tensor
 class Bytes:
     """A source of prices: nanoseconds at a gigabyte a second, for every piece of work."""
 
-    source = "analytic"
+    source = layoutopt.PriceSource.ANALYTIC
 
     def price(
         self, work: Sequence[layoutopt.Work], progress: Progress

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     )
     from layoutopt.ir.extension import Extension
     from layoutopt.ir.graph import Graph, GraphBuilder
-    from layoutopt.options import Options, ParameterFile, WeightBudget
+    from layoutopt.options import Objective, Options, ParameterFile, WeightBudget
     from layoutopt.parameters.pack import PackedWeights, pack_weights
     from layoutopt.pipeline.job import Plan, optimize
     from layoutopt.pipeline.stages import (
@@ -35,10 +35,12 @@ if TYPE_CHECKING:
     )
     from layoutopt.planning.planner import GraphPlan
     from layoutopt.pricing.prices import Price, Pricer, Work
+    from layoutopt.pricing.source import PriceSource
     from layoutopt.profiles.target import Target, load_target
     from layoutopt.report.report import Report
     from layoutopt.rules.rewrites import REWRITES
     from layoutopt.rules.rule import RewriteRule
+    from layoutopt.solver import Search
 
 __all__ = [
     "REWRITES",
@@ -53,14 +55,17 @@ __all__ = [
     "LoweringError",
     "MissingProfileError",
     "Model",
+    "Objective",
     "Options",
     "PackedWeights",
     "ParameterFile",
     "Plan",
     "Price",
+    "PriceSource",
     "Pricer",
     "Report",
     "RewriteRule",
+    "Search",
     "SolverError",
     "Target",
     "WeightBudget",
@@ -90,15 +95,18 @@ _HOMES = {
     "LoweringError": "errors",
     "MissingProfileError": "errors",
     "Model": "pipeline.stages",
+    "Objective": "options",
     "Options": "options",
     "PackedWeights": "parameters.pack",
     "ParameterFile": "options",
     "Plan": "pipeline.job",
     "Price": "pricing.prices",
+    "PriceSource": "pricing.source",
     "Pricer": "pricing.prices",
     "REWRITES": "rules.rewrites",
     "Report": "report.report",
     "RewriteRule": "rules.rule",
+    "Search": "solver",
     "SolverError": "errors",
     "Target": "profiles.target",
     "WeightBudget": "options",

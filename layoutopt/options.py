@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, TypeVar
 
 from layoutopt.errors import InputError
 from layoutopt.rules.rewrites import every_rule
 from layoutopt.rules.rule import EVERY_EXACTNESS, Exactness, RewriteRule
 from layoutopt.solver import Search
 
-Objective = Literal["latency", "conversions"]
+
+class Objective(StrEnum):
+    """What a plan is to have the least of."""
+
+    LATENCY = "latency"  # time
+    CONVERSIONS = "conversions"  # conversions at run time, with every contraction packed
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +33,11 @@ class Options:
     """Inputs and outputs may take any layout; the report says which."""
     weight_budget: WeightBudget | None = None
     """What copies of weights in other layouts may take; None for no bound."""
-    search: Search = "ilp"
-    objective: Objective = "latency"
-    """The least time, or the fewest run-time conversions with every contraction packed."""
+    search: Search = Search.ILP
+    """An algorithm, or its name."""
+    objective: Objective = Objective.LATENCY
+    """The least time, or the fewest run-time conversions with every contraction packed; or its
+    name."""
     lower_packs: bool = False
     """Write all packs and unpacks as reshapes and transposes, not only where those cost less."""
     tolerance: float | None = None
@@ -58,12 +66,28 @@ class Options:
     compiled_facts: bool = False
     """Compile candidates for a GPU that is not here; what their kernels say corrects estimates."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "search", _named(Search, "search", self.search))
+        object.__setattr__(self, "objective", _named(Objective, "objective", self.objective))
+
     @property
     def admitted(self) -> frozenset[Exactness]:
         """How far the numbers of two forms of an op may differ for both to be candidates."""
         if not self.exact:
             return EVERY_EXACTNESS
         return frozenset((Exactness.BIT_EXACT, Exactness.REASSOCIATES))
+
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+def _named(choices: type[_Choice], option: str, name: str) -> _Choice:
+    """The choice of a name. Raises InputError where there is none."""
+    if name not in set(choices):
+        raise InputError(
+            f"Options.{option}", f"one of {', '.join(choices)}", f"'{name}'", "correct the option"
+        )
+    return choices(name)
 
 
 @dataclass(frozen=True, slots=True)

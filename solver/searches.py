@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Literal
+from enum import StrEnum
 
 from layoutopt.solver.greedy import solve_greedy
 from layoutopt.solver.ilp import solve_ilp
@@ -10,7 +10,13 @@ from layoutopt.solver.problem import Problem
 from layoutopt.solver.solution import Solution
 from layoutopt.solver.taso import solve_taso
 
-Search = Literal["ilp", "greedy", "taso"]
+
+class Search(StrEnum):
+    """An algorithm that selects."""
+
+    ILP = "ilp"  # the integer program, from the greedy answer on
+    GREEDY = "greedy"
+    TASO = "taso"
 
 
 def _warm_ilp(problem: Problem, time_limit_s: float) -> Solution:
@@ -20,12 +26,12 @@ def _warm_ilp(problem: Problem, time_limit_s: float) -> Solution:
 
 
 SEARCHES: dict[Search, Callable[[Problem, float], Solution]] = {
-    "ilp": _warm_ilp,
-    "greedy": solve_greedy,
-    "taso": solve_taso,
+    Search.ILP: _warm_ilp,
+    Search.GREEDY: solve_greedy,
+    Search.TASO: solve_taso,
 }
 
 
-def solve(problem: Problem, search: Search = "ilp", time_limit_s: float = 60.0) -> Solution:
+def solve(problem: Problem, search: Search = Search.ILP, time_limit_s: float = 60.0) -> Solution:
     """Solve with the named search; a time limit in seconds is never an error."""
     return SEARCHES[search](problem, time_limit_s)

@@ -37,7 +37,7 @@ class Solution:
     bound_ns: int
     gap: float | None
     seconds: float
-    stop_reason: str
+    stop_reason: StopReason
 
 
 def answer(

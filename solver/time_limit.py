@@ -27,7 +27,7 @@ class TimeLimit:
         return self._left_s <= 0
 
     def solve(
-        self, problem: Problem, search: Search = "ilp", known: Iterable[Answer] = ()
+        self, problem: Problem, search: Search = Search.ILP, known: Iterable[Answer] = ()
     ) -> Solution:  # fmt: skip
         """Solve in the seconds that are left.
 
@@ -37,7 +37,7 @@ class TimeLimit:
         start = time.perf_counter()
         solution = solve(problem, search, max(0.0, self._left_s))
         self._left_s -= time.perf_counter() - start
-        cut_short = solution.stop_reason == StopReason.TIME_LIMIT
+        cut_short = solution.stop_reason is StopReason.TIME_LIMIT
         if solution.status is not Status.UNKNOWN and not cut_short:
             return solution
         found = [_answer(problem, solution, known_one) for known_one in known]
@@ -51,6 +51,6 @@ def _answer(problem: Problem, solution: Solution, known: Answer) -> Solution | N
     pruned = tables.pruned(*known)
     if pruned is None:
         return None
-    reason = StopReason(solution.stop_reason)
-    found = answer(*pruned, tables.cost_ns(*pruned), solution.bound_ns, solution.seconds, reason)
+    cost_ns = tables.cost_ns(*pruned)
+    found = answer(*pruned, cost_ns, solution.bound_ns, solution.seconds, solution.stop_reason)
     return None if check(problem, found) else found

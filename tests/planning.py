@@ -13,13 +13,24 @@ from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.lowered import Lowered
 from layoutopt.lowering.lower import lower, packs_lowered
+from layoutopt.options import Options
 from layoutopt.planning.planner import GraphPlan
 from layoutopt.planning.selection import build_selection
-from layoutopt.profiles.target import load_target
-from layoutopt.solver import Status, check, solve
+from layoutopt.planning.setting import PlanSetting
+from layoutopt.pricing.prices import Pricer
+from layoutopt.profiles.target import Target, load_target
+from layoutopt.runtime.steps import Clock, SilentSteps
+from layoutopt.solver import Status, TimeLimit, check, solve
 
 HOST = load_target("host")
 Price = Callable[[Space, Candidate], int]
+
+
+def setting(target: Target, pricer: Pricer, options: Options | None = None) -> PlanSetting:
+    """Planned with these, without a word."""
+    options = options or Options()
+    limit = TimeLimit(options.time_limit_s)
+    return PlanSetting(target, pricer, options, limit, Clock(SilentSteps()))
 
 
 def planned(graph: Graph, price: Price, conversion_ns: int, budget: int | None = None) -> Lowered:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from layoutopt.pricing.source import PriceSource
 from layoutopt.report.checks import VerificationReport
 from layoutopt.report.report import (
     ChoiceReport,
@@ -12,17 +13,17 @@ from layoutopt.report.report import (
     Report,
     Side,
 )
-from layoutopt.report.solver import SolverReport
+from layoutopt.report.solver import SolverReport, SolverStatus
 
 REPORT = Report(
     model="model.onnx",
     profile="host",
-    cost_source="measured",
+    cost_source=PriceSource.MEASURED,
     winner="layoutopt",
     before=Side(0, 0, 1, 58, 120.0, 100.0),
     after=Side(0, 0, 2, 70, 19.0, 20.0),
     solver=SolverReport(
-        "OPTIMAL",
+        SolverStatus.OPTIMAL,
         19_000_000,
         19_000_000,
         0.0,

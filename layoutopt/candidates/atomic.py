@@ -13,8 +13,9 @@ from layoutopt.candidates.candidate import Candidate, follow
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.form import Form
-from layoutopt.candidates.preference import canonical, lhs_layouts, result_layouts, weight_layout
+from layoutopt.candidates.preference import lhs_layouts, result_layouts, weight_layout
 from layoutopt.candidates.space import LayoutSets
+from layoutopt.ir.canonical_layout import canonical
 from layoutopt.ir.graph import Structured
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.refusal import Refusal

@@ -6,25 +6,26 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from layoutopt.candidates.cluster import Cluster, is_root, is_windowed
+from layoutopt.candidates.cluster import Cluster, is_root
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.form import Form
 from layoutopt.candidates.output_variants import output_layout_variants, padding_variants
 from layoutopt.candidates.packing.options import PackingOptions, packings
 from layoutopt.candidates.preference import (
-    canonical,
     lhs_layouts,
     result_layouts,
     rhs_layouts,
     weight_layout,
 )
 from layoutopt.candidates.space import LayoutSets
+from layoutopt.ir.canonical_layout import canonical
 from layoutopt.ir.copy_folding import simplified
 from layoutopt.ir.graph import FromTensor, Graph, Op, Reshape, Structured
 from layoutopt.ir.layout import Layout, row_major, unfillable
 from layoutopt.ir.named import named_op
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.relayout import Physical
+from layoutopt.ir.roles import is_windowed
 from layoutopt.rules.propagation import propagate, relayout
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.ir.affine import plain_dims
 from layoutopt.ir.graph import Constant, Graph, Op, Opaque, Reshape, Slice, Structured
+from layoutopt.ir.roles import is_windowed
 
 _LARGEST = 32
 """Ops in one cluster at most: beyond that a benchmark no longer resembles one dispatch."""
@@ -136,11 +137,6 @@ def is_root(op: Op) -> bool:
     if not isinstance(op, Structured):
         return False
     return op.is_contraction or is_windowed(op)
-
-
-def is_windowed(op: Structured) -> bool:
-    """Whether some input is read through a sliding window."""
-    return any(len(form.terms) > 1 for m in op.source_maps for form in m)
 
 
 def is_transpose(op: Op) -> bool:

@@ -11,9 +11,9 @@ from layoutopt.candidates.candidate import Candidate, enumerate_candidates
 from layoutopt.candidates.cluster import Cluster, form_clusters
 from layoutopt.candidates.egraph import EGraph, beside_its_canonical_form, saturate
 from layoutopt.candidates.identity import replaced_clusters
+from layoutopt.candidates.packed_only import packed_only
 from layoutopt.candidates.packing.custom import load_rule
 from layoutopt.candidates.packing.options import PackingOptions
-from layoutopt.candidates.packing.packed_only import packed_only
 from layoutopt.candidates.regions import padded_regions
 from layoutopt.candidates.soundness import Soundness
 from layoutopt.candidates.space import layout_sets
@@ -57,7 +57,7 @@ class Space:
 def explore(
     graph: Graph,
     target: Target,
-    objective: Objective = "latency",
+    objective: Objective = Objective.LATENCY,
     admitted: Collection[Exactness] = EVERY_EXACTNESS,
     rules: Sequence[RewriteRule[Any]] = REWRITES,
 ) -> Space:
@@ -70,9 +70,9 @@ def explore(
     egraph = beside_its_canonical_form(rewritten, normal.came)
     formed = form_clusters(rewritten)
     clusters = (*formed, *replaced_clusters(egraph, normal.came, formed))
-    if target.fuses_pads and objective == "latency":
+    fewest = objective is Objective.CONVERSIONS
+    if target.fuses_pads and not fewest:
         clusters = (*clusters, *padded_regions(rewritten.graph, formed))
-    fewest = objective == "conversions"
     rule = load_rule(target.custom_packing) if target.custom_packing else None
     packing_options = PackingOptions(
         target.blocks if fewest else target.tiles, rule, target.op_packings

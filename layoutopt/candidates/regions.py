@@ -15,10 +15,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from layoutopt.candidates.candidate import PhysicalForm
-from layoutopt.candidates.cluster import Cluster, cluster_of, is_windowed
+from layoutopt.candidates.cluster import Cluster, cluster_of
 from layoutopt.ir.graph import DispatchRegion, Graph, Pad, Structured
 from layoutopt.ir.renaming import renumbered
-from layoutopt.ir.roles import roles
+from layoutopt.ir.roles import is_windowed, roles
 
 
 def padded_regions(graph: Graph, clusters: Sequence[Cluster]) -> Iterator[Cluster]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from layoutopt.candidates.cluster import is_root
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.packing.options import PackingOptions, packings
-from layoutopt.candidates.preference import canonical, lhs_layouts, result_layouts, rhs_layouts
+from layoutopt.candidates.preference import lhs_layouts, result_layouts, rhs_layouts
+from layoutopt.ir.canonical_layout import canonical
 from layoutopt.ir.graph import Constant, FromTensor, Opaque, Structured
 from layoutopt.ir.layout import Layout, row_major, unfillable
 from layoutopt.ir.refusal import Refusal

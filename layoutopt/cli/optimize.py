@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
 
 import click
 from rich.console import Console
@@ -60,16 +59,16 @@ from layoutopt.solver import Search
 )
 @click.option(
     "--search",
-    default="ilp",
+    default=Search.ILP,
     show_default=True,
-    type=OneOf(get_args(Search)),
+    type=OneOf(Search),
     help="How to select the plan.",
 )
 @click.option(
     "--objective",
-    default="latency",
+    default=Objective.LATENCY,
     show_default=True,
-    type=OneOf(get_args(Objective)),
+    type=OneOf(Objective),
     help="Least time, or fewest run-time conversions with every contraction packed.",
 )
 @click.option(

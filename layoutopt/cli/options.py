@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from enum import StrEnum
 from pathlib import Path
 from typing import Any  # what click gives: any value, of any type
 
@@ -72,21 +73,21 @@ class Number(_Checked):
 
 
 class OneOf(_Checked):
-    """One word of a few."""
+    """One value of an enum."""
 
     name = "word"
 
-    def __init__(self, words: tuple[str, ...]) -> None:
-        self.words = words
-        self.expected = f"one of {', '.join(words)}"
+    def __init__(self, choices: type[StrEnum]) -> None:
+        self.choices = choices
+        self.expected = f"one of {', '.join(choices)}"
 
-    def read(self, text: str) -> str | None:
+    def read(self, text: str) -> StrEnum | None:
         """None for any other word."""
-        return text if text in self.words else None
+        return next((choice for choice in self.choices if choice.value == text), None)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
         """How help shows it."""
-        return f"[{'|'.join(self.words)}]"
+        return f"[{'|'.join(self.choices)}]"
 
 
 profile_option = click.option(

@@ -33,11 +33,14 @@ from layoutopt.mlir.module import has_work
 from layoutopt.options import Options
 from layoutopt.planning.profile_model import PricedModels, price_graphs
 from layoutopt.planning.sensitivity import OpenQuestion, open_questions
+from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.pricers import at_device, open_pricer
 from layoutopt.profiles.store import Store, store_path
 from layoutopt.profiles.target import Target, load_target
 from layoutopt.report.console import console
 from layoutopt.report.progress import TerminalSteps
+from layoutopt.runtime.steps import Clock
+from layoutopt.solver import TimeLimit
 
 _MOST = 12
 
@@ -104,10 +107,12 @@ def measure_command(
             open_pricer(store, target, options, scheduler) as pricer,
         ):
             before = _held(store)
-            priced = price_graphs(graphs, target, pricer, options, steps.progress)
+            limit = TimeLimit(options.time_limit_s)
+            setting = PlanSetting(target, pricer, options, limit, Clock(steps))
+            priced = price_graphs(graphs, setting, steps.progress)
             questions: tuple[OpenQuestion, ...] = ()
             if not target.measurable:
-                questions = open_questions(graphs, target, pricer, options, steps)
+                questions = open_questions(graphs, setting)
     _show_priced(priced, target, before, store_path(cache), screen)
     if not target.measurable:
         _show_questions(questions, screen)

@@ -14,7 +14,7 @@ from layoutopt.errors import InputError
 from layoutopt.files.given import check_file
 from layoutopt.frontend.converted import ConvertedModel, ConvertedModels, digest_of
 from layoutopt.mlir.module import MATCHING, Module, input_dialect, parse_module
-from layoutopt.runtime.compile import compile_to
+from layoutopt.runtime.compile import Phase, compile_to
 from layoutopt.runtime.process import Ended, find_tool, run_tool
 from layoutopt.runtime.reason import failure_reason
 from layoutopt.runtime.reread import reread
@@ -97,7 +97,7 @@ def _convert(
     model: Path, path: Path, linalg: Path, flags: tuple[str, ...], timeout_s: float
 ) -> None:
     flags = (*flags, "--emit-mlir-bytecode")
-    outcome = compile_to(path, "input", linalg, flags, timeout_s)
+    outcome = compile_to(path, Phase.INPUT, linalg, flags, timeout_s)
     if not outcome.ok:
         raise InputError(
             str(model),

@@ -90,3 +90,8 @@ def map_text(index_map: IndexMap, rank: int) -> str:
     """The map as MLIR text, ``affine_map<(d0, d1) -> (d1, d0)>``."""
     dims = ", ".join(f"d{i}" for i in range(rank))
     return f"affine_map<({dims}) -> ({', '.join(map(str, index_map))})>"
+
+
+def runs_backwards(index_map: IndexMap) -> bool:
+    """Whether some dim is read against the direction of a loop."""
+    return any(c < 0 for form in index_map for _, c in form.terms)

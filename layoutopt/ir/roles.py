@@ -34,3 +34,8 @@ def roles(op: Structured) -> Roles:
         tuple(d for d in reduced if d not in window),
         window,
     )
+
+
+def is_windowed(op: Structured) -> bool:
+    """Whether some input is read through a sliding window."""
+    return any(len(form.terms) > 1 for m in op.source_maps for form in m)

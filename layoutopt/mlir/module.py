@@ -16,13 +16,13 @@ from layoutopt.files.written import written_atomically
 from layoutopt.ir.graph import Constant, Graph, Opaque
 from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.types import TensorType
-from layoutopt.mlir.parameters import Parameter, module_parameters, parameter_of
 from layoutopt.mlir.read.boundary import fixed_tensors, referred_functions
 from layoutopt.mlir.read.census import ModuleCensus, census, stored_globals
 from layoutopt.mlir.read.entry import Boundary, Exported, boundary_of, exported_functions
 from layoutopt.mlir.read.globals import constant_globals
 from layoutopt.mlir.read.initializers import external_tensors
 from layoutopt.mlir.read.lift import Lifted, lift
+from layoutopt.mlir.read.parameters import Parameter, module_parameters, parameter_of
 from layoutopt.mlir.write.hoisting import hoist_weights
 from layoutopt.mlir.write.splice import splice
 

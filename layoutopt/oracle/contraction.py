@@ -43,16 +43,24 @@ def contract(op: Structured, tensors: Tensors) -> Bounded:
     if rounds(element):
         quantum = quantum_of(lhs.value) * quantum_of(rhs.value)
         quantum = min(quantum_of(start.value), 0.0 if math.isnan(quantum) else quantum)
-        sizes = _sizes(loops, start.value, lhs.value, rhs.value, quantum, count, element)
+        sizes = _sizes(loops, (start.value, lhs.value, rhs.value), quantum, count, element)
         errors = sum_error(sizes, quantum, count, element, errors)
     return tensors.kept(op.results[0], Bounded(value, errors))
 
 
 def _sizes(
-    loops: _Loops, start: Array, lhs: Array, rhs: Array, quantum: float, count: int, element: str
+    loops: _Loops,
+    operands: tuple[Array, Array, Array],
+    quantum: float,
+    count: int,
+    element: str,
 ) -> Array:
-    """The sums of magnitudes; no more than a bound of them where that shows the sum exact."""
-    most = [float(np.max(np.abs(a), initial=0.0)) for a in (start, lhs, rhs)]
+    """The sums of magnitudes; no more than a bound of them where that shows the sum exact.
+
+    ``operands``: start, lhs and rhs.
+    """
+    start, lhs, rhs = operands
+    most = [float(np.max(np.abs(a), initial=0.0)) for a in operands]
     bound = most[0] + count * most[1] * most[2]
     if bound * unit_roundoff(element) <= quantum / 2:
         return np.full(start.shape, bound)

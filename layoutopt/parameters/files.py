@@ -8,7 +8,7 @@ from pathlib import Path
 from layoutopt.errors import InputError
 from layoutopt.files.given import check_file
 from layoutopt.ir.types import TensorType, is_stored_in_bytes
-from layoutopt.mlir.parameters import Parameter
+from layoutopt.mlir.read.parameters import Parameter
 from layoutopt.options import ParameterFile
 from layoutopt.runtime.binding import StoredParameter, read_parameters
 from layoutopt.runtime.reason import runtime_reason

@@ -17,8 +17,8 @@ from layoutopt.files.written import check_not_read
 from layoutopt.ir.graph import Constant
 from layoutopt.ir.types import TensorType
 from layoutopt.mlir.module import PLANNED, parse_module, recorded_flags
-from layoutopt.mlir.parameters import Parameter, module_parameters
 from layoutopt.mlir.read.initializers import LoadTimeWeight, load_time_weights, name_parameters
+from layoutopt.mlir.read.parameters import Parameter, module_parameters
 from layoutopt.options import ParameterFile
 from layoutopt.parameters.contents import Contents, Progress
 from layoutopt.parameters.files import check_entries, stored_parameters

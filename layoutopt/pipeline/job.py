@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from layoutopt.errors import (
     InputError,
@@ -35,6 +35,7 @@ from layoutopt.planning.given_plan import given_plans
 from layoutopt.planning.known_refusals import KnownRefusals
 from layoutopt.planning.plan_file import PlanFile, fingerprint, function_plan, write_plan
 from layoutopt.planning.planner import GraphPlan, plan_graphs
+from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.prices import Pricer
 from layoutopt.profiles.store import cache_folder
 from layoutopt.profiles.target import Target
@@ -97,8 +98,7 @@ class Plan:
         """Write the choices as JSON, for ``layoutopt optimize --plan``."""
         check_writable(Path(path))
         functions = tuple(function_plan(f.name, f.graph, f.plan) for f in self.functions)
-        objective = cast(Objective, self.report.objective)
-        write_plan(Path(path), PlanFile(self.target, objective, functions))
+        write_plan(Path(path), PlanFile(self.target, self.report.objective, functions))
 
     def _repr_html_(self) -> str:
         """The report's page, for notebooks."""
@@ -130,7 +130,7 @@ def known_refusals(graphs: Sequence[Graph], target: Target, options: Options) ->
     """What an earlier run of these functions learned that IREE refuses inside the model."""
     folder = cache_folder(options.cache) / "models" if options.remember else None
     compiled = (target.place, target.device, iree_version(), target.flags)
-    searched = (target.fingerprint, options.objective, options.exact)
+    searched = (target.fingerprint, options.objective.value, options.exact)
     keys = [repr((fingerprint(graph), *compiled, *searched)) for graph in graphs]
     return KnownRefusals(folder, keys)
 
@@ -216,8 +216,8 @@ class _Job:
     def _written(self, lowered: LoweredModel, held: Comparison) -> Written:
         """The module that is kept: the plan, or the original where nothing was faster."""
         model = self.model
-        planned = model.options.objective == "conversions" and not held.kept_for
-        winner = OPTIMIZED if planned else held.winner
+        counts = model.options.objective is Objective.CONVERSIONS
+        winner = OPTIMIZED if counts and not held.kept_for else held.winner
         if winner == OPTIMIZED:
             return Written(lowered.module, lowered.path, lowered.flags, winner)
         (own,) = (f for f in model.target.flag_sets if f.name == winner)
@@ -306,6 +306,5 @@ class _Job:
     def _planned(self, pricer: Pricer, refused: KnownRefusals) -> tuple[GraphPlan, ...]:
         model = self.model
         graphs = tuple(f.graph for f in model.functions)
-        return plan_graphs(
-            graphs, model.target, pricer, model.options, self.clock, refused.digests, self.limit
-        )
+        setting = PlanSetting(model.target, pricer, model.options, self.limit, self.clock)
+        return plan_graphs(graphs, setting, refused.digests)

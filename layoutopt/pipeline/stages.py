@@ -38,6 +38,7 @@ from layoutopt.planning.lazy_pricing import Priced
 from layoutopt.planning.plan_file import fingerprint
 from layoutopt.planning.plan_space import PlanSpace, plan_space
 from layoutopt.planning.planner import GraphPlan, price_space, select_plan
+from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.pricers import at_device, open_pricer
 from layoutopt.pricing.prices import Pricer
 from layoutopt.profiles.store import Store, store_path
@@ -180,7 +181,8 @@ def price(
     """
     options = options or Options()
     limit = limit or TimeLimit(options.time_limit_s)
-    return price_space(space, pricer, options, limit, progress or Silent())
+    setting = PlanSetting(space.target, pricer, options, limit, Clock(SilentSteps()))
+    return price_space(space, setting, progress or Silent())
 
 
 def select(

@@ -32,9 +32,9 @@ def check_answer(
 
 
 def _advice(solution: Solution, refusals: list[RefusedForm]) -> str:
-    if solution.stop_reason == StopReason.TIME_LIMIT:
+    if solution.stop_reason is StopReason.TIME_LIMIT:
         return "give the solver more time with --time-limit"
-    if solution.stop_reason == StopReason.EXHAUSTED:
+    if solution.stop_reason is StopReason.EXHAUSTED:
         return "leave --search out: this one gave up, the integer program does not"
     if refusals:
         return f"see the refusals; the last one: {refusals[-1].op}: {refusals[-1].reason}"

@@ -17,22 +17,22 @@ from dataclasses import dataclass, field, replace
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.choice import Choice
 from layoutopt.candidates.conversion import Conversion
-from layoutopt.options import Options
 from layoutopt.planning.plan_space import PlanSpace
 from layoutopt.planning.selection import Selection
+from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.analytic.form import all_work
 from layoutopt.pricing.analytic.lower_bound import roofs_of
 from layoutopt.pricing.analytic.work import DispatchWork
 from layoutopt.pricing.prices import Price, Pricer, Work
+from layoutopt.pricing.source import PriceSource
 from layoutopt.runtime.progress import Progress
-from layoutopt.solver import Solution, TimeLimit
+from layoutopt.solver import Solution
 from layoutopt.solver.solution import StopReason, answer
 
 ROUNDS = 40
 """Rounds at most; then the best plan among the prices there are, with its gap."""
 
 
-_UNCOMPILED = ("compile-error", "compile-crash", "compile-timeout")
 _UNKNOWN = "oracle: "
 _LAST_RESORT_NS = 10**12
 """On top of the price of what IREE does not compile alone: chosen where there is nothing else."""
@@ -46,8 +46,7 @@ Text = tuple[tuple[str, ...], str]
 class Priced:
     """Prices in nanoseconds, why others were refused, and the answer where one is known already."""
 
-    source: str
-    """``measured`` or ``analytic``."""
+    source: PriceSource
     costs: dict[Candidate, int] = field(default_factory=dict)
     conversion_costs: dict[Conversion, int] = field(default_factory=dict)
     transposed: set[Conversion] = field(default_factory=set)
@@ -76,10 +75,8 @@ def price_all(space: PlanSpace, pricer: Pricer, progress: Progress) -> Priced:
 
 def price_lazily(
     space: PlanSpace,
-    pricer: Pricer,
+    setting: PlanSetting,
     progress: Progress,
-    options: Options,
-    limit: TimeLimit,
     known: Sequence[tuple[Work, Price]] = (),
 ) -> Priced:
     """Prices until the cheapest plan is known, or for `ROUNDS` rounds; some are ``known`` already.
@@ -87,6 +84,7 @@ def price_lazily(
     The rest is priced where an answer uses it. When the time for solving is over, the cheapest plan
     is taken of those that earlier rounds found, the model as it came among them.
     """
+    pricer, limit, search = setting.pricer, setting.limit, setting.options.search
     bounds = _Bounds(space)
     priced = Priced(pricer.source, conversion_costs=dict.fromkeys(space.unmoved, 0))
     keys: tuple[Candidate | Conversion, ...] = (*space.candidates, *space.conversions)
@@ -97,7 +95,7 @@ def price_lazily(
     tried: list[Choice] = []
     for _ in range(ROUNDS):
         costs = bounds.filled(priced)
-        selection, solution = space.solved(*costs, options.search, limit, tried)
+        selection, solution = space.solved(*costs, search, limit, tried)
         wanted = _wanted(space, priced, selection, solution)
         if not wanted:
             priced.answer = selection, solution
@@ -110,9 +108,7 @@ def price_lazily(
         _record(space, priced, keys, prices)
     priced.rounds_ended = not limit.is_over
     reason = StopReason.TIME_LIMIT if limit.is_over else StopReason.EXHAUSTED
-    selection, solution = space.solved(
-        priced.costs, priced.conversion_costs, options.search, limit, tried
-    )
+    selection, solution = space.solved(priced.costs, priced.conversion_costs, search, limit, tried)
     if solution.objective_ns is not None:
         solution = answer(solution.candidates, solution.conversions, solution.objective_ns,
                           bound_ns, solution.seconds, reason)  # fmt: skip
@@ -195,7 +191,7 @@ def _record(
             continue
         costs = [price.cost_ns for price in found if price.cost_ns is not None]
         if not costs and isinstance(key, Candidate) and key in space.identity_ns:
-            _stay(space, priced, key, found[-1].reason)
+            _stay(space, priced, key, found[-1])
             continue
         if not costs:
             priced.refused[key] = found[-1].reason
@@ -214,9 +210,9 @@ def _record(
                 priced.transposed.add(key)
 
 
-def _stay(space: PlanSpace, priced: Priced, key: Candidate, reason: str) -> None:
+def _stay(space: PlanSpace, priced: Priced, key: Candidate, refused: Price) -> None:
     """Keep the model's own ops, though they have no price: inside the model they may do."""
-    fails = reason.startswith(_UNCOMPILED)
+    fails, reason = not refused.compiles, refused.reason
     cost_ns = space.identity_ns[key]
     priced.prices[key] = Price(cost_ns, reason, _UNKNOWN_ERROR, estimated=True)
     priced.costs[key] = cost_ns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import assert_never
 
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.choice import Choice, is_free, needed_conversions
@@ -15,13 +16,13 @@ from layoutopt.candidates.form_name import form_name
 from layoutopt.candidates.identity import identity_candidates
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.weights import weight_bytes
-from layoutopt.options import Options
+from layoutopt.options import Objective, Options
 from layoutopt.planning.free_io import free_tensors
 from layoutopt.planning.known_refusals import among
 from layoutopt.planning.objective import conversion_objective
 from layoutopt.planning.selection import Selection, build_selection
 from layoutopt.pricing.analytic.estimate import estimate_ns
-from layoutopt.pricing.prices import Work, candidate_work, conversion_work
+from layoutopt.pricing.prices import Work, candidate_work, conversion_work, own_marked
 from layoutopt.pricing.references import References
 from layoutopt.profiles.target import Target
 from layoutopt.solver import Search, Solution, TimeLimit
@@ -45,7 +46,7 @@ class PlanSpace:
     identity: tuple[Candidate, ...]
     """The model as it came; it can be chosen though it fails alone."""
     identity_ns: dict[Candidate, int]
-    """Estimates of its candidates."""
+    """Estimates of its candidates, of those too that the objective leaves out of plans."""
     references: References
     """What candidates have to compute."""
     refusals: tuple[RefusedForm, ...]
@@ -115,14 +116,18 @@ class PlanSpace:
         options: Options,
     ) -> tuple[Mapping[Candidate, int], Mapping[Conversion, int]]:
         """What is minimized: times, or conversions counted where these are to be few."""
-        if options.objective == "latency":
-            return costs_ns, conversion_costs_ns
-        costs, paid = conversion_objective(
-            {c: work.form for c, work in self.candidates.items()},
-            costs_ns,
-            {c: forms[0].form for c, forms in self.conversions.items()},
-        )
-        return costs, {**conversion_costs_ns, **paid}
+        match options.objective:
+            case Objective.LATENCY:
+                return costs_ns, conversion_costs_ns
+            case Objective.CONVERSIONS:
+                costs, paid = conversion_objective(
+                    {c: work.form for c, work in self.candidates.items()},
+                    costs_ns,
+                    {c: forms[0].form for c, forms in self.conversions.items()},
+                )
+                return costs, {**conversion_costs_ns, **paid}
+            case _:
+                assert_never(options.objective)
 
 
 def plan_space(
@@ -147,15 +152,19 @@ def plan_space(
     refusals = [*space.refusals]
     refusals += [_refused(space, c, _REFUSED_INSIDE) for c in space.candidates if c in dropped]
     identity = identity_candidates(egraph, clusters)
+    left_out = {*identity} - {*space.candidates}  # where the objective wants them packed
     own = (dict.fromkeys(egraph.came), range(egraph.original_ops))
     references = References(egraph.graph, own)
+    formed = [*kept, *(c for c in identity if c in left_out)]
     found, formless = candidate_work(
-        egraph.graph, clusters, kept, target, first_group, references, identity
+        egraph.graph, clusters, formed, target, first_group, references
     )
-    work = dict(found)
+    marked = own_marked(found, identity)
+    work = {c: piece for c, piece in marked.items() if c not in left_out}
     free = free_tensors(egraph.graph) if options.free_io_layout else ()
     conversions = needed_conversions(egraph.graph, clusters, tuple(work), free)
-    lowered = options.lower_packs or (False if options.objective == "conversions" else None)
+    counts = options.objective is Objective.CONVERSIONS
+    lowered = options.lower_packs or (False if counts else None)
     changes: dict[Conversion, tuple[Work, ...]] = {}
     next_group = first_group + len(egraph.graph.types)
     for conversion, piece in conversion_work(
@@ -171,7 +180,7 @@ def plan_space(
         tuple(c for c in conversions if is_free(egraph.graph, c)),
         free,
         identity,
-        {c: estimate_ns(work[c].form, target) for c in identity if c in work},
+        {c: estimate_ns(marked[c].form, target) for c in identity if c in marked},
         references,
         tuple(refusals),
         tuple(_refused(space, c, reason) for c, reason in formless),

@@ -18,7 +18,7 @@ from layoutopt.ir.layout import Layout
 from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.weights import weight_bytes
 from layoutopt.lowering.lower import lower, packs_lowered
-from layoutopt.options import Options, WeightBudget
+from layoutopt.options import Objective, Options, WeightBudget
 from layoutopt.planning.answer import check_answer
 from layoutopt.planning.as_it_came import price_as_it_came
 from layoutopt.planning.free_io import (
@@ -34,11 +34,11 @@ from layoutopt.planning.lazy_pricing import (
 )
 from layoutopt.planning.plan_space import PlanSpace, plan_space
 from layoutopt.planning.searched import Searched, searched
-from layoutopt.pricing.prices import Analytic, Price, Pricer
-from layoutopt.profiles.target import Target
+from layoutopt.planning.setting import PlanSetting
+from layoutopt.pricing.prices import Analytic, Price
+from layoutopt.pricing.source import PriceSource
 from layoutopt.runtime.progress import Progress
-from layoutopt.runtime.steps import Clock
-from layoutopt.solver import Solution, TimeLimit
+from layoutopt.solver import Search, Solution, Status, StopReason, TimeLimit
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class GraphPlan:
     lower_packs: bool = False
     searched: Searched | None = None
     """What it was chosen among; None where it was given."""
-    source: str | None = None
-    """``measured`` or ``analytic``; None where the prices came with a plan that was given."""
+    source: PriceSource = PriceSource.PLAN
+    """Of its prices."""
     identity: tuple[Candidate, ...] = ()
     """The model as it came."""
     prices: Mapping[Candidate | Conversion, Price] = field(default_factory=dict)
@@ -95,27 +95,19 @@ class GraphPlan:
 
 
 def plan_graphs(
-    graphs: Sequence[Graph],
-    target: Target,
-    pricer: Pricer,
-    options: Options,
-    clock: Clock,
-    refused: Sequence[Collection[str]] = (),
-    limit: TimeLimit | None = None,
+    graphs: Sequence[Graph], setting: PlanSetting, refused: Sequence[Collection[str]] = ()
 ) -> tuple[GraphPlan, ...]:
     """Plans of a module's functions; each leaves the next ones what it did not spend.
 
     ``refused``: for each function, digests of candidates that do not compile inside the model.
-    ``limit``: for solving, all functions together; that of the options where it is left out.
     """
-    limit = limit or TimeLimit(options.time_limit_s)
     plans: list[GraphPlan] = []
-    left = options.weight_budget
+    left = setting.options.weight_budget
     if left is not None:
         left = WeightBudget(left.size_bytes(sum(map(weight_bytes, graphs))))
     for graph, out in zip(graphs, refused or [()] * len(graphs), strict=True):
-        rest = replace(options, weight_budget=left)
-        plan = plan_graph(graph, target, pricer, rest, clock, out, limit)
+        rest = replace(setting.options, weight_budget=left)
+        plan = plan_graph(graph, replace(setting, options=rest), out)
         plans.append(plan)
         if left is not None:
             spent = sum(kind.size_bytes for kind in plan.lowered().copied_weights)
@@ -123,42 +115,33 @@ def plan_graphs(
     return tuple(plans)
 
 
-def plan_graph(
-    graph: Graph,
-    target: Target,
-    pricer: Pricer,
-    options: Options,
-    clock: Clock,
-    refused: Collection[str] = (),
-    limit: TimeLimit | None = None,
-) -> GraphPlan:
+def plan_graph(graph: Graph, setting: PlanSetting, refused: Collection[str] = ()) -> GraphPlan:
     """The cheapest consistent plan of one function. Raises SolverError where there is none.
 
-    ``refused``: digests of candidates that do not compile inside the model. ``limit``: what is left
-    for solving; all of the options' time where it is left out.
+    ``refused``: digests of candidates that do not compile inside the model.
     """
-    limit = limit or TimeLimit(options.time_limit_s)
-    estimated = pricer.source != "measured" or options.objective == "conversions"
-    with clock.stage("enumerate"):
-        space = plan_space(graph, target, options, estimated, refused)
-    with clock.stage("price") as progress:
-        priced = price_space(space, pricer, options, limit, progress)
-    with clock.stage("select"):
-        return select_plan(space, priced, options, limit)
+    options = setting.options
+    counts = options.objective is Objective.CONVERSIONS
+    estimated = setting.pricer.source is not PriceSource.MEASURED or counts
+    with setting.clock.stage("enumerate"):
+        space = plan_space(graph, setting.target, options, estimated, refused)
+    with setting.clock.stage("price") as progress:
+        priced = price_space(space, setting, progress)
+    with setting.clock.stage("select"):
+        return select_plan(space, priced, options, setting.limit)
 
 
-def price_space(
-    space: PlanSpace, pricer: Pricer, options: Options, limit: TimeLimit, progress: Progress
-) -> Priced:
+def price_space(space: PlanSpace, setting: PlanSetting, progress: Progress) -> Priced:
     """Prices of what a plan may use. Where they are measured, of no more than that."""
-    if options.objective == "conversions":
+    options, pricer = setting.options, setting.pricer
+    if options.objective is Objective.CONVERSIONS:
         pricer = Analytic(space.target)
-    if pricer.source != "measured":
+    if pricer.source is not PriceSource.MEASURED:
         return price_all(space, pricer, progress)
     known = price_as_it_came(space, pricer, progress)
-    if options.search != "ilp" or options.free_io_layout:
+    if options.search is not Search.ILP or options.free_io_layout:
         return price_all(space, pricer, progress)
-    return price_lazily(space, pricer, progress, options, limit, known)
+    return price_lazily(space, setting, progress, known)
 
 
 def select_plan(space: PlanSpace, priced: Priced, options: Options, limit: TimeLimit) -> GraphPlan:
@@ -168,10 +151,13 @@ def select_plan(space: PlanSpace, priced: Priced, options: Options, limit: TimeL
     notes = [space.refused(c, note) for c, note in priced.notes.items()]
     objective = space.objective(priced.costs, priced.conversion_costs, options)
     selection, solution = priced.answer or space.solved(*objective, options.search, limit)
-    check_answer(selection.problem, solution, options, limit, [*refusals, *notes])
     graph, clusters, identity = space.graph, space.clusters, space.identity
-    choice = selection.choice(solution.candidates, solution.conversions)
-    costs, solution = without_surcharges(priced, choice.candidates, solution)
+    if _stays(space, solution):
+        choice, costs = space.as_it_came, priced.costs | space.identity_ns
+    else:
+        check_answer(selection.problem, solution, options, limit, [*refusals, *notes])
+        choice = selection.choice(solution.candidates, solution.conversions)
+        costs, solution = without_surcharges(priced, choice.candidates, solution)
     choice = replace(choice, lowered=frozenset(priced.transposed.intersection(choice.conversions)))
     io: dict[int, Layout] = {}
     if options.free_io_layout:
@@ -196,3 +182,9 @@ def select_plan(space: PlanSpace, priced: Priced, options: Options, limit: TimeL
         space,
         priced.piece_prices,
     )
+
+
+def _stays(space: PlanSpace, solution: Solution) -> bool:
+    """Whether the model stays as it came: nothing was found in time, and it can be written."""
+    late = solution.status is Status.UNKNOWN and solution.stop_reason is StopReason.TIME_LIMIT
+    return late and space.identity_ns.keys() >= {*space.identity}

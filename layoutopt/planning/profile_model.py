@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from layoutopt.candidates.choice import needed_conversions
 from layoutopt.ir.graph import Graph
-from layoutopt.options import Options
 from layoutopt.planning.plan_space import PlanSpace, plan_space
-from layoutopt.pricing.prices import Pricer, Work
-from layoutopt.profiles.target import Target
+from layoutopt.planning.setting import PlanSetting
+from layoutopt.pricing.prices import Work
+from layoutopt.pricing.source import PriceSource
 from layoutopt.runtime.progress import Progress
 
 
@@ -24,18 +24,17 @@ class PricedModels:
     refused: tuple[tuple[str, int], ...]
 
 
-def price_graphs(
-    graphs: Sequence[Graph], target: Target, pricer: Pricer, options: Options, progress: Progress
-) -> PricedModels:
+def price_graphs(graphs: Sequence[Graph], setting: PlanSetting, progress: Progress) -> PricedModels:
     """Price all candidates of all functions at once, then the conversions between those left.
 
     Equal candidates are priced once, for all functions and models.
     """
-    estimated = pricer.source != "measured"
+    pricer = setting.pricer
+    estimated = pricer.source is not PriceSource.MEASURED
     spaces: list[PlanSpace] = []
     group = 0
     for graph in graphs:
-        space = plan_space(graph, target, options, estimated, first_group=group)
+        space = plan_space(graph, setting.target, setting.options, estimated, first_group=group)
         spaces.append(space)
         group += len(space.graph.types) + len(space.conversions) + len(space.unmoved)
     work = [work for space in spaces for work in space.candidates.values()]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.choice import Choice
@@ -20,9 +20,7 @@ from layoutopt.ir.graph import Graph
 from layoutopt.options import Options
 from layoutopt.planning.lazy_pricing import Text, text_of
 from layoutopt.planning.planner import GraphPlan, plan_graph
-from layoutopt.pricing.prices import Pricer
-from layoutopt.profiles.target import Target
-from layoutopt.runtime.steps import Clock, Steps
+from layoutopt.planning.setting import PlanSetting
 from layoutopt.solver import TimeLimit
 
 _SURE = 0.05
@@ -52,16 +50,14 @@ class OpenQuestion:
         return round(self.uses * self.estimate_ns * self.uncertainty)
 
 
-def open_questions(
-    graphs: Sequence[Graph], target: Target, pricer: Pricer, options: Options, steps: Steps
-) -> tuple[OpenQuestion, ...]:
+def open_questions(graphs: Sequence[Graph], setting: PlanSetting) -> tuple[OpenQuestion, ...]:
     """Plan with the prices there are; list what could change it, the most at stake first."""
-    clock = Clock(steps)
     found: list[OpenQuestion] = []
     for graph in graphs:
-        plan = plan_graph(graph, target, pricer, options, clock)
-        with clock.stage("select"):
-            found += _Question(plan, options).ask()
+        limit = TimeLimit(setting.options.time_limit_s)
+        plan = plan_graph(graph, replace(setting, limit=limit))
+        with setting.clock.stage("select"):
+            found += _Question(plan, setting.options).ask()
     return tuple(sorted(found, key=lambda question: (-question.at_stake_ns, question.what)))
 
 

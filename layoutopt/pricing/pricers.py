@@ -10,7 +10,7 @@ from layoutopt.options import Options
 from layoutopt.pricing.analytic.compiled_kernels import Kernels
 from layoutopt.pricing.farm.chunk import setting
 from layoutopt.pricing.farm.measurer import FarmMeasurer, connect
-from layoutopt.pricing.measure.measure import Measurer
+from layoutopt.pricing.measure.measure import Measurer, MeasureSetting
 from layoutopt.pricing.prices import Analytic, Measured, Pricer
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import Target, measured_on
@@ -47,7 +47,6 @@ def open_pricer(
             yield Measured(farm)
     else:
         protocol = Protocol(evict_bytes=options.evict_bytes)
-        with Measurer(
-            store, target.place, target.device, options.threads, protocol=protocol
-        ) as measurer:
+        here = MeasureSetting(target.place, target.device, options.threads, protocol=protocol)
+        with Measurer(store, here) as measurer:
             yield Measured(measurer)

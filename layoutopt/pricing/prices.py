@@ -21,6 +21,7 @@ from layoutopt.pricing.benchmarks import candidate_benchmark, conversion_benchma
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.measure.measure import Measurement, fingerprint_of, known_measurements
 from layoutopt.pricing.references import References
+from layoutopt.pricing.source import PriceSource
 from layoutopt.pricing.structural_hash import StructuralHash
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import Target
@@ -39,6 +40,8 @@ class Price:
     """Relative standard error: of the estimate, or the spread of the fastest samples."""
     estimated: bool = False
     """Whether it was not measured; the cost then has the surcharge of `Estimate.robust_ns`."""
+    compiles: bool = True
+    """Whether it compiles alone, as far as is known."""
 
     @property
     def nominal_ns(self) -> float:
@@ -50,7 +53,7 @@ class Price:
 class Pricer(Protocol):
     """A source of prices for one target."""
 
-    source: str
+    source: PriceSource
 
     def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
         """A price for each piece of work, in order."""
@@ -91,7 +94,7 @@ class Analytic:
     has it under the target's device.
     """
 
-    source = "analytic"
+    source = PriceSource.ANALYTIC
 
     def __init__(
         self, target: Target, kernels: Kernels | None = None, store: Store | None = None,
@@ -111,7 +114,7 @@ class Analytic:
             facts = self.kernels.read([work[i].benchmark for i in left], progress)
         for i, fact in zip(left, facts, strict=True):
             prices[i] = (
-                Price(None, fact.reason) if fact.reason
+                Price(None, fact.reason, compiles=False) if fact.reason
                 else _estimated(estimate_form(work[i].form, self.target, fact.kernel))
             )  # fmt: skip
         return [prices[i] for i in range(len(work))]
@@ -156,7 +159,7 @@ class Measures(Protocol):
 class Measured:
     """Measurements on this machine, or on a farm of machines like the target."""
 
-    source = "measured"
+    source = PriceSource.MEASURED
 
     def __init__(self, measurer: Measures) -> None:
         self.measurer = measurer
@@ -204,7 +207,8 @@ def _price(measurement: Measurement) -> Price:
     if measurement.ok:
         cost_ns = max(LAUNCH_NS, measurement.fastest_ns)
         return Price(cost_ns, measurement.reason, measurement.fastest_spread)
-    return Price(None, f"{measurement.outcome.value}: {measurement.reason}")
+    outcome = measurement.outcome
+    return Price(None, f"{outcome.value}: {measurement.reason}", compiles=outcome.compiles)
 
 
 def candidate_work(
@@ -214,12 +218,11 @@ def candidate_work(
     target: Target,
     first_group: int,
     references: References | None = None,
-    own: Sequence[Candidate] = (),
 ) -> tuple[list[tuple[Candidate, Work]], list[tuple[Candidate, str]]]:
     """The work of pricing each candidate, and those that have no form, with the reason.
 
     Alternatives make the same tensor: their group is its number, from ``first_group`` on.
-    ``references``: what they have to compute. ``own``: the model's own ops, as they came.
+    ``references``: what they have to compute.
     """
     found: list[tuple[Candidate, Work]] = []
     refused: list[tuple[Candidate, str]] = []
@@ -235,13 +238,16 @@ def candidate_work(
             refused.append((candidate, work.reason))
         else:
             found.append((candidate, replace(work, group=first_group + cluster.outputs[0])))
-    came = _texts(found, own)
-    return [(c, _as_it_came(w) if w.benchmark.text in came else w) for c, w in found], refused
+    return found, refused
 
 
-def _texts(found: Sequence[tuple[Candidate, Work]], own: Sequence[Candidate]) -> set[str]:
+def own_marked(
+    work: Sequence[tuple[Candidate, Work]], own: Sequence[Candidate]
+) -> dict[Candidate, Work]:
+    """The same work, where equal to that of the model's ``own`` ops marked as such."""
     wanted = set(own)
-    return {work.benchmark.text for candidate, work in found if candidate in wanted}
+    came = {w.benchmark.text for candidate, w in work if candidate in wanted}
+    return {c: _as_it_came(w) if w.benchmark.text in came else w for c, w in work}
 
 
 def _as_it_came(work: Work) -> Work:

@@ -7,6 +7,7 @@ from layoutopt.compiler.installed import assumption, installed_version
 from layoutopt.ir.graph import Constant, Opaque
 from layoutopt.ir.weights import weight_bytes
 from layoutopt.planning.planner import GraphPlan
+from layoutopt.pricing.source import PriceSource
 from layoutopt.report.census import came_with_the_model, discrepancies
 from layoutopt.report.checks import UncheckedReport
 from layoutopt.report.compared import verification_report
@@ -103,10 +104,11 @@ def build_report(outcome: OptimizationResult) -> Report:
     )
 
 
-def _cost_source(outcome: OptimizationResult) -> str:
+def _cost_source(outcome: OptimizationResult) -> PriceSource:
     """Where prices came from; those of one run all come from one place."""
-    sources = dict.fromkeys(plan.source or "plan" for plan in outcome.plans)
-    return next(iter(sources), "measured" if outcome.target.measurable else "analytic")
+    if outcome.plans:
+        return outcome.plans[0].source
+    return PriceSource.MEASURED if outcome.target.measurable else PriceSource.ANALYTIC
 
 
 def _not_run(outcome: OptimizationResult) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from layoutopt.pricing.source import PriceSource
 from layoutopt.report.report import Report
 
 _MOST = 8
@@ -51,13 +52,13 @@ def _scope(report: Report) -> Iterator[Fact]:
         yield Fact(f"Dispatches: {report.dispatches_by}")
     if report.measured_on is not None:
         yield Fact(f"Run on {report.measured_on}")
-    if report.cost_source == "analytic" and report.ops.planned:
+    if report.cost_source is PriceSource.ANALYTIC and report.ops.planned:
         yield Fact(
             "Prices are estimates from the target's data sheet, corrected by what was measured "
             "elsewhere: no candidate was measured here.",
             warns=True,
         )
-    if report.cost_source == "plan":
+    if report.cost_source is PriceSource.PLAN:
         yield Fact("Prices are those recorded in the plan that was given.")
     if report.ops.barriers and (before.predicted_ms is not None or after.predicted_ms is not None):
         yield Fact(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from layoutopt.pricing.source import PriceSource
 from layoutopt.report.report import RefusalReport, Report
 from layoutopt.report.units import milliseconds
 
@@ -63,7 +64,9 @@ def _lost(report: Report) -> str:
 def _predicted(report: Report) -> str:
     before, after = report.before, report.after
     text = f"planned {report.ops.planned} of {report.ops.planned + report.ops.barriers} ops"
-    if report.cost_source != "analytic" or not before.predicted_ms or not after.predicted_ms:
+    if report.cost_source is not PriceSource.ANALYTIC:
+        return text
+    if not before.predicted_ms or not after.predicted_ms:
         return text
     old = f"{milliseconds(before.predicted_ms)} ms{_range(before.predicted_range_ms, ' ms')}"
     new = f"{milliseconds(after.predicted_ms)} ms{_range(after.predicted_range_ms, ' ms')}"

@@ -11,10 +11,10 @@ from layoutopt.candidates.conversion import (
     conversion_form,
     lower_packs,
 )
+from layoutopt.ir.affine import runs_backwards
 from layoutopt.ir.graph import Graph, Op, Pack, Structured, Unpack
 from layoutopt.ir.layout import conversion_kind
 from layoutopt.ir.refusal import Refusal
-from layoutopt.mlir.gather import runs_backwards
 from layoutopt.mlir.read.census import reorders
 from layoutopt.planning.objective import is_move
 from layoutopt.planning.planner import GraphPlan

@@ -10,6 +10,8 @@ import msgspec
 
 from layoutopt.errors import InputError, why
 from layoutopt.files.written import write_text
+from layoutopt.options import Objective
+from layoutopt.pricing.source import PriceSource
 from layoutopt.report.checks import UncheckedReport, VerificationReport
 from layoutopt.report.solver import SolverReport
 from layoutopt.report.validation import Validation
@@ -164,8 +166,7 @@ class Report:
 
     model: str
     profile: str
-    cost_source: str
-    """``measured``, ``analytic`` (estimates), or ``plan`` (recorded in the plan that was given)."""
+    cost_source: PriceSource
     winner: str
     """What was written: ``layoutopt``, a flag set of IREE's own on the original, or ``unchanged``
     where the plan leaves every op as it came."""
@@ -187,7 +188,7 @@ class Report:
     contractions: ContractionsReport | None = None
     validation: Validation | None = None
     """Predicted against measured, None where the plan was not run."""
-    objective: str = "latency"
+    objective: Objective = Objective.LATENCY
     """Where it is ``conversions``, the solver's objective counts them and is not a time."""
     io_layouts: tuple[IoLayoutReport, ...] = ()
     """Those chosen where they are free; verified and timed on tensors in these layouts."""

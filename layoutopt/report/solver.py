@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import assert_never
 
 from layoutopt.options import Objective
 from layoutopt.planning.planner import GraphPlan
 from layoutopt.solver import Status
 
 
+class SolverStatus(StrEnum):
+    """What is known of the answer, from the best to the worst."""
+
+    NOT_RUN = "NOT RUN"  # no function had anything to plan
+    OPTIMAL = Status.OPTIMAL.value.upper()
+    FEASIBLE = Status.FEASIBLE.value.upper()
+    UNKNOWN = Status.UNKNOWN.value.upper()
+    INFEASIBLE = Status.INFEASIBLE.value.upper()
+
+
 @dataclass(frozen=True, slots=True)
 class SolverReport:
     """How good the plan is known to be, over all functions."""
 
-    status: str
+    status: SolverStatus
     objective_ns: int
     bound_ns: int
     gap: float
@@ -43,24 +55,20 @@ class SolverReport:
     """What the plan costs beyond the objective: conversions that were added behind the solver."""
 
 
-NOT_RUN = "NOT RUN"
-"""Status where no function had anything to plan."""
-_WORST = (Status.OPTIMAL, Status.FEASIBLE, Status.UNKNOWN, Status.INFEASIBLE)
-
-
 def solver_report(plans: Sequence[GraphPlan], objective: Objective) -> SolverReport:
     """All functions together: sums, and the worst status."""
     solutions = [plan.solution for plan in plans]
     objective_ns = sum(s.objective_ns or 0 for s in solutions)
     added_ns = sum(plan.cost_ns for plan in plans) - objective_ns
     bound = sum(s.bound_ns for s in solutions)
-    worst = max((s.status for s in solutions), key=_WORST.index, default=None)
+    statuses = [SolverStatus(s.status.value.upper()) for s in solutions]
+    worst = max(statuses, key=[*SolverStatus].index, default=SolverStatus.NOT_RUN)
     found = [plan.searched for plan in plans if plan.searched is not None]
     return SolverReport(
-        status=NOT_RUN if worst is None else worst.value.upper(),
+        status=worst,
         objective_ns=objective_ns,
         bound_ns=bound,
-        gap=(objective_ns - bound) / objective_ns if objective_ns else 0.0,
+        gap=_gap(objective_ns, bound, worst),
         seconds=round(sum(s.seconds for s in solutions), 3),
         candidates=sum(s.enumerated for s in found),
         classes=sum(len({t for c in p.clusters for t in c.outputs}) for p in plans),
@@ -74,26 +82,44 @@ def solver_report(plans: Sequence[GraphPlan], objective: Objective) -> SolverRep
         op_limit=any(s.op_limit for s in found),
         rounds_ended=any(s.rounds_ended for s in found),
         given=any(plan.searched is None for plan in plans),
-        added_ns=max(0, added_ns) if objective == "latency" else 0,
+        added_ns=max(0, added_ns) if objective is Objective.LATENCY else 0,
     )
 
 
-def solver_text(solver: SolverReport, objective: str) -> str:
+def _gap(objective_ns: int, bound_ns: int, status: SolverStatus) -> float:
+    if status is SolverStatus.UNKNOWN:
+        return 1.0  # nothing is known of the function that no plan was found for
+    return (objective_ns - bound_ns) / objective_ns if objective_ns else 0.0
+
+
+def solver_text(solver: SolverReport, objective: Objective) -> str:
     """One sentence: the status, over what, the limits that were met, the gap."""
-    if solver.status == NOT_RUN:
+    if solver.status is SolverStatus.NOT_RUN:
         return "Solver: not run, there was nothing to plan"
-    goal = "fewest conversions, then the smallest"
-    if objective == "latency":
-        goal = f"objective {solver.objective_ns / 1e6:.3f} ms, bound {solver.bound_ns / 1e6:.3f} ms"
+    goal = _goal(solver, objective)
     if solver.given:
         return f"Solver: not run, the plan was given; when it was made: {solver.status}, {goal}"
     left_out = ", ".join(_left_out(solver))
     over = f"{solver.priced} of {solver.candidates} candidates priced"
     limits = "".join(f"; {limit}" for limit in _limits(solver))
+    answer = f"gap {100 * solver.gap:.4f} %, {goal}"
+    if solver.status is SolverStatus.UNKNOWN:
+        answer = "no plan was found for some function, which stays as it came"
     return (
         f"Solver: {solver.status} over {over}{f' ({left_out})' if left_out else ''}{limits}; "
-        f"gap {100 * solver.gap:.4f} %, {goal}; {solver.seconds:.2f} s ({solver.stop_reason})"
+        f"{answer}; {solver.seconds:.2f} s ({solver.stop_reason})"
     )
+
+
+def _goal(solver: SolverReport, objective: Objective) -> str:
+    match objective:
+        case Objective.LATENCY:
+            cost_ms, bound_ms = solver.objective_ns / 1e6, solver.bound_ns / 1e6
+            return f"objective {cost_ms:.3f} ms, bound {bound_ms:.3f} ms"
+        case Objective.CONVERSIONS:
+            return "fewest conversions, then the smallest"
+        case _:
+            assert_never(objective)
 
 
 def _left_out(solver: SolverReport) -> Iterator[str]:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from layoutopt.options import Objective
 from layoutopt.report.facts import facts
 from layoutopt.report.headline import PLANNED, UNCHANGED, headline
 from layoutopt.report.report import Report, Side
@@ -116,7 +117,7 @@ def _contractions(report: Report, console: Console) -> None:
     found = report.contractions
     if found is None or not found.total:
         return
-    if not found.packed and report.objective == "latency":
+    if not found.packed and report.objective is Objective.LATENCY:
         return
     left = f"; not: {escape(', '.join(found.unpacked[:_MOST]))}" if found.unpacked else ""
     console.print(

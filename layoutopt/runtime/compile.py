@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
-from typing import Literal
 
 from layoutopt.compiler.installed import quirks
 from layoutopt.runtime.outcome import Outcome
@@ -14,6 +14,7 @@ from layoutopt.runtime.reason import failure_reason, located_errors, refused_dis
 
 __all__ = [
     "CompileOutcome",
+    "Phase",
     "compile_candidates",
     "compile_file",
     "compile_to",
@@ -27,6 +28,14 @@ _OUTCOMES = {
     Ended.CRASH: Outcome.COMPILE_CRASH,
     Ended.TIMEOUT: Outcome.COMPILE_TIMEOUT,
 }
+
+
+class Phase(StrEnum):
+    """Where a compilation can stop, as `iree-compile` names it."""
+
+    INPUT = "input"
+    FLOW = "flow"
+    STREAM = "stream"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +68,7 @@ def compile_candidates(
 
 def compile_to(
     source: Path,
-    phase: Literal["input", "flow", "stream"],
+    phase: Phase,
     output: Path,
     flags: tuple[str, ...],
     timeout_s: float,

@@ -17,6 +17,7 @@ from layoutopt.runtime.element import Value, element_name
 from layoutopt.runtime.process import Ended, find_tool, run_tool
 from layoutopt.runtime.reason import failure_reason
 from layoutopt.runtime.sampling import fastest_ns
+from layoutopt.runtime.setting import HERE, RunSetting
 from layoutopt.runtime.transport import as_declared, sent
 from layoutopt.runtime.workspace import workspace
 
@@ -44,10 +45,7 @@ def dispatch_times(
     module: Path,
     function: str,
     inputs: Sequence[Value],
-    device: str = "local-sync",
-    threads: int = 1,
-    timeout_s: float = 120.0,
-    archives: Sequence[tuple[str, Path]] = (),
+    setting: RunSetting = HERE,
     runs: int = 10,
 ) -> list[DispatchTime]:
     """Profile `runs` calls and return the dispatches in order of first execution.
@@ -55,10 +53,10 @@ def dispatch_times(
     What runs when the module is loaded, such as packing of parameters, is not in it. Raises
     LoweringError where the module does not run, or the driver does not time dispatches.
     """
-    events = dispatch_events(device)
+    events = dispatch_events(setting.device)
     if events is None:
         raise LoweringError(
-            device,
+            setting.device,
             f"a driver that times dispatches ({', '.join(quirks().flags.dispatch_events)})",
             "one that does not",
             "run it without a profile",
@@ -70,18 +68,18 @@ def dispatch_times(
             find_tool("iree-benchmark-module"),
             f"--module={module}",
             f"--function={function}",
-            f"--device={device}",
-            *(f"--parameters={scope}={path}" for scope, path in archives),
+            f"--device={setting.device}",
+            *(f"--parameters={scope}={path}" for scope, path in setting.archives),
             *(_input(array, folder / f"{index}.bin") for index, array in enumerate(passed)),
             f"--benchmark_min_time={runs}x",
             f"--device_profiling_mode={events},executable-metadata",
             f"--device_profiling_output={bundle}",
         ]
-        if device.startswith("local-task"):
-            command.append(f"--task_topology_group_count={threads}")
-        _checked(command, timeout_s)
+        if setting.device.startswith("local-task"):
+            command.append(f"--task_topology_group_count={setting.threads}")
+        _checked(command, setting.timeout_s)
         profile = [find_tool("iree-profile"), "dispatch", "--format=jsonl", "--dispatch_events"]
-        return read_profile(_checked([*profile, str(bundle)], timeout_s), runs)
+        return read_profile(_checked([*profile, str(bundle)], setting.timeout_s), runs)
 
 
 def read_profile(text: str, runs: int) -> list[DispatchTime]:

@@ -15,6 +15,7 @@ from layoutopt.runtime.element import Array, Value, load_array, save_array
 from layoutopt.runtime.job import ArrayFile, Job, Task
 from layoutopt.runtime.outcome import Measurement
 from layoutopt.runtime.sampling import Protocol
+from layoutopt.runtime.setting import HERE, RunSetting
 from layoutopt.runtime.signature import FunctionSignature, list_functions
 from layoutopt.runtime.supervisor import Supervisor, Verdict
 from layoutopt.runtime.workspace import workspace
@@ -25,6 +26,7 @@ __all__ = [
     "FunctionSignature",
     "ModelCall",
     "Results",
+    "RunSetting",
     "dispatch_events",
     "dispatch_times",
     "list_functions",
@@ -51,20 +53,11 @@ class Results:
 
 
 class Caller(Closing):
-    """Calls functions of compiled modules, in one process as long as no call ends it.
+    """Calls functions of compiled modules, in one process as long as no call ends it."""
 
-    `timeout_s` bounds one call. `archives` are (scope, parameters).
-    """
-
-    def __init__(
-        self,
-        device: str = "local-sync",
-        threads: int = 1,
-        timeout_s: float = 120.0,
-        archives: Sequence[tuple[str, Path]] = (),
-    ) -> None:
-        self._archives = archives
-        self._supervisor = Supervisor(device, threads, timeout_s, timeout_s)
+    def __init__(self, setting: RunSetting = HERE) -> None:
+        self._archives = setting.archives
+        self._supervisor = _supervisor(setting)
 
     def run(self, calls: Sequence[ModelCall]) -> list[Results]:
         """Make each call once."""
@@ -88,21 +81,15 @@ def _results(verdict: Verdict) -> Results:
 
 
 def run_model(
-    module: Path,
-    function: str,
-    inputs: Sequence[Value],
-    device: str = "local-sync",
-    threads: int = 1,
-    timeout_s: float = 120.0,
-    archives: Sequence[tuple[str, Path]] = (),
+    module: Path, function: str, inputs: Sequence[Value], setting: RunSetting = HERE
 ) -> list[Array]:
-    """Call `function` once; LoweringError where it fails. `archives` are (scope, parameters)."""
-    with Caller(device, threads, timeout_s, archives) as caller:
+    """Call `function` once; LoweringError where it fails."""
+    with Caller(setting) as caller:
         (found,) = caller.run([ModelCall(module, function, inputs)])
     if found.reason:
         raise LoweringError(
             f"{module.name}:@{function}",
-            f"results on {device}",
+            f"results on {setting.device}",
             found.reason,
             "compile it with other flags",
         )
@@ -111,19 +98,16 @@ def run_model(
 
 def time_models(
     calls: Sequence[ModelCall],
-    device: str = "local-sync",
-    threads: int = 1,
-    timeout_s: float = 120.0,
-    archives: Sequence[tuple[str, Path]] = (),
+    setting: RunSetting = HERE,
     most_samples: int = 31,
     budget_s: float = 10.0,
 ) -> list[Measurement]:
     """Time calls that do the same work, in turns, so that drift of the machine cancels.
 
-    `timeout_s` bounds one call. Each gets at least five samples of one call. One that takes twice
-    the time of the fastest is done then; sampling of the others ends when all medians are certain
-    to 1 %, or each had `most_samples` or spent `budget_s`. A function that fails has a measurement
-    that says how; the others are timed all the same.
+    Each gets at least five samples of one call. One that takes twice the time of the fastest is
+    done then; sampling of the others ends when all medians are certain to 1 %, or each had
+    `most_samples` or spent `budget_s`. A function that fails has a measurement that says how; the
+    others are timed all the same.
     """
     protocol = Protocol(
         precision=0.01,
@@ -135,10 +119,14 @@ def time_models(
         cliff_samples=5,
         agreeing=0,
     )
-    with workspace() as folder, Supervisor(device, threads, timeout_s, timeout_s) as supervisor:
-        job = _job(calls, archives, folder, protocol)
+    with workspace() as folder, _supervisor(setting) as supervisor:
+        job = _job(calls, setting.archives, folder, protocol)
         found = sorted(supervisor.run(job), key=lambda verdict: verdict.place)
         return [verdict.measurement for verdict in found]
+
+
+def _supervisor(setting: RunSetting) -> Supervisor:
+    return Supervisor(setting.device, setting.threads, setting.timeout_s, setting.timeout_s)
 
 
 def _job(

@@ -21,6 +21,12 @@ class Outcome(Enum):
     RUN_TIMEOUT = "run-timeout"
     MISMATCH = "mismatch"
 
+    @property
+    def compiles(self) -> bool:
+        """Whether there is a module that could be run."""
+        uncompiled = (Outcome.COMPILE_ERROR, Outcome.COMPILE_CRASH, Outcome.COMPILE_TIMEOUT)
+        return self not in uncompiled
+
 
 @dataclass(frozen=True, slots=True)
 class Measurement:

@@ -13,15 +13,11 @@ import pkgutil
 import statistics
 import sys
 import time
-from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-import numpy as np
-
 from layoutopt.errors import InputError
-from layoutopt.ir.types import Array
 from layoutopt.runtime import peers
 from layoutopt.runtime.process import Ended, run_tool
 from layoutopt.runtime.reason import failure_reason
@@ -75,18 +71,6 @@ def timed_here(name: str, model: str, threads: int) -> float:
         run()
         samples.append(1e3 * (time.perf_counter() - start))
     return statistics.median(samples[_WARM_UPS:])
-
-
-def random_values(
-    shape: Sequence[int], dtype: np.dtype[np.generic], rng: np.random.Generator
-) -> Array:  # fmt: skip
-    """Random values of the type that a model takes.
-
-    Integers may be positions in some table, such as token ids: zeros and ones exist in any.
-    """
-    if dtype.kind in "iub":
-        return rng.integers(0, 2, shape).astype(dtype)
-    return rng.standard_normal(shape).astype(dtype)
 
 
 def _peer(name: str) -> ModuleType:

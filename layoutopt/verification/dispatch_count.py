@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from layoutopt.compiler.installed import quirks
-from layoutopt.runtime.compile import compile_to
+from layoutopt.runtime.compile import Phase, compile_to
 
 _LONGEST = 4_000
 """Characters of a line that are looked at: constants are printed in one line."""
@@ -31,7 +31,7 @@ class Dispatches:
 def dispatches_in(path: Path, flags: tuple[str, ...], folder: Path, timeout_s: float) -> int | None:
     """Dispatches of all functions of a module; None where it does not compile."""
     flow = folder / f"{path.stem}.flow.mlir"
-    if not compile_to(path, "flow", flow, flags, timeout_s).ok:
+    if not compile_to(path, Phase.FLOW, flow, flags, timeout_s).ok:
         return None
     with flow.open(encoding="utf-8", errors="replace") as lines:
         return count_dispatches(lines)

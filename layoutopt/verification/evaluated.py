@@ -9,6 +9,7 @@ from pathlib import Path
 
 from layoutopt.files.sealed import sealed, unsealed
 from layoutopt.files.written import write_text
+from layoutopt.runtime.setting import RunSetting
 from layoutopt.runtime.version import iree_version
 from layoutopt.verification.data_movement import MoveDispatch
 from layoutopt.verification.verified import Subject, Verification
@@ -69,12 +70,7 @@ class Evaluation:
 
 
 def content_key(
-    variants: Sequence[Variant],
-    device: str,
-    threads: int,
-    subjects: Sequence[Subject],
-    fingerprint: str,
-    archives: Sequence[tuple[str, Path]] = (),
+    variants: Sequence[Variant], subjects: Sequence[Subject], run: RunSetting, fingerprint: str
 ) -> str:
     """What tells one evaluation from another.
 
@@ -86,9 +82,9 @@ def content_key(
         if variant.source not in files:
             files[variant.source] = _file_digest(variant.source)
         digest.update(repr((variant.name, files[variant.source], variant.flags)).encode())
-    for scope, path in archives:
+    for scope, path in run.archives:
         digest.update(repr((scope, _file_digest(path))).encode())
-    where = (device, threads, tuple(subjects), fingerprint, iree_version())
+    where = (run.device, run.threads, tuple(subjects), fingerprint, iree_version())
     digest.update(repr((_PROTOCOL, *where)).encode())
     return digest.hexdigest()
 

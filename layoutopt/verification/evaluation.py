@@ -20,6 +20,7 @@ from layoutopt.runtime.model import (
     Caller,
     DispatchTime,
     ModelCall,
+    RunSetting,
     dispatch_events,
     dispatch_times,
     list_functions,
@@ -27,7 +28,6 @@ from layoutopt.runtime.model import (
 )
 from layoutopt.runtime.tool_pool import tool_pool
 from layoutopt.verification.comparing import (
-    Archives,
     Compared,
     Run,
     compare_function,
@@ -59,15 +59,14 @@ PROFILED_RUNS = 15
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSetting:
-    """Where modules run, and what they run with."""
+    """Where modules are compiled and run, and where what came of it is kept."""
 
-    device: str
-    threads: int
+    run: RunSetting
     fingerprint: str
+    """Of the target."""
     compile_timeout_s: float
-    run_timeout_s: float = 120.0
-    archives: Archives = ()
-    """(scope, file) of the parameters that the modules leave outside."""
+    memory: Path | None = None
+    """Folder of remembered results, if any."""
     timed: bool = True
 
 
@@ -102,34 +101,26 @@ def evaluate_variants(
     variants: Sequence[Variant],
     subjects: Sequence[Subject],
     folder: Path,
-    memory: Path | None,
     setting: EvaluationSetting,
     oracle: Callable[[], Run],
     unusable: str = "",
 ) -> Evaluation:
-    """Compile, compare and time; ``memory`` is the folder of remembered results, if any.
+    """Compile, compare and time, with the modules in ``folder``.
 
     ``oracle``: gives what computes the original's results where IREE compiles it with no flags.
     ``unusable``: why the optimized module is left out; only the original's flag sets are timed.
     Raises RefusedModuleError where IREE does not compile the optimized module.
     """
-    key = content_key(
-        variants,
-        setting.device,
-        setting.threads,
-        subjects,
-        setting.fingerprint,
-        setting.archives,
-    )
-    known = None if memory is None or unusable else recall(memory / f"{key}.json")
+    memory = None if unusable else setting.memory
+    key = content_key(variants, subjects, setting.run, setting.fingerprint)
+    known = None if memory is None else recall(memory / f"{key}.json")
     if known is not None:
         return known
     tried = [v for v in variants if not unusable or v.name != OPTIMIZED]
     compiled, failures = _compile(tried, folder, setting.compile_timeout_s)
     if unusable:
         failures[OPTIMIZED] = unusable
-    where = (setting.device, setting.threads, setting.run_timeout_s, setting.archives)
-    with Caller(*where) as caller:
+    with Caller(setting.run) as caller:
         run = {name: run_on(path, caller) for name, path in compiled.items()}
         verification, timings = _verify(variants, compiled, run, subjects, failures, oracle)
     results: tuple[VariantResult, ...] = ()
@@ -137,7 +128,7 @@ def evaluate_variants(
         working = {name: path for name, path in compiled.items() if name not in failures}
         results = _time(variants, working, timings, failures, setting)
     evaluation = Evaluation(results, verification, datetime.now(UTC).isoformat(timespec="seconds"))
-    if verification.passed and memory is not None and not unusable:
+    if verification.passed and memory is not None:
         remember(memory, key, evaluation)
     return evaluation
 
@@ -243,8 +234,7 @@ def _time(
     spread = dict.fromkeys(names, 0.0)
     for timing in timings:
         calls = [ModelCall(working[n], timing.name, timing.of(n)) for n in names]
-        where = (setting.device, setting.threads)
-        timed = time_models(calls, *where, archives=setting.archives)
+        timed = time_models(calls, setting.run)
         for name, measured in zip(names, timed, strict=True):
             if not measured.ok:
                 failures[name] = measured.reason
@@ -254,7 +244,7 @@ def _time(
             spread[name] = max(spread[name], measured.spread)
     left = [n for n in names if n not in failures]
     profiles: dict[str, list[DispatchTime]] = {}
-    if dispatch_events(setting.device) is not None and left:
+    if dispatch_events(setting.run.device) is not None and left:
         default, kept = left[0], min(left, key=lambda n: total[n])
         for name in dict.fromkeys((default, kept, OPTIMIZED)):
             found = _profile(working[name], name, timings, setting) if name in left else None
@@ -290,15 +280,7 @@ def _profile(
     found: list[DispatchTime] = []
     for timing in timings:
         try:
-            found += dispatch_times(
-                module,
-                timing.name,
-                timing.of(variant),
-                setting.device,
-                setting.threads,
-                archives=setting.archives,
-                runs=runs,
-            )
+            found += dispatch_times(module, timing.name, timing.of(variant), setting.run, runs)
         except LoweringError:  # times of dispatches are left out, those of the module are known
             return None
     return found

@@ -15,6 +15,7 @@ from layoutopt.ir.graph import Graph, Structured
 from layoutopt.options import Options
 from layoutopt.profiles.store import cache_folder
 from layoutopt.profiles.target import FlagSet, Target, load_target
+from layoutopt.runtime.setting import RunSetting
 from layoutopt.verification.evaluation import EvaluationSetting, evaluate_variants, variants_of
 from layoutopt.verification.modules import Modules
 from layoutopt.verification.oracle_reference import oracle_run
@@ -47,14 +48,17 @@ def check_on_host(modules: Modules, target: Target, options: Options) -> Verific
     folder = modules.folder / "host"
     folder.mkdir(exist_ok=True)
     setting = EvaluationSetting(
-        host.device, 1, host.place, limit_s, _RUN_S, modules.archives, timed=False
+        RunSetting(host.device, 1, _RUN_S, modules.archives),
+        host.place,
+        limit_s,
+        cache_folder(options.cache) / "models" if options.remember else None,
+        timed=False,
     )
     try:
         evaluation = evaluate_variants(
             variants,
             modules.subjects,
             folder,
-            cache_folder(options.cache) / "models" if options.remember else None,
             setting,
             lambda: oracle_run(source, folder, modules.archives, limit_s),
         )

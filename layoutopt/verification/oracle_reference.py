@@ -20,6 +20,7 @@ from layoutopt.profiles.target import load_target
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.element import Array, Value
 from layoutopt.runtime.model import Caller, ModelCall, Results
+from layoutopt.runtime.setting import RunSetting
 from layoutopt.runtime.transport import demoted
 from layoutopt.verification.comparing import Archives, Run
 
@@ -92,7 +93,7 @@ def _constants(
     calls = [ModelCall(compiled, name, ()) for name in names]
     values: dict[int, dict[int, Array]] = {}
     refused: dict[int, str] = {}
-    with Caller(host.device, 1, timeout_s, archives) as caller:
+    with Caller(RunSetting(host.device, 1, timeout_s, archives)) as caller:
         found = caller.run(calls)
     for (place, tensor), results in zip(names.values(), found, strict=True):
         if results.reason:

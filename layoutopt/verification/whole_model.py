@@ -11,6 +11,7 @@ from layoutopt.options import Options
 from layoutopt.profiles.store import cache_folder
 from layoutopt.profiles.target import FlagSet, Target
 from layoutopt.runtime.compile import compile_file
+from layoutopt.runtime.setting import RunSetting
 from layoutopt.runtime.steps import Clock
 from layoutopt.verification.evaluated import OPTIMIZED, Evaluation
 from layoutopt.verification.evaluation import EvaluationSetting, evaluate_variants, variants_of
@@ -152,17 +153,15 @@ def _evaluate(modules: Modules, target: Target, options: Options, refused: str =
         modules.flags,
     )
     setting = EvaluationSetting(
-        target.device,
-        options.threads,
+        RunSetting(target.device, options.threads, archives=modules.archives),
         target.place,
         options.compile_timeout_s,
-        archives=modules.archives,
+        cache_folder(options.cache) / "models" if options.remember else None,
     )
     return evaluate_variants(
         variants,
         modules.subjects,
         modules.folder,
-        cache_folder(options.cache) / "models" if options.remember else None,
         setting,
         lambda: oracle_run(source, modules.folder, modules.archives, options.compile_timeout_s),
         refused,

@@ -13,20 +13,20 @@ def convolution_example(
     filter_size: int,
     stride: int,
     dilation: int = 1,
-    batch: int = 2,
-    channels: int = 3,
-    filters: int = 4,
+    channels: tuple[int, int] = (3, 4),
     image: int = 4,
     margin: int = 0,
 ) -> Graph:
     """``conv_2d_nchw_fchw`` of x (tensor 0) and w (tensor 1) into y (tensor 2).
 
-    ``margin``: rows and columns of x that no window reaches.
+    ``channels``: of x and of y. ``margin``: rows and columns of x that no window reaches.
     """
+    batch = 2
+    channels_in, filters = channels
     reach = (image - 1) * stride + (filter_size - 1) * dilation + 1 + margin
     builder = GraphBuilder()
-    x = builder.tensor((batch, channels, reach, reach), "f32")
-    w = builder.tensor((filters, channels, filter_size, filter_size), "f32")
+    x = builder.tensor((batch, channels_in, reach, reach), "f32")
+    w = builder.tensor((filters, channels_in, filter_size, filter_size), "f32")
     y = builder.tensor((batch, filters, image, image), "f32")
     windows = tuple(affine([(i, stride), (k, dilation)]) for i, k in ((2, 5), (3, 6)))
     builder.add(
@@ -34,7 +34,7 @@ def convolution_example(
             (x, w),
             (Fill("0.0 : f32"),),
             (y,),
-            (batch, filters, image, image, channels, filter_size, filter_size),
+            (batch, filters, image, image, channels_in, filter_size, filter_size),
             (_P, _P, _P, _P, _R, _R, _R),
             ((dim(0), dim(4), *windows), plain_map((1, 4, 5, 6)), plain_map((0, 1, 2, 3))),
             contraction_body("f32", "f32", "f32"),

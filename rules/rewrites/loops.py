@@ -24,6 +24,16 @@ class Progression:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A tensor that is read in place of an input, by a map over the new loops."""
+
+    tensor: int
+    forms: IndexMap
+    padding: str | None = None
+    """The value that lies around it, if any."""
+
+
 class Rewriting:
     """New tensors and ops behind those of a graph."""
 
@@ -58,31 +68,28 @@ def restricted(
     loops: Mapping[int, Progression],
     rewriting: Rewriting,
     result: int | None = None,
-    replaced: Mapping[int, tuple[int, IndexMap]] | None = None,
-    padding: Mapping[int, str] | None = None,
+    replaced: Mapping[int, Replacement] | None = None,
     composed: bool = False,
 ) -> int:
     """Add the op over fewer points; hands back the tensor of its result.
 
     The op has one result, and every loop of ``loops`` that is parallel is a plain dim of it.
-    ``replaced``: for some inputs (by position) another tensor and its map over the new loops.
-    ``padding``: for some inputs the value that lies around them. ``composed``: read inputs where
-    they lie, with strides in the maps, in place of slices, where linalg has maps for that.
+    ``replaced``: what is read in place of some inputs (by position). ``composed``: read inputs
+    where they lie, with strides in the maps, in place of slices, where linalg has maps for that.
     """
     domain = tuple(loops[d].size if d in loops else n for d, n in enumerate(op.domain))
     sources, maps = [], []
     given = {
-        p: (t, tuple(on_progressions(f, loops) for f in m))
+        p: Replacement(t, tuple(on_progressions(f, loops) for f in m))
         for p, (t, m) in enumerate(zip(op.sources, op.source_maps, strict=True))
     }
-    for position, (whole, forms) in (given | dict(replaced or {})).items():
-        value = (padding or {}).get(position)
-        shape = rewriting.type_of(whole).shape
-        in_place = _in_place(forms, shape, domain) if composed else None
+    for operand in (given | dict(replaced or {})).values():
+        shape = rewriting.type_of(operand.tensor).shape
+        in_place = _in_place(operand.forms, shape, domain) if composed else None
         if in_place is None:
-            read = _cut(whole, forms, domain, rewriting, value)
+            read = _cut(operand.tensor, operand.forms, domain, rewriting, operand.padding)
         else:
-            read = (whole, in_place)
+            read = (operand.tensor, in_place)
         sources.append(read[0])
         maps.append(read[1])
     kind = rewriting.type_of(op.results[0])

@@ -24,7 +24,7 @@ from layoutopt.rules.rewrites.interior_padding import (
     is_zero,
     typed,
 )
-from layoutopt.rules.rewrites.loops import Progression, Rewriting, restricted
+from layoutopt.rules.rewrites.loops import Progression, Replacement, Rewriting, restricted
 from layoutopt.rules.rewrites.shared_pad import PadRead, padded_once
 from layoutopt.rules.rule import Expression, over_budget
 
@@ -160,16 +160,8 @@ def by_phases(graph: Graph, match: InteriorPaddedContraction) -> Expression:
         for phases, loops in zip(chosen, over, strict=True)
     ]
     for loops, read in zip(over, padded_once(reads, rewriting, zero), strict=True):
-        pieces.append(
-            restricted(
-                op,
-                loops,
-                rewriting,
-                result if whole else None,
-                {match.position: (read.tensor, read.forms)},
-                {match.position: zero},
-            )
-        )
+        replaced = {match.position: Replacement(read.tensor, read.forms, zero)}
+        pieces.append(restricted(op, loops, rewriting, result if whole else None, replaced))
         at = [loops.get(f.dims[0]) if f.dims else None for f in op.result_maps[0]]
         offsets.append(tuple(0 if loop is None else loop.start for loop in at))
         strides = tuple(1 if loop is None else loop.step for loop in at)

@@ -16,7 +16,7 @@ from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.image import image_of, with_constant
 from layoutopt.rules.rewrites.interior_padding import typed
 from layoutopt.rules.rewrites.interior_padding_examples import scatter_consumer_example
-from layoutopt.rules.rewrites.loops import Progression, Rewriting, restricted
+from layoutopt.rules.rewrites.loops import Progression, Replacement, Rewriting, restricted
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
@@ -102,7 +102,7 @@ class PushScatterThroughElementwise:
                 read[a].dims[0]: Progression(offsets[a], scatter.strides[a], shape[a])
                 for a in match.axes
             }
-            replaced = dict.fromkeys(match.positions, (source, read))
+            replaced = dict.fromkeys(match.positions, Replacement(source, read))
             pieces.append(restricted(op, loops, rewriting, None, replaced))
             at = [loops.get(f.dims[0], Progression(0, 1, 0)) for f in op.result_maps[0]]
             places.append(tuple(loop.start for loop in at))

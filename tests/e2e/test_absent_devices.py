@@ -13,12 +13,13 @@ from layoutopt.errors import InputError
 from layoutopt.mlir.module import parse_module
 from layoutopt.options import Options
 from layoutopt.pricing.measure.batch import make_batches, write_module
-from layoutopt.pricing.measure.measure import Measurer
+from layoutopt.pricing.measure.measure import Measurer, MeasureSetting
 from layoutopt.pricing.prices import candidate_work
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime import dispatch
 from layoutopt.runtime.compile import compile_file
+from layoutopt.runtime.setting import RunSetting
 from layoutopt.verification.evaluated import OPTIMIZED, Variant
 from layoutopt.verification.evaluation import EvaluationSetting, evaluate_variants
 from layoutopt.verification.subjects import subjects_of
@@ -60,7 +61,7 @@ def test_measuring_on_a_device_that_is_not_here(device: str, tmp_path: Path) -> 
     work, _ = candidate_work(space.egraph.graph, space.clusters, space.candidates[:1], target, 0)
     with (
         Store(tmp_path / "prices.sqlite") as store,
-        Measurer(store, "absent", device) as measurer,
+        Measurer(store, MeasureSetting("absent", device)) as measurer,
         pytest.raises(InputError) as caught,
     ):
         measurer.measure([piece.benchmark for _, piece in work])
@@ -80,8 +81,8 @@ def test_a_driver_without_times_of_dispatches(
     flags = load_target("host").flags
     variants = [Variant("default", model, flags), Variant(OPTIMIZED, model, flags)]
     subjects = subjects_of(parse_module(model), [0], Options())
-    setting = EvaluationSetting("local-sync", 1, "host", 60.0)
-    evaluation = evaluate_variants(variants, subjects, tmp_path, None, setting, no_oracle)
+    setting = EvaluationSetting(RunSetting(), "host", 60.0)
+    evaluation = evaluate_variants(variants, subjects, tmp_path, setting, no_oracle)
     assert evaluation.verification.passed
     for variant in evaluation.variants:
         assert variant.milliseconds is not None

@@ -13,8 +13,8 @@ from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.pricers import open_pricer
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import load_target
-from layoutopt.runtime.steps import Clock, SilentSteps
 from tests.parsing import lifted
+from tests.planning import setting
 
 HOST = load_target("host")
 MODEL = """
@@ -39,7 +39,7 @@ func.func @f(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
 def reasons(graph: Graph, folder: Path) -> list[str]:
     options = Options(cache=folder)
     with Store(folder / "prices.sqlite") as store, open_pricer(store, HOST, options) as pricer:
-        plan = plan_graph(graph, HOST, pricer, options, Clock(SilentSteps()))
+        plan = plan_graph(graph, setting(HOST, pricer, options))
     assert plan.identity_ns is not None
     return [refusal.reason for refusal in (*plan.refusals, *plan.notes)]
 

@@ -10,12 +10,11 @@ import pytest
 from examples.make_backward import ISSUE_SHAPES, backward_data
 from layoutopt.ir.graph import Graph, Structured
 from layoutopt.mlir.module import parse_module
-from layoutopt.options import Options
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
-from layoutopt.runtime.compile import compile_to
-from layoutopt.runtime.steps import Clock, SilentSteps
+from layoutopt.runtime.compile import Phase, compile_to
+from tests.planning import setting
 
 TARGET = load_target("mi355x")
 
@@ -28,7 +27,7 @@ def multiplications(graph: Graph) -> int:
 
 def flow_of(module: Path, folder: Path) -> str:
     output = folder / "flow.mlir"
-    outcome = compile_to(module, "flow", output, TARGET.flags, 300.0)
+    outcome = compile_to(module, Phase.FLOW, output, TARGET.flags, 300.0)
     assert outcome.ok, outcome.reason
     return output.read_text()
 
@@ -41,7 +40,7 @@ def test_no_copy_engine_and_a_quarter_of_the_arithmetic(name: str, tmp_path: Pat
     module = parse_module(source)
     (graph,) = module.graphs
 
-    plan = plan_graph(graph, TARGET, Analytic(TARGET), Options(), Clock(SilentSteps()))
+    plan = plan_graph(graph, setting(TARGET, Analytic(TARGET)))
 
     lowered = plan.lowered()
     assert multiplications(graph) == 4 * multiplications(lowered.graph)

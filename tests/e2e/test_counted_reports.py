@@ -8,7 +8,7 @@ import pytest
 
 import layoutopt
 from layoutopt.mlir.module import parse_module
-from layoutopt.options import Options
+from layoutopt.options import Objective, Options
 from layoutopt.report.headline import headline
 from layoutopt.verification.whole_model import Comparison
 from tests.models import CONVOLUTIONS
@@ -126,7 +126,9 @@ def optimized(text: str, folder: Path, options: Options) -> layoutopt.Plan:
 
 
 def test_packs_of_the_input_are_counted_and_listed(tmp_path: Path, cache: Path) -> None:
-    report = optimized(PACKS, tmp_path, Options(objective="conversions", cache=cache)).report
+    report = optimized(
+        PACKS, tmp_path, Options(objective=Objective.CONVERSIONS, cache=cache)
+    ).report
     assert (report.after.pack, report.after.unpack, report.after.transpose) == (2, 2, 0)
     assert report.before.dispatches == report.after.dispatches == 1
     assert {row.reason for row in report.conversions} == {
@@ -138,7 +140,7 @@ def test_packs_of_the_input_are_counted_and_listed(tmp_path: Path, cache: Path) 
 
 
 def test_what_stands_in_a_loop_is_counted_once_and_says_where(tmp_path: Path, cache: Path) -> None:
-    report = optimized(LOOP, tmp_path, Options(objective="conversions", cache=cache)).report
+    report = optimized(LOOP, tmp_path, Options(objective=Objective.CONVERSIONS, cache=cache)).report
     inside = [row for row in report.conversions if "inside a barrier" in row.reason]
     assert [row.reason for row in inside] == ["in the input, inside a barrier (scf.for)"] * 2
     assert report.before.transpose == 2
@@ -177,7 +179,7 @@ def test_a_model_that_is_partly_dynamic_is_not_called_optimal_in_time(
 def test_free_layouts_are_counted_on_the_module_that_is_written(
     tmp_path: Path, cache: Path
 ) -> None:
-    options = Options(objective="conversions", free_io_layout=True, cache=cache)
+    options = Options(objective=Objective.CONVERSIONS, free_io_layout=True, cache=cache)
     report = optimized(LAYERS, tmp_path, options).report
     assert (report.after.pack, report.after.unpack, report.after.transpose) == (0, 0, 0)
     assert report.io_layouts

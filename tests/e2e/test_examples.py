@@ -10,6 +10,7 @@ from examples import optimize_in_memory, own_prices, own_rule, plan_a_graph
 from layoutopt.candidates.soundness import Soundness
 from layoutopt.ir.refusal import Refusal
 from layoutopt.mlir.module import FLAGS_ATTRIBUTE
+from layoutopt.pricing.source import PriceSource
 from layoutopt.rules.rule import Expression, apply
 from layoutopt.solver import Status
 
@@ -48,5 +49,5 @@ def test_the_rule_holds_its_examples() -> None:
 
 def test_prices_of_ones_own_decide(tmp_path: Path) -> None:
     plan = own_prices.main(tmp_path)
-    assert plan.report.cost_source == "analytic"
+    assert plan.report.cost_source is PriceSource.ANALYTIC
     assert plan.report.after.transpose < plan.report.before.transpose

@@ -18,6 +18,7 @@ from layoutopt.oracle import evaluate_bounded
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import Caller, ModelCall
+from layoutopt.runtime.setting import RunSetting
 
 CASES = [
     pytest.param(op, types, id=f"{kind.mlir_name} {place}")
@@ -62,7 +63,7 @@ def test_the_oracle_means_what_iree_computes(
             t: np.asarray(scale * rng.standard_normal(types[t].shape), "float32") for t in op.inputs
         }
         found, errors = evaluate_bounded(graph, values)
-        with Caller(host.device, 1) as caller:
+        with Caller(RunSetting(host.device)) as caller:
             (results,) = caller.run(
                 [ModelCall(tmp_path / "op.vmfb", "main", list(values.values()))]
             )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import layoutopt
-from layoutopt.options import Options
+from layoutopt.options import Objective, Options
 from layoutopt.report.report import ContractionsReport
 
 MODEL = """
@@ -94,7 +94,9 @@ def test_an_embedding_is_looked_up_in_tiles_and_padding_is_masked(
     """Rows that fill their tiles need no pack; where nothing divides, the padding is masked."""
     model = tmp_path / "rows.mlir"
     model.write_text(LOOK_UP.replace("tensor<16x", f"tensor<{rows}x"), encoding="utf-8")
-    plan = layoutopt.optimize(model, options=Options(objective="conversions", cache=tmp_path))
+    plan = layoutopt.optimize(
+        model, options=Options(objective=Objective.CONVERSIONS, cache=tmp_path)
+    )
     after = plan.report.after
     assert (after.pack, after.unpack, after.transpose) == counts
     assert plan.report.contractions == ContractionsReport(2, 2, ())
@@ -107,9 +109,9 @@ def test_an_embedding_is_looked_up_in_tiles_and_padding_is_masked(
 @pytest.mark.parametrize(
     ("options", "counts"),
     [
-        (Options(objective="conversions"), (1, 1, 0)),
-        (Options(objective="conversions", lower_packs=True), (0, 0, 2)),
-        (Options(objective="conversions", free_io_layout=True), (0, 0, 0)),
+        (Options(objective=Objective.CONVERSIONS), (1, 1, 0)),
+        (Options(objective=Objective.CONVERSIONS, lower_packs=True), (0, 0, 2)),
+        (Options(objective=Objective.CONVERSIONS, free_io_layout=True), (0, 0, 0)),
     ],
     ids=["packs", "lowered", "free"],
 )

@@ -16,9 +16,11 @@ import layoutopt
 from layoutopt.cli.main import main
 from layoutopt.errors import RefusedModuleError
 from layoutopt.pricing.measure import batch_compile
+from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import load_target
 from layoutopt.report.headline import headline
 from layoutopt.runtime import compile as compiling
+from layoutopt.solver import Search
 from layoutopt.verification.modules import Modules
 from tests.models import CONVOLUTIONS
 
@@ -39,7 +41,7 @@ def plan(folder: Path) -> layoutopt.Plan:
 
 def test_the_plan_is_proved_verified_and_timed(plan: layoutopt.Plan) -> None:
     report = plan.report
-    assert report.cost_source == "measured"
+    assert report.cost_source is PriceSource.MEASURED
     assert report.solver.status == "OPTIMAL"
     assert report.solver.gap == 0
     assert report.verification is not None
@@ -223,19 +225,17 @@ def test_a_target_that_is_not_here_is_estimated_and_compiled(folder: Path) -> No
     found = layoutopt.optimize(
         folder / "model.mlir", profile="mi355x", options=layoutopt.Options(cache=folder / "cache")
     )
-    assert found.report.cost_source == "analytic"
+    assert found.report.cost_source is PriceSource.ANALYTIC
     assert found.report.after.measured_ms is None
     assert found.report.after.dispatches is not None
     assert "--iree-rocm-target=mi355x" in found.compile_flags
 
 
-@pytest.mark.parametrize("search", ["greedy", "taso"])
+@pytest.mark.parametrize("search", [Search.GREEDY, Search.TASO])
 def test_other_searches_find_no_cheaper_plan(
-    folder: Path, plan: layoutopt.Plan, search: str
+    folder: Path, plan: layoutopt.Plan, search: Search
 ) -> None:
-    options = layoutopt.Options(
-        cache=folder / "cache", time_limit_s=5, search="greedy" if search == "greedy" else "taso"
-    )
+    options = layoutopt.Options(cache=folder / "cache", time_limit_s=5, search=search)
     found = layoutopt.optimize(folder / "model.mlir", options=options)
     assert found.report.solver.objective_ns >= plan.report.solver.objective_ns
 

@@ -10,33 +10,34 @@ import pytest
 from layoutopt.cli.main import main
 from layoutopt.ir.types import Array
 from layoutopt.mlir.module import Module, parse_module
-from layoutopt.options import Options, ParameterFile
+from layoutopt.options import Objective, Options, ParameterFile
 from layoutopt.parameters.pack import pack_weights
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import run_model
-from layoutopt.runtime.steps import Clock, SilentSteps
+from layoutopt.runtime.setting import RunSetting
 from layoutopt.verification.evaluated import OPTIMIZED, Variant
 from layoutopt.verification.evaluation import EvaluationSetting, evaluate_variants
 from layoutopt.verification.subjects import subjects_of
 from tests.parameters import FLAGS, TIED, tied_parameters, write_archive
+from tests.planning import setting
 from tests.running import made_up_inputs, no_oracle
 
 
 def plan_all(module: Module) -> None:
     target = load_target("host")
-    options = Options(objective="conversions")
+    options = Options(objective=Objective.CONVERSIONS)
     for place, graph in enumerate(module.graphs):
-        plan = plan_graph(graph, target, Analytic(target), options, Clock(SilentSteps()))
+        plan = plan_graph(graph, setting(target, Analytic(target), options))
         module.replace(place, plan.lowered())
 
 
 def results(folder: Path, compiled: str, archive: str) -> list[Array]:
     archives = [("model", folder / archive)]
     inputs = made_up_inputs(folder / compiled)
-    return run_model(folder / compiled, "main", inputs, archives=archives)
+    return run_model(folder / compiled, "main", inputs, RunSetting(archives=archives))
 
 
 def compiled(folder: Path, name: str) -> str:
@@ -58,8 +59,8 @@ def test_packed_weights_give_the_results_of_the_plan(
         Variant("default", tmp_path / "model.mlir", FLAGS),
         Variant(OPTIMIZED, tmp_path / "plan.mlir", FLAGS),
     ]
-    setting = EvaluationSetting("local-sync", 1, "test", 300.0, archives=[("model", file)])
-    evaluation = evaluate_variants(variants, subjects, tmp_path, None, setting, no_oracle)
+    setting = EvaluationSetting(RunSetting(archives=[("model", file)]), "test", 300.0)
+    evaluation = evaluate_variants(variants, subjects, tmp_path, setting, no_oracle)
     assert evaluation.verification.passed
     assert evaluation.result(OPTIMIZED).milliseconds is not None
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from layoutopt.mlir.module import parse_module
-from layoutopt.options import Options
+from layoutopt.options import Objective, Options
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.op_pattern import op_patterns
 from layoutopt.profiles.target import load_target
-from layoutopt.runtime.steps import Clock, SilentSteps
 from tests.e2e.test_fewest_conversions import MODEL
 from tests.parameters import FLAGS
+from tests.planning import setting
 from tests.running import assert_same_results
 
 
@@ -29,8 +29,8 @@ def test_odd_tiles_and_orders_give_the_same_results(tmp_path: Path) -> None:
     (tmp_path / "model.mlir").write_text(MODEL, encoding="utf-8")
     module = parse_module(tmp_path / "model.mlir")
     target = replace(load_target("host"), op_packings=op_patterns([row], "test"))
-    options = Options(objective="conversions")
-    plan = plan_graph(module.graphs[0], target, Analytic(target), options, Clock(SilentSteps()))
+    options = Options(objective=Objective.CONVERSIONS)
+    plan = plan_graph(module.graphs[0], setting(target, Analytic(target), options))
     module.replace(0, plan.lowered())
     module.write(tmp_path / "plan.mlir", FLAGS)
     assert "inner_tiles = [8, 6]" in (tmp_path / "plan.mlir").read_text()

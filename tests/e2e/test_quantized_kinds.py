@@ -11,7 +11,7 @@ import layoutopt
 from layoutopt.ir.graph import Graph, Structured
 from layoutopt.ir.types import Array, numpy_dtype
 from layoutopt.mlir.module import recorded_flags
-from layoutopt.options import Options
+from layoutopt.options import Objective, Options
 from layoutopt.oracle import evaluate
 from layoutopt.pipeline.job import Plan
 from layoutopt.runtime.compile import compile_file
@@ -91,7 +91,9 @@ def packed(text: str, count: int, folder: Path) -> Plan:
     """The plan with every contraction packed; equal to what IREE makes of the text by itself."""
     source = folder / "model.mlir"
     source.write_text(text, encoding="utf-8")
-    plan = layoutopt.optimize(source, options=Options(objective="conversions", cache=folder))
+    plan = layoutopt.optimize(
+        source, options=Options(objective=Objective.CONVERSIONS, cache=folder)
+    )
     assert plan.report.verification is not None
     assert plan.report.verification.max_abs_error == 0
     assert plan.report.contractions is not None

@@ -12,11 +12,12 @@ import pytest
 
 from layoutopt.cli.catalogue import COMMANDS
 from layoutopt.cli.main import cli
+from layoutopt.options import Objective
 from layoutopt.report.explanation import explanation
 from layoutopt.report.facts import facts
 from layoutopt.report.headline import headline
 from layoutopt.report.report import ChoiceReport, ConversionReport, FlagSetReport, WeightsReport
-from layoutopt.report.solver import SolverReport, solver_text
+from layoutopt.report.solver import SolverReport, SolverStatus, solver_text
 from tests.reports import REPORT
 
 ROOT = Path(__file__).parents[2]
@@ -101,9 +102,19 @@ def test_links_lead_to_files_and_headings() -> None:
 
 def test_the_sample_is_in_the_words_of_the_report() -> None:
     solver = SolverReport(
-        "OPTIMAL", 6_854_000, 6_854_000, 0.0, 0.85, 509, 0, "proved", 317, refused=8, bounded=184
+        SolverStatus.OPTIMAL,
+        6_854_000,
+        6_854_000,
+        0.0,
+        0.85,
+        509,
+        0,
+        "proved",
+        317,
+        refused=8,
+        bounded=184,
     )
-    assert f"{solver_text(solver, 'latency')}\n" in README
+    assert f"{solver_text(solver, Objective.LATENCY)}\n" in README
 
 
 def test_the_other_lines_of_the_sample_are_too() -> None:

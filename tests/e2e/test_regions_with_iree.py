@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from layoutopt.mlir.module import parse_module
-from layoutopt.options import Options
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.prices import Analytic
+from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import load_target
-from layoutopt.runtime.compile import compile_to
-from layoutopt.runtime.steps import Clock, SilentSteps
+from layoutopt.runtime.compile import Phase, compile_to
 from tests.parameters import FLAGS
+from tests.planning import setting
 from tests.running import assert_same_results
 
 MODEL = """
@@ -45,20 +45,20 @@ func.func @main(%x: tensor<1x13x13x8xf32>, %w: tensor<3x3x8xf32>) -> tensor<1x4x
 class Sure(Analytic):
     """Estimates that pass for measurements: regions are taken only where they were measured."""
 
-    source = "measured"
+    source = PriceSource.MEASURED
 
 
 def test_one_dispatch_each_with_the_same_results(tmp_path: Path) -> None:
     (tmp_path / "model.mlir").write_text(MODEL, encoding="utf-8")
     module = parse_module(tmp_path / "model.mlir")
     target = load_target("host")
-    plan = plan_graph(module.graphs[0], target, Sure(target), Options(), Clock(SilentSteps()))
-    guess = plan_graph(module.graphs[0], target, Analytic(target), Options(), Clock(SilentSteps()))
+    plan = plan_graph(module.graphs[0], setting(target, Sure(target)))
+    guess = plan_graph(module.graphs[0], setting(target, Analytic(target)))
     assert not any(guess.clusters[c.cluster].region for c in guess.choice.candidates)
     module.replace(0, plan.lowered())
     module.write(tmp_path / "plan.mlir", FLAGS)
     assert (tmp_path / "plan.mlir").read_text().count("flow.dispatch.region") == 2
-    flow = compile_to(tmp_path / "plan.mlir", "flow", tmp_path / "flow.mlir", FLAGS, 300)
+    flow = compile_to(tmp_path / "plan.mlir", Phase.FLOW, tmp_path / "flow.mlir", FLAGS, 300)
     assert flow.ok, flow.reason
     assert (tmp_path / "flow.mlir").read_text().count("= flow.dispatch @") == 2
     assert_same_results(tmp_path / "model.mlir", tmp_path / "plan.mlir")

@@ -11,6 +11,7 @@ import layoutopt
 from layoutopt.cli.main import main
 from layoutopt.ir.lowered import Lowered
 from layoutopt.mlir.module import Module, parse_module
+from layoutopt.options import Objective
 from layoutopt.report.headline import headline
 from layoutopt.runtime.compile import compile_file
 from layoutopt.verification import evaluation
@@ -171,7 +172,7 @@ def test_the_module_as_written_is_run_on_packed_inputs(
 
     monkeypatch.setattr(evaluation, "compile_file", noted)
     plan = optimized(
-        tmp_path, cache, PLAIN, free_io_layout=True, objective="conversions", remember=False
+        tmp_path, cache, PLAIN, free_io_layout=True, objective=Objective.CONVERSIONS, remember=False
     )
     layouts = {row.layout for row in plan.report.io_layouts}
     assert layouts != {"row-major"}

@@ -72,7 +72,7 @@ def assert_all_run_as_they_mean(graph: Graph, rule: str, count: int) -> None:
 
 
 def test_winograd_with_whole_and_with_cut_tiles() -> None:
-    graph = convolution_example(filter_size=3, stride=1, channels=4, filters=8, image=7)
+    graph = convolution_example(filter_size=3, stride=1, channels=(4, 8), image=7)
     assert_all_run_as_they_mean(graph, "convolution-to-winograd", 2)
 
 

@@ -18,7 +18,7 @@ from layoutopt.solver import Search, Status, check, solve
 
 DEAR = 1000
 LIMIT_S = 10.0
-GREEDY_OFTEN: tuple[Search, ...] = ("greedy", "greedy", "greedy", "ilp")
+GREEDY_OFTEN: tuple[Search, ...] = (Search.GREEDY, Search.GREEDY, Search.GREEDY, Search.ILP)
 
 
 def random_plan(
@@ -38,7 +38,7 @@ def random_plan(
     selection = build_selection(graph, clusters, costs, changes, free)
     solution = solve(selection.problem, rng.choice(GREEDY_OFTEN), LIMIT_S)
     if solution.status is Status.UNKNOWN:  # greedy walks into dead ends
-        solution = solve(selection.problem, "ilp", LIMIT_S)
+        solution = solve(selection.problem, Search.ILP, LIMIT_S)
     assert solution.status in (Status.OPTIMAL, Status.FEASIBLE), solution.status
     problems = check(selection.problem, solution)
     assert not problems, problems

@@ -17,12 +17,12 @@ from layoutopt.options import Objective, Options
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.prices import Price, Work
+from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.element import load_array, save_array
 from layoutopt.runtime.job import ArrayFile, Job, Task
 from layoutopt.runtime.progress import Progress
 from layoutopt.runtime.sampling import Protocol
-from layoutopt.runtime.steps import Clock, SilentSteps
 from layoutopt.runtime.supervisor import Supervisor, Verdict
 from layoutopt.runtime.workspace import workspace
 from layoutopt.solver import Search
@@ -31,10 +31,10 @@ from tests.fuzz.comparison import Bug, apart, tolerance
 from tests.fuzz.kinds import KINDS
 from tests.fuzz.program import Written, write
 from tests.fuzz.units import Compiled, Refused, compile_units, cut_into_units
-from tests.planning import lowered_with_row_major_ends
+from tests.planning import lowered_with_row_major_ends, setting
 
-SEARCHES: tuple[Search, ...] = ("ilp", "greedy", "greedy", "taso")
-OBJECTIVES: tuple[Objective, ...] = ("latency",) * 6 + ("conversions",)
+SEARCHES: tuple[Search, ...] = (Search.ILP, Search.GREEDY, Search.GREEDY, Search.TASO)
+OBJECTIVES: tuple[Objective, ...] = (Objective.LATENCY,) * 6 + (Objective.CONVERSIONS,)
 RUN_LIMIT_S = 20.0
 WIDE = ("--iree-input-demote-f64-to-f32=false",)
 """f64 stays f64, or arguments would be of other types than those written."""
@@ -61,7 +61,7 @@ class Tally:
 class RandomPricer:
     """Prices that a seed makes up; the same work has the same price."""
 
-    source = "measured"
+    source = PriceSource.MEASURED
 
     def __init__(self, seed: str) -> None:
         self._seed = seed
@@ -165,7 +165,7 @@ def _planned(module: Module, way: Way, target: Target, seed: str) -> bool:
     if not has_work(graph):
         return False
     options = random_options(random.Random(seed))
-    plan = plan_graph(graph, target, RandomPricer(seed), options, Clock(SilentSteps()))
+    plan = plan_graph(graph, setting(target, RandomPricer(seed), options))
     module.replace(place, lowered_with_row_major_ends(plan))
     return plan.data_tiled
 

@@ -24,16 +24,16 @@ from layoutopt.oracle import evaluate
 from layoutopt.planning.free_io import chosen_io, free_tensors, with_one_input_layout
 from layoutopt.planning.selection import build_selection
 from layoutopt.profiles.target import Target, Tile, load_target
-from layoutopt.solver import Status, solve
+from layoutopt.solver import Search, Status, solve
 from tests.planning import with_row_major_ends
 from tests.property.forms import outputs_of
 from tests.property.layouts import assert_close, small_integers
 
 _HOST = load_target("host")
 TARGETS: Sequence[tuple[Target, Objective]] = (
-    (replace(_HOST, tiles={"f32": (Tile(4, 4, 1), Tile(2, 3, 2, mmt4d=False))}), "latency"),
-    (replace(_HOST, tiles={"f32": (Tile(8, 4, 1),)}, fuses_pads=False), "latency"),
-    (replace(_HOST, blocks={"f32": (Tile(4, 4, 4, mmt4d=False),)}), "conversions"),
+    (replace(_HOST, tiles={"f32": (Tile(4, 4, 1), Tile(2, 3, 2, mmt4d=False))}), Objective.LATENCY),
+    (replace(_HOST, tiles={"f32": (Tile(8, 4, 1),)}, fuses_pads=False), Objective.LATENCY),
+    (replace(_HOST, blocks={"f32": (Tile(4, 4, 4, mmt4d=False),)}), Objective.CONVERSIONS),
 )
 
 
@@ -91,7 +91,7 @@ def random_choice(
     needed = needed_conversions(graph, space.clusters, candidates, free)
     changes = {c: 0 if is_free(graph, c) else random.randint(1, 300) for c in needed}
     selection = build_selection(graph, space.clusters, costs, changes, free)
-    solution = solve(selection.problem, random.choice(("greedy", "ilp")))
+    solution = solve(selection.problem, random.choice((Search.GREEDY, Search.ILP)))
     if solution.status is Status.UNKNOWN:
         return None  # the greedy search takes no choice back
     assert solution.status is not Status.INFEASIBLE

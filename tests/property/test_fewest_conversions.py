@@ -32,15 +32,16 @@ from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
 from layoutopt.ir.types import Array
-from layoutopt.options import Options
+from layoutopt.options import Objective, Options
 from layoutopt.oracle import evaluate
 from layoutopt.planning.planner import GraphPlan, plan_graph
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.prices import Analytic, Price, Work
+from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import Tile, load_target
 from layoutopt.runtime.progress import Progress
-from layoutopt.runtime.steps import Clock, SilentSteps
 from tests.counting import counted
+from tests.planning import setting
 from tests.property.layouts import small_integers
 
 P, R = IteratorType.PARALLEL, IteratorType.REDUCTION
@@ -85,9 +86,12 @@ def layers(rows: int, widths: list[int]) -> Graph:
 
 def planned(graph: Graph, free_io: bool = False, lower_packs: bool = False) -> GraphPlan:
     options = Options(
-        objective="conversions", free_io_layout=free_io, lower_packs=lower_packs, time_limit_s=20
+        objective=Objective.CONVERSIONS,
+        free_io_layout=free_io,
+        lower_packs=lower_packs,
+        time_limit_s=20,
     )
-    return plan_graph(graph, TARGET, Analytic(TARGET), options, Clock(SilentSteps()))
+    return plan_graph(graph, setting(TARGET, Analytic(TARGET), options))
 
 
 def run(graph: Graph, lowered: Lowered, inputs: dict[int, Array]) -> dict[int, Array]:
@@ -133,7 +137,7 @@ class MadeUp:
     """Contractions without tiles are dear; so are packs, or what stands in their place."""
 
     dear_packs: bool
-    source = "analytic"
+    source = PriceSource.ANALYTIC
 
     def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
         """A price for each piece of work."""
@@ -159,8 +163,7 @@ class MadeUp:
 def test_a_conversion_is_written_as_what_costs_less(dear_packs: bool) -> None:
     graph = layers(8, [8, 12, 8, 8])
     target = replace(TARGET, tiles={"f32": (Tile(4, 4, 4, mmt4d=False),)}, data_tiling_flag="")
-    clock = Clock(SilentSteps())
-    plan = plan_graph(graph, target, MadeUp(dear_packs), Options(time_limit_s=20), clock)
+    plan = plan_graph(graph, setting(target, MadeUp(dear_packs), Options(time_limit_s=20)))
     assert all(c.form.is_packed for c in plan.choice.candidates)
     assert set(plan.choice.lowered) == (set(plan.choice.conversions) if dear_packs else set())
     assert counted(plan.lowered()) == ((0, 0, 2) if dear_packs else (1, 1, 0))

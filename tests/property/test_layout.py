@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layoutopt.candidates.preference import canonical
+from layoutopt.ir.canonical_layout import canonical
 from layoutopt.ir.layout import (
     ConversionKind,
     Layout,

@@ -17,6 +17,7 @@ from layoutopt.ir.neutral import Padding, neutral
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
 from layoutopt.ir.types import Array
+from layoutopt.options import Objective
 from layoutopt.oracle import evaluate
 from layoutopt.planning.plan_file import PlanFile, chosen, function_plan, read_plan, write_plan
 from layoutopt.planning.planner import GraphPlan
@@ -215,7 +216,7 @@ def test_a_plan_with_padding_reads_back(tmp_path: Path) -> None:
     assert len(paddings) > 1
     choice = replace(plan.choice, lowered=frozenset(plan.choice.conversions[:1]))
     given = function_plan("main", graph, replace(plan, choice=choice))
-    write_plan(tmp_path / "plan.json", PlanFile("host", "latency", (given,)))
+    write_plan(tmp_path / "plan.json", PlanFile("host", Objective.LATENCY, (given,)))
     (found,) = read_plan(tmp_path / "plan.json").functions
     resolved = chosen(found, StableNames(plan.egraph.graph, plan.clusters))
     assert not isinstance(resolved, str)

@@ -7,21 +7,20 @@ import math
 import re
 from collections.abc import Iterator
 
-from layoutopt.candidates.cluster import is_windowed
 from layoutopt.candidates.packing.tiling import (
     Fit,
     Packing,
     PackingRule,
     fits,
+    ordered,
     plain_loops,
     tiled,
     tiled_layout,
 )
-from layoutopt.candidates.preference import ordered
 from layoutopt.errors import InputError
 from layoutopt.ir.graph import Structured
 from layoutopt.ir.named import named_op
-from layoutopt.ir.roles import roles
+from layoutopt.ir.roles import is_windowed, roles
 from layoutopt.ir.types import TensorType
 from layoutopt.profiles.op_pattern import ROLES, OpPattern
 

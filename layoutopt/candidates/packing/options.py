@@ -13,7 +13,6 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from layoutopt.candidates.cluster import is_windowed
 from layoutopt.candidates.packing.custom import checked, meets, patterned
 from layoutopt.candidates.packing.tiling import (
     Fit,
@@ -21,16 +20,16 @@ from layoutopt.candidates.packing.tiling import (
     Packing,
     PackingRule,
     fits,
+    ordered,
     padding_variants,
     plain_loops,
     tiled,
     tiled_layout,
 )
-from layoutopt.candidates.preference import ordered
 from layoutopt.ir.affine import IndexMap
 from layoutopt.ir.graph import Structured
 from layoutopt.ir.layout import Layout
-from layoutopt.ir.roles import Roles, roles
+from layoutopt.ir.roles import Roles, is_windowed, roles
 from layoutopt.ir.size import planned
 from layoutopt.ir.types import TensorType
 from layoutopt.profiles.op_pattern import OpPattern

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from layoutopt.candidates.preference import canonical
 from layoutopt.ir.affine import IndexMap
+from layoutopt.ir.canonical_layout import canonical
 from layoutopt.ir.graph import Structured
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.neutral import Padding
@@ -126,3 +126,13 @@ def tiled_layout(
     inner = [(axis[loop], size) for loop, size in tiles if loop in axis]
     layout = Layout(outer, tuple(a for a, _ in inner), tuple(size for _, size in inner))
     return canonical(kind.shape, layout)
+
+
+def ordered(index_map: IndexMap, order: tuple[int, ...]) -> tuple[int, ...]:
+    """The dims of an operand in the order of the loops that they are read by."""
+    place = {loop: i for i, loop in enumerate(order)}
+    keys = [
+        (min((place[d] for d in form.dims if d in place), default=len(order)), axis)
+        for axis, form in enumerate(index_map)
+    ]
+    return tuple(axis for _, axis in sorted(keys))

@@ -6,7 +6,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from layoutopt.mlir.attribute import value_of
+from layoutopt.mlir.read.attribute import value_of
 
 _GLOBALS = {"util.global": "initial_value", "ml_program.global": "value"}
 _STORES = {"util.global.store", "ml_program.global_store"}

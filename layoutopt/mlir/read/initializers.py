@@ -18,9 +18,9 @@ from iree.compiler import ir
 
 from layoutopt.ir.graph import Constant, Graph, Opaque
 from layoutopt.ir.types import TensorType
-from layoutopt.mlir.attribute import value_of
-from layoutopt.mlir.parameters import Parameter, parameter_attribute, parameter_of
+from layoutopt.mlir.read.attribute import value_of
 from layoutopt.mlir.read.lift import Lifted, lift
+from layoutopt.mlir.read.parameters import Parameter, parameter_attribute, parameter_of
 from layoutopt.mlir.read.state import tensor_type
 
 _STORE = "util.global.store"

@@ -34,9 +34,9 @@ from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import copy_body
 from layoutopt.ir.size import Undecided, bounds, symbol
 from layoutopt.ir.types import TensorType
-from layoutopt.mlir.attribute import value_of
 from layoutopt.mlir.read.affine_quantization import DEQUANTIZE, QUANTIZE, lift_affine_quantization
 from layoutopt.mlir.read.assertions import drop_assertions
+from layoutopt.mlir.read.attribute import value_of
 from layoutopt.mlir.read.index_arithmetic import read_number, undecided
 from layoutopt.mlir.read.run_time_scalars import defer, realize, scalar_tensor
 from layoutopt.mlir.read.shapes import learn_shapes, ranges, segments

@@ -11,9 +11,9 @@ from iree.compiler.dialects import linalg
 from layoutopt.ir.affine import Affine, IndexMap, affine
 from layoutopt.ir.graph import Fill, FromTensor, Init, IteratorType, Structured, Uninitialized
 from layoutopt.ir.scalar import Body, ScalarOp, pruned, without_argument
-from layoutopt.mlir.gather import checked, extracted
-from layoutopt.mlir.gather_rows import lift_gather
 from layoutopt.mlir.read.computed_index import computed_values
+from layoutopt.mlir.read.extract import checked, extracted
+from layoutopt.mlir.read.gather import lift_gather
 from layoutopt.mlir.read.repeated import add_repeated
 from layoutopt.mlir.read.run_time_scalars import is_number, number_ops, scalar_tensor
 from layoutopt.mlir.read.state import (

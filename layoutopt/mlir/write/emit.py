@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from layoutopt.compiler.installed import quirks
-from layoutopt.ir.affine import map_text, plain_dims
+from layoutopt.ir.affine import map_text, plain_dims, runs_backwards
 from layoutopt.ir.graph import (
     Concat,
     Constant,
@@ -45,8 +45,8 @@ from layoutopt.ir.size_values import (
     symbols_in,
 )
 from layoutopt.ir.types import TensorType
-from layoutopt.mlir.gather import read_lines, runs_backwards
-from layoutopt.mlir.gather_rows import gather_lines
+from layoutopt.mlir.write.extract import read_lines
+from layoutopt.mlir.write.gather import gather_lines
 from layoutopt.mlir.write.reshape import reshape_lines
 from layoutopt.mlir.write.scatter import scatter_lines
 

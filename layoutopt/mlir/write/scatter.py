@@ -42,9 +42,10 @@ def _inserted(op: Scatter, types: Sequence[TensorType]) -> list[str]:
 class _Body:
     """The region of a computed scatter, one line at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, rank: int) -> None:
         self.lines: list[str] = []
         self.constants: dict[int, str] = {}
+        self.index = [self.value(f"linalg.index {d} : index") for d in range(rank)]
 
     def value(self, text: str) -> str:
         name = f"%v{len(self.lines)}"
@@ -60,11 +61,10 @@ class _Body:
 def _computed(op: Scatter, types: Sequence[TensorType]) -> list[str]:
     kind = types[op.result]
     rank = len(kind.shape)
-    body = _Body()
-    index = [body.value(f"linalg.index {d} : index") for d in range(rank)]
+    body = _Body(rank)
     found = None if op.background is None else body.value(f"arith.constant {op.background}")
-    for source, offsets in zip(op.sources, op.offsets, strict=True):
-        found = _select(op, types[source], source, offsets, kind, body, index, found)
+    for place in range(len(op.sources)):
+        found = _select(op, place, types, body, found)
     maps = map_text(identity_map(rank), rank)
     loops = ", ".join('"parallel"' for _ in range(rank))
     name = f"%t{op.result}"
@@ -80,24 +80,19 @@ def _computed(op: Scatter, types: Sequence[TensorType]) -> list[str]:
 
 
 def _select(
-    op: Scatter,
-    source: TensorType,
-    tensor: int,
-    offsets: tuple[int, ...],
-    kind: TensorType,
-    body: _Body,
-    index: list[str],
-    otherwise: str | None,
+    op: Scatter, place: int, types: Sequence[TensorType], body: _Body, otherwise: str | None
 ) -> str:
-    """The element of one source where it has one here, else what was found before."""
+    """The element of the source at ``place`` where it has one here, else what was found before."""
+    tensor, offsets = op.sources[place], op.offsets[place]
+    source, kind = types[tensor], types[op.result]
     places: list[str] = []
     tests: list[str] = []
     for d, n in enumerate(source.shape):
         if offsets[d] == 0 and op.strides[d] == 1 and n == kind.shape[d]:
-            places.append(index[d])
+            places.append(body.index[d])
             continue
-        place, valid = _place(body, index[d], offsets[d], op.strides[d], n)
-        places.append(place)
+        inside, valid = _place(body, body.index[d], offsets[d], op.strides[d], n)
+        places.append(inside)
         tests += valid
     element = body.value(f"tensor.extract %t{tensor}[{', '.join(places)}] : {source}")
     if not tests or otherwise is None:

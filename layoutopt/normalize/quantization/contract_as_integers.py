@@ -25,7 +25,7 @@ from layoutopt.ir.affine import loops_with_a_size, plain_dims
 from layoutopt.ir.graph import Fill, Graph, Structured
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.types import is_float
-from layoutopt.normalize.examples import quantized_example
+from layoutopt.normalize.quantization.example import quantized_example
 from layoutopt.normalize.quantization.quantized import SHIFT, Quantized
 from layoutopt.normalize.quantization.recognizer import Recognizer
 from layoutopt.normalize.quantization.zero_points import SUM, Factor, Product, write_corrected

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 
 from layoutopt.candidates.candidate import PhysicalForm
-from layoutopt.candidates.cluster import is_windowed
 from layoutopt.ir.affine import plain_dims
 from layoutopt.ir.concrete import concrete
 from layoutopt.ir.graph import Gather, Graph, Insert, Op, Pad, Reshape, Scatter, Slice, Structured
 from layoutopt.ir.named import named_op
-from layoutopt.ir.roles import roles
+from layoutopt.ir.roles import is_windowed, roles
 from layoutopt.pricing.analytic.work import Contraction, DispatchWork
 from layoutopt.profiles.target import Target
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from layoutopt.errors import InputError
 from layoutopt.pricing.measure.benchmark import Benchmark
-from layoutopt.pricing.measure.measure import Measurer
+from layoutopt.pricing.measure.measure import Measurer, MeasureSetting
 from layoutopt.profiles.store import Store, cache_folder
 from layoutopt.profiles.store_record import Record
 from layoutopt.profiles.target import machine_fingerprint
@@ -79,12 +79,14 @@ def measure_chunk(chunk: Chunk, setting: ChunkSetting) -> tuple[Record, ...]:
     if setting.machine and setting.machine != machine_fingerprint():
         raise InputError("worker", "a processor like that of the machine that asks", "another one",
                          "measure each kind of processor by itself")  # fmt: skip
-    with (
-        Store(_folder() / "prices.sqlite") as store,
-        Measurer(store, setting.target_fingerprint, setting.device, setting.threads,
-                 protocol=Protocol(evict_bytes=setting.evict_bytes),
-                 command=setting.command) as measurer,
-    ):  # fmt: skip
+    here = MeasureSetting(
+        setting.target_fingerprint,
+        setting.device,
+        setting.threads,
+        protocol=Protocol(evict_bytes=setting.evict_bytes),
+        command=setting.command,
+    )
+    with Store(_folder() / "prices.sqlite") as store, Measurer(store, here) as measurer:
         measurer.measure(chunk.benchmarks, group=chunk.groups)
         keys = [measurer.key(benchmark) for benchmark in chunk.benchmarks]
         return tuple(store.get_many(keys).values())

@@ -14,6 +14,7 @@ from layoutopt.pricing.measure.batch_compile import Compile
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.measure.measurement_run import MeasurementPlan, MeasurementRun, Timer
 from layoutopt.pricing.measure.outputs import outputs_of
+from layoutopt.pricing.measure.setting import MeasureSetting
 from layoutopt.profiles.store import Store
 from layoutopt.runtime.compile import compile_candidates
 from layoutopt.runtime.outcome import Measurement, Outcome
@@ -22,7 +23,15 @@ from layoutopt.runtime.sampling import Protocol
 from layoutopt.runtime.supervisor import Supervisor
 from layoutopt.runtime.version import iree_version
 
-__all__ = ["Measurement", "Measurer", "Outcome", "Progress", "Protocol", "iree_version"]
+__all__ = [
+    "MeasureSetting",
+    "Measurement",
+    "Measurer",
+    "Outcome",
+    "Progress",
+    "Protocol",
+    "iree_version",
+]
 
 
 def fingerprint_of(
@@ -53,33 +62,25 @@ class Measurer(Closing):
     def __init__(
         self,
         store: Store,
-        target_fingerprint: str,
-        device: str = "local-sync",
-        threads: int = 1,
-        compile_jobs: int | None = None,
-        *,
-        protocol: Protocol | None = None,
-        batch_size: int = 16,
-        compile_timeout_s: float = 20.0,
-        run_timeout_s: float = 10.0,
+        setting: MeasureSetting,
         compile_one: Compile = compile_candidates,
         timer: Timer | None = None,
-        command: str = "",
     ) -> None:
-        protocol = protocol or Protocol()
-        self.fingerprint = fingerprint_of(target_fingerprint, device, threads, protocol.evict_bytes)
+        device, threads = setting.device, setting.threads
+        evict_bytes = setting.protocol.evict_bytes
+        self.fingerprint = fingerprint_of(setting.target, device, threads, evict_bytes)
         self.iree_version = iree_version()
         self._plan = MeasurementPlan(
             store=store,
-            timer=timer or Supervisor(device, threads, run_timeout_s),
+            timer=timer or Supervisor(device, threads, setting.run_timeout_s),
             compile_one=compile_one,
-            protocol=protocol,
+            protocol=setting.protocol,
             fingerprint=self.fingerprint,
             iree_version=self.iree_version,
-            jobs=compile_jobs or os.cpu_count() or 1,
-            batch_size=batch_size,
-            compile_timeout_s=compile_timeout_s,
-            command=command or shlex.join((Path(sys.argv[0]).name, *sys.argv[1:])),
+            jobs=setting.compile_jobs or os.cpu_count() or 1,
+            batch_size=setting.batch_size,
+            compile_timeout_s=setting.compile_timeout_s,
+            command=setting.command or shlex.join((Path(sys.argv[0]).name, *sys.argv[1:])),
         )
 
     def key(self, benchmark: Benchmark) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from layoutopt.runtime.peer import random_values
+from layoutopt.runtime.peers import random_values
 
 PACKAGE = "openvino"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand, Result
-from layoutopt.pricing.measure.measure import Measurement, Measurer, Outcome
+from layoutopt.pricing.measure.measure import Measurement, Measurer, MeasureSetting, Outcome
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.store_record import Record
 from layoutopt.runtime.compile import CompileOutcome
@@ -58,11 +58,11 @@ def benchmark(number: int) -> Benchmark:
 
 def main() -> None:
     path, count = Path(sys.argv[1]), int(sys.argv[2])
+    setting = MeasureSetting("fake", compile_jobs=1, batch_size=8, command="test")
     with (
         Announcing(path) as store,
-        Measurer(store, "fake", compile_jobs=1, batch_size=8, compile_one=compile_nothing,
-                 timer=FakeTimer(), command="test") as measurer,
-    ):  # fmt: skip
+        Measurer(store, setting, compile_nothing, FakeTimer()) as measurer,
+    ):
         results = measurer.measure([benchmark(number) for number in range(count)])
     print("complete", sum(result.ok for result in results), flush=True)
 

@@ -15,7 +15,7 @@ import pytest
 from layoutopt.errors import InputError
 from layoutopt.pricing.measure.batch import Batch, write_module
 from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand, Result
-from layoutopt.pricing.measure.measure import Measurer, Outcome
+from layoutopt.pricing.measure.measure import Measurer, MeasureSetting, Outcome
 from layoutopt.profiles.store import Store
 from layoutopt.runtime import compile as compile_module
 from layoutopt.runtime.compile import CompileOutcome, compile_candidates, compile_file
@@ -102,7 +102,7 @@ def test_good_and_bad_candidates(store: Store, matmul: MakeMatmul, flags: Flags)
         matmul(16, 64, 64),
     ]
     count = CountingCompiler()
-    with Measurer(store, "host", compile_one=count, run_timeout_s=1.5) as measurer:
+    with Measurer(store, MeasureSetting("host", run_timeout_s=1.5), compile_one=count) as measurer:
         results = measurer.measure(candidates)
         calls = count.calls
         assert measurer.measure(candidates) == results
@@ -161,7 +161,7 @@ def test_a_compiler_that_fails_on_one_candidate(
     fake.write_text(f'#!/bin/sh\ngrep -q 13x64 "$1" && {{ {script}; }}\nexec "{real}" "$@"\n')
     fake.chmod(0o755)
     monkeypatch.setattr(compile_module, "find_tool", lambda name: str(fake))
-    with Measurer(store, "host", compile_timeout_s=timeout_s) as measurer:
+    with Measurer(store, MeasureSetting("host", compile_timeout_s=timeout_s)) as measurer:
         results = measurer.measure([matmul(rows, 8, 64) for rows in rows_of_candidates])
     outcomes = dict(zip(rows_of_candidates, results, strict=True))
     bad = outcomes.pop(13)
@@ -185,7 +185,7 @@ def test_a_candidate_that_exceeds_the_stack_limit(store: Store, flags: Flags) ->
     case = Case((x, y), (), (even,), (np.asarray(1e-5 * np.abs(even).max()),))
     deep = Benchmark(operands, (), body, (Result("%r", out),), limit, lambda: case)
     sums = elementwise(f"%r = arith.addf %x, %x : {lhs}", x, x * 2, "f32", limit)
-    with Measurer(store, "host") as measurer:
+    with Measurer(store, MeasureSetting("host")) as measurer:
         refused, good = measurer.measure([deep, sums])
     assert refused.outcome is Outcome.COMPILE_ERROR
     assert "exceeded stack allocation limit" in refused.reason
@@ -197,7 +197,7 @@ def test_data_tiled_weights_are_packed_before_timing(
 ) -> None:
     tiled_flags = ("--iree-opt-data-tiling",)
     few_rows = matmul(8, 1024, 1024, "{iree.opt.data_tiling}", tiled_flags)
-    with Measurer(store, "host") as measurer:
+    with Measurer(store, MeasureSetting("host")) as measurer:
         (result,) = measurer.measure([few_rows])
     assert result.ok
     # 8 MFLOP and 4 MB to read; packing 4 MB in each call would at least double the time.
@@ -225,26 +225,26 @@ def test_element_types(store: Store, flags: Flags) -> None:
     z = np.arange(8) % 2 == 0
     body = "%r = arith.xori %x, %w0 : tensor<8xi1>"
     candidates.append(elementwise(body, z, np.zeros(8, np.bool_), "i1", flags, (z,)))
-    with Measurer(store, "host") as measurer:
+    with Measurer(store, MeasureSetting("host")) as measurer:
         results = measurer.measure(candidates)
     assert [(result.outcome, result.reason) for result in results] == [(Outcome.OK, "")] * 7
 
 
 def test_cliffs_get_few_samples(store: Store, matmul: MakeMatmul) -> None:
-    with Measurer(store, "host") as measurer:
+    with Measurer(store, MeasureSetting("host")) as measurer:
         quick, slow = measurer.measure([matmul(16, 16, 16), matmul(256, 512, 256)], group=[0, 0])
     assert quick.median_ns * 4 < slow.median_ns
     assert len(slow.samples_ns) == 3
 
 
 def test_a_device_of_two_threads(store: Store, matmul: MakeMatmul) -> None:
-    with Measurer(store, "host", device="local-task", threads=2) as measurer:
+    with Measurer(store, MeasureSetting("host", device="local-task", threads=2)) as measurer:
         (result,) = measurer.measure([matmul(64, 64, 64)])
     assert result.ok
 
 
 def test_a_device_that_does_not_exist(store: Store, matmul: MakeMatmul) -> None:
-    measurer = Measurer(store, "host", device="local-nothing")
+    measurer = Measurer(store, MeasureSetting("host", device="local-nothing"))
     with pytest.raises(InputError) as caught:
         measurer.measure([matmul(4, 4, 4)])
     assert str(caught.value).startswith("local-nothing: expected a device that opens, but got ")
@@ -273,7 +273,7 @@ KILLED = """
 import importlib.util, sys
 from pathlib import Path
 from layoutopt.profiles.store import Store
-from layoutopt.pricing.measure.measure import Measurer
+from layoutopt.pricing.measure.measure import Measurer, MeasureSetting
 path, conftest = map(Path, sys.argv[1:])
 spec = importlib.util.spec_from_file_location("candidates", conftest)
 module = importlib.util.module_from_spec(spec)
@@ -284,7 +284,8 @@ class Progress:
         print("stored", flush=True)
     def description(self, text): print(text, flush=True)
     def remaining(self, seconds): ...
-with Store(path) as store, Measurer(store, "host", batch_size=3, compile_jobs=1) as measurer:
+setting = MeasureSetting("host", batch_size=3, compile_jobs=1)
+with Store(path) as store, Measurer(store, setting) as measurer:
     measurer.measure([module._matmul(m, 16, 64) for m in range(8, 8 + 48)], Progress())
 """
 

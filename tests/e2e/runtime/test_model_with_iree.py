@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from layoutopt.errors import InputError, LoweringError
-from layoutopt.runtime.compile import compile_file, compile_to
+from layoutopt.runtime.compile import Phase, compile_file, compile_to
 from layoutopt.runtime.model import (
     FunctionSignature,
     ModelCall,
@@ -136,5 +136,5 @@ def test_dispatches_of_a_function_that_is_missing(module: Path, inputs: Inputs) 
 def test_compile_to_a_phase(tmp_path: Path) -> None:
     (tmp_path / "m.mlir").write_text(MODEL)
     flags = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu")
-    assert compile_to(tmp_path / "m.mlir", "flow", tmp_path / "flow.mlir", flags, 60.0).ok
+    assert compile_to(tmp_path / "m.mlir", Phase.FLOW, tmp_path / "flow.mlir", flags, 60.0).ok
     assert "flow.dispatch @main_dispatch_0" in (tmp_path / "flow.mlir").read_text()

@@ -28,7 +28,7 @@ def test_the_integer_program_finds_the_oracles_optimum(problem: Problem) -> None
 
 
 @settings(max_examples=40)
-@given(problems, st.sampled_from(("greedy", "taso")))
+@given(problems, st.sampled_from((Search.GREEDY, Search.TASO)))
 def test_a_heuristic_is_right_and_never_below_the_optimum(problem: Problem, search: Search) -> None:
     oracle = solve_exhaustively(problem)
     found = solve(problem, search, time_limit_s=5)
@@ -42,7 +42,7 @@ def test_a_heuristic_is_right_and_never_below_the_optimum(problem: Problem, sear
 
 
 @settings(max_examples=20)
-@given(problems, st.sampled_from(("ilp", "greedy", "taso")))
+@given(problems, st.sampled_from((Search.ILP, Search.GREEDY, Search.TASO)))
 def test_same_problem_same_answer(problem: Problem, search: Search) -> None:
     first, second = solve(problem, search), solve(problem, search)
     assert (first.candidates, first.conversions) == (second.candidates, second.conversions)
@@ -66,7 +66,7 @@ def test_a_random_network_is_solved_to_the_optimum() -> None:
 
 def test_an_early_stop_keeps_an_answer_and_a_bound() -> None:
     problem = network(200)
-    greedy = solve(problem, "greedy")
+    greedy = solve(problem, Search.GREEDY)
     found = solve(problem, time_limit_s=0.4)
     assert check(problem, found) == []
     assert found.objective_ns is not None

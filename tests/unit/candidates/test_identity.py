@@ -7,13 +7,12 @@ from layoutopt.candidates.explore import Space, explore
 from layoutopt.candidates.identity import identity_candidates
 from layoutopt.ir.graph import FromTensor, Graph, Structured, kind_name
 from layoutopt.ir.refusal import Refusal
-from layoutopt.normalize.examples import quantized_example
-from layoutopt.options import Options
+from layoutopt.normalize.quantization.example import quantized_example
+from layoutopt.options import Objective
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.prices import Analytic
-from layoutopt.runtime.steps import Clock, SilentSteps
 from tests.parsing import lifted
-from tests.planning import HOST, planned
+from tests.planning import HOST, planned, setting
 
 BIASED = """
 func.func @main(%x: tensor<16x32xf32>, %w: tensor<32x24xf32>) -> tensor<16x24xf32> {
@@ -78,7 +77,7 @@ def test_a_plan_keeps_the_model_as_it_came_where_that_is_cheapest() -> None:
 
 
 def test_what_is_predicted_of_the_model_is_its_own_price() -> None:
-    plan = plan_graph(lifted(BIASED), HOST, Analytic(HOST), Options(), Clock(SilentSteps()))
+    plan = plan_graph(lifted(BIASED), setting(HOST, Analytic(HOST)))
     (came,) = plan.identity
     assert plan.clusters[came.cluster].replaced
     assert plan.identity_ns == plan.costs[came]
@@ -86,5 +85,5 @@ def test_what_is_predicted_of_the_model_is_its_own_price() -> None:
 
 
 def test_fewest_conversions_do_not_get_around_packing() -> None:
-    space = explore(lifted(BIASED), HOST, "conversions")
+    space = explore(lifted(BIASED), HOST, Objective.CONVERSIONS)
     assert not any(space.clusters[c.cluster].replaced for c in space.candidates)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from layoutopt.candidates.explore import explore
 from layoutopt.ir.graph import Graph, kind_name
+from layoutopt.options import Objective
 from layoutopt.profiles.target import load_target
 from tests.parsing import lifted
 
@@ -42,7 +43,7 @@ def test_a_pad_may_join_the_convolution_and_what_follows_it() -> None:
 def test_only_where_the_target_says_so_and_speed_is_asked_for() -> None:
     graph = padded_convolution()
     without = replace(HOST, fuses_pads=False)
-    for space in (explore(graph, without), explore(graph, HOST, "conversions")):
+    for space in (explore(graph, without), explore(graph, HOST, Objective.CONVERSIONS)):
         assert not any(c.region for c in space.clusters)
 
 

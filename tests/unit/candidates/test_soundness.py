@@ -147,7 +147,7 @@ def test_what_a_rule_knows_of_a_producer_holds_in_the_check() -> None:
 
 def test_what_is_too_large_is_counted() -> None:
     soundness = Soundness()
-    graph = convolution_example(filter_size=1, stride=2, channels=256, filters=256, image=64)
+    graph = convolution_example(filter_size=1, stride=2, channels=(256, 256), image=64)
     egraph = saturate(graph, (OffByOne(),), soundness=soundness)
     assert len(egraph.graph.ops) > egraph.original_ops
     assert soundness.skipped == {"they have more than 4000000 points": 1}

@@ -7,6 +7,7 @@ import pytest
 from layoutopt.candidates.form import Form
 from layoutopt.cli.main import main
 from layoutopt.ir.layout import Layout
+from layoutopt.options import Objective
 from layoutopt.planning.plan_file import (
     FunctionPlan,
     PlacedTensor,
@@ -16,7 +17,7 @@ from layoutopt.planning.plan_file import (
     read_plan,
     write_plan,
 )
-from layoutopt.solver import Solution, Status
+from layoutopt.solver import Solution, Status, StopReason
 
 ROWS, COLUMNS = Layout((0, 1)), Layout((1, 0))
 TENSORS = (PlacedTensor("a1", "t1", ROWS), PlacedTensor("a2", "t2", COLUMNS))
@@ -27,9 +28,9 @@ CONVERSION = PlannedConversion("a2", "t2", COLUMNS, ROWS, 300, False)
 @pytest.fixture
 def plan(tmp_path: Path) -> Path:
     path = tmp_path / "plan.json"
-    solution = Solution(Status.OPTIMAL, (), (), 1500, 1500, 0.0, 0.1, "proved")
+    solution = Solution(Status.OPTIMAL, (), (), 1500, 1500, 0.0, 0.1, StopReason.PROVED)
     plan = FunctionPlan("main", "0", (CHOSEN,), (CONVERSION,), solution)
-    write_plan(path, PlanFile("host", "latency", (plan,)))
+    write_plan(path, PlanFile("host", Objective.LATENCY, (plan,)))
     return path
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from layoutopt.options import Options
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
-from layoutopt.runtime.steps import Clock, SilentSteps
 from tests.parsing import lifted, verified
+from tests.planning import setting
 
 HOST = load_target("host")
 DEQUANTIZED = """
@@ -44,8 +43,7 @@ func.func @main(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {{
 
 def test_a_constant_that_normalization_computes_otherwise_is_made_once() -> None:
     graph = lifted(MODEL)
-    clock = Clock(SilentSteps())
-    plan = plan_graph(graph, HOST, Analytic(HOST), Options(), clock)
+    plan = plan_graph(graph, setting(HOST, Analytic(HOST)))
     lowered = plan.lowered()
     for weight in lowered.hoisted:
         made = [t for op in weight.graph.ops for t in op.outputs]

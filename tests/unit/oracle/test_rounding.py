@@ -105,7 +105,7 @@ def test_one_wrong_term_in_hundreds_is_caught(element: str) -> None:
 
 
 def test_a_wrong_start_and_a_wrong_sign_are_caught() -> None:
-    graph = convolution_example(filter_size=3, stride=1, channels=16)
+    graph = convolution_example(filter_size=3, stride=1, channels=(16, 4))
     op = graph.ops[0]
     assert isinstance(op, Structured)
     values, _, _ = chosen_inputs(graph, {})

@@ -11,7 +11,7 @@ from layoutopt.errors import InputError
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.renaming import counted_from_zero
-from layoutopt.options import Options
+from layoutopt.options import Objective, Options
 from layoutopt.planning.given_plan import given_plans
 from layoutopt.planning.plan_file import (
     TOOL,
@@ -26,10 +26,10 @@ from layoutopt.planning.planner import GraphPlan, plan_graph
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
 from layoutopt.rules.rewrites import REWRITES
-from layoutopt.runtime.steps import Clock, SilentSteps
 from layoutopt.solver import Search
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
+from tests.planning import setting
 
 GRAPH = lifted(CONVOLUTIONS)
 MODEL = Path("model.mlir")
@@ -39,11 +39,11 @@ ADVICE = "make the plan again for this target, with the same options"
 
 def planned(target: str, options: Options) -> GraphPlan:
     found = load_target(target)
-    return plan_graph(GRAPH, found, Analytic(found), options, Clock(SilentSteps()))
+    return plan_graph(GRAPH, setting(found, Analytic(found), options))
 
 
 def saved(path: Path, plan: FunctionPlan) -> None:
-    write_plan(path, PlanFile("mi300x", "latency", (plan,)))
+    write_plan(path, PlanFile("mi300x", Objective.LATENCY, (plan,)))
 
 
 def filed(plan: GraphPlan, graph: Graph = GRAPH) -> FunctionPlan:
@@ -58,10 +58,10 @@ def replayed(path: Path, target: str, options: Options) -> GraphPlan:
 @pytest.mark.parametrize(
     ("target", "search", "free"),
     [
-        ("x86-64-avx512", "ilp", False),
-        ("mi355x", "greedy", True),
-        ("host", "taso", False),
-        ("host", "ilp", True),
+        ("x86-64-avx512", Search.ILP, False),
+        ("mi355x", Search.GREEDY, True),
+        ("host", Search.TASO, False),
+        ("host", Search.ILP, True),
     ],
 )
 def test_a_plan_lowers_on_other_targets_as_it_did(

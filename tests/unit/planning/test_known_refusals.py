@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from layoutopt.options import Options
+from layoutopt.options import Objective, Options
 from layoutopt.pipeline.job import known_refusals
 from layoutopt.planning.known_refusals import KnownRefusals
 from layoutopt.profiles.target import Target, load_target
@@ -24,7 +24,7 @@ def refused(target: Target, options: Options) -> KnownRefusals:
 @pytest.mark.parametrize(
     ("target", "options"),
     [
-        (HOST, Options(objective="conversions")),
+        (HOST, Options(objective=Objective.CONVERSIONS)),
         (HOST, Options(exact=True)),
         (replace(HOST, fingerprint="host:another"), Options()),
         (replace(HOST, place="host:another"), Options()),

@@ -10,19 +10,19 @@ import pytest
 
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.types import Array
-from layoutopt.options import Options
 from layoutopt.planning import lazy_pricing
 from layoutopt.planning.planner import GraphPlan, plan_graph
 from layoutopt.pricing.analytic.form import all_work
 from layoutopt.pricing.analytic.lower_bound import roofs_of
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.prices import Price, Work
+from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.progress import Progress
-from layoutopt.runtime.steps import Clock, SilentSteps
 from layoutopt.solver import Problem, Search, Solution, Status, solve, time_limit
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
+from tests.planning import setting
 from tests.torch_graphs import input_gradient
 
 HOST = load_target("host")
@@ -34,7 +34,7 @@ ROOFS = roofs_of(HOST.rates)
 class MadeUp:
     """Prices between `low` and `high` times the lower bound, the same for the same candidate."""
 
-    def __init__(self, source: str, low: float, high: float) -> None:
+    def __init__(self, source: PriceSource, low: float, high: float) -> None:
         self.source = source
         self.low, self.high = low, high
         self.asked: list[str] = []
@@ -66,7 +66,7 @@ class MadeUp:
 
 
 def planned(graph: Graph, pricer: MadeUp) -> GraphPlan:
-    return plan_graph(graph, HOST, pricer, Options(), Clock(SilentSteps()))
+    return plan_graph(graph, setting(HOST, pricer))
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_the_answer_is_that_of_all_prices(
     models: dict[str, Graph], name: str, low: float, high: float
 ) -> None:
     """Also where prices turn out to be below their bounds: the bounds give way."""
-    every, needed = MadeUp("all of them", low, high), MadeUp("measured", low, high)
+    every, needed = MadeUp(PriceSource.ANALYTIC, low, high), MadeUp(PriceSource.MEASURED, low, high)
     whole, plan = planned(models[name], every), planned(models[name], needed)
 
     assert plan.solution.status is whole.solution.status is Status.OPTIMAL
@@ -102,7 +102,7 @@ def test_rounds_end_with_the_gap_that_is_left(
     models: dict[str, Graph], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lazy_pricing, "ROUNDS", 2)
-    plan = planned(models["gradient"], MadeUp("measured", 1.0, 3.0))
+    plan = planned(models["gradient"], MadeUp(PriceSource.MEASURED, 1.0, 3.0))
     assert plan.solution.status is Status.FEASIBLE
     assert plan.solution.objective_ns is not None
     assert 0 < plan.solution.bound_ns < plan.solution.objective_ns
@@ -115,7 +115,7 @@ def test_what_is_stored_takes_no_rounds(
     models: dict[str, Graph], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same plan, from one look at the store and one run of the solver."""
-    cold, warm = MadeUp("measured", 1.0, 3.0), MadeUp("measured", 1.0, 3.0)
+    cold, warm = MadeUp(PriceSource.MEASURED, 1.0, 3.0), MadeUp(PriceSource.MEASURED, 1.0, 3.0)
     plan = planned(models["gradient"], cold)
     problems: list[object] = []
 

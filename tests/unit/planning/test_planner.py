@@ -5,11 +5,11 @@ import pytest
 
 from layoutopt.candidates.candidate import Candidate, identity_candidate
 from layoutopt.candidates.choice import needed_conversions
-from layoutopt.candidates.cluster import is_windowed
 from layoutopt.candidates.explore import Space, explore
 from layoutopt.ir.graph import FusionBarrier, Graph, Slice, Structured
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.lowered import Lowered
+from layoutopt.ir.roles import is_windowed
 from layoutopt.oracle import evaluate
 from layoutopt.profiles.target import load_target
 from tests.models import CONVOLUTIONS

@@ -8,17 +8,16 @@ from collections.abc import Sequence
 from layoutopt.candidates.explore import explore
 from layoutopt.candidates.identity import identity_candidates
 from layoutopt.ir.types import Array
-from layoutopt.options import Options
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.prices import Measured, candidate_work
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.outcome import Measurement, Outcome
 from layoutopt.runtime.progress import Progress
-from layoutopt.runtime.steps import Clock, SilentSteps
 from layoutopt.solver import Status
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
+from tests.planning import setting
 
 HOST = load_target("host")
 FAULTS = (
@@ -68,7 +67,7 @@ def identities() -> frozenset[str]:
 
 def test_the_plan_completes_and_names_every_fault() -> None:
     pricer = Measured(Faulty(identities()))
-    plan = plan_graph(lifted(CONVOLUTIONS), HOST, pricer, Options(), Clock(SilentSteps()))
+    plan = plan_graph(lifted(CONVOLUTIONS), setting(HOST, pricer))
     assert plan.solution.status is Status.OPTIMAL
     assert plan.identity_ns is not None
     reasons = Counter(refusal.reason for refusal in plan.refusals)
@@ -78,7 +77,7 @@ def test_the_plan_completes_and_names_every_fault() -> None:
 
 def test_where_everything_fails_the_model_stays_as_it_came() -> None:
     pricer = Measured(Faulty(frozenset()))
-    plan = plan_graph(lifted(CONVOLUTIONS), HOST, pricer, Options(), Clock(SilentSteps()))
+    plan = plan_graph(lifted(CONVOLUTIONS), setting(HOST, pricer))
     assert plan.solution.status is Status.OPTIMAL
     used = [plan.clusters[c.cluster].root for c in plan.choice.candidates]
     assert all(root < plan.egraph.original_ops for root in used)
@@ -90,7 +89,7 @@ def test_where_everything_fails_the_model_stays_as_it_came() -> None:
 def test_what_does_not_compile_is_the_last_resort() -> None:
     """What keeps it from being chosen is not part of the price that is reported."""
     pricer = Measured(Faulty(frozenset()))
-    plan = plan_graph(lifted(CONVOLUTIONS), HOST, pricer, Options(), Clock(SilentSteps()))
+    plan = plan_graph(lifted(CONVOLUTIONS), setting(HOST, pricer))
     reasons = [r.reason for r in plan.notes]
     last = [r for r in reasons if r.startswith("kept as it came, priced the last resort: compile-")]
     estimated = [r for r in reasons if r.startswith("kept as it came, priced by estimate: ")]

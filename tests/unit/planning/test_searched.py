@@ -8,21 +8,19 @@ import pytest
 
 from layoutopt.candidates import explore
 from layoutopt.candidates.egraph import saturate
-from layoutopt.options import Options
 from layoutopt.planning.planner import plan_graph
 from layoutopt.planning.searched import Searched
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
-from layoutopt.runtime.steps import Clock, SilentSteps
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
+from tests.planning import setting
 
 HOST = load_target("host")
 
 
 def searched() -> Searched:
-    clock = Clock(SilentSteps())
-    plan = plan_graph(lifted(CONVOLUTIONS), HOST, Analytic(HOST), Options(), clock)
+    plan = plan_graph(lifted(CONVOLUTIONS), setting(HOST, Analytic(HOST)))
     assert plan.searched is not None
     return plan.searched
 

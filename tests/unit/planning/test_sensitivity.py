@@ -9,15 +9,15 @@ import pytest
 
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.types import Array
-from layoutopt.options import Options
 from layoutopt.planning.sensitivity import OpenQuestion, open_questions
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.prices import Analytic, Price, Work
+from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import Target, load_target
 from layoutopt.runtime.progress import Progress
-from layoutopt.runtime.steps import SilentSteps
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
+from tests.planning import setting
 
 ABSENT, CPU = load_target("mi355x"), load_target("host")
 PACK = re.compile(r"linalg\.(un)?pack")
@@ -37,7 +37,7 @@ Change = Callable[[Price], Price]
 class Changed:
     """Estimates, with some of their prices replaced."""
 
-    source = "analytic"
+    source = PriceSource.ANALYTIC
 
     def __init__(self, change: Change, target: Target = ABSENT) -> None:
         self.change = change
@@ -64,7 +64,7 @@ def graph() -> Graph:
 
 
 def asked(graph: Graph, change: Change) -> tuple[OpenQuestion, ...]:
-    return open_questions([graph], ABSENT, Changed(change), Options(), SilentSteps())
+    return open_questions([graph], setting(ABSENT, Changed(change)))
 
 
 def test_estimates_leave_questions_and_measurements_none(graph: Graph) -> None:
@@ -102,7 +102,7 @@ def test_a_conversion_is_asked_for_in_the_form_that_it_takes() -> None:
         return 1000 if "linalg.mmt4d" in text or "linalg.transpose" in text else 6000
 
     pricer = Packed(lambda price: price, CPU)
-    questions = open_questions([lifted(MATMUL)], CPU, pricer, Options(), SilentSteps())
+    questions = open_questions([lifted(MATMUL)], setting(CPU, pricer))
     conversions = [q for q in questions if q.what.startswith("tensor ") and q.chosen]
     assert conversions
     assert all(q.form.endswith(", as a transpose") for q in conversions)

@@ -6,16 +6,18 @@ import time
 
 import pytest
 
+from layoutopt.candidates.choice import Choice
 from layoutopt.candidates.explore import RefusedForm
 from layoutopt.candidates.identity import identity_candidates
 from layoutopt.errors import SolverError
 from layoutopt.ir.graph import Graph
-from layoutopt.options import Options
+from layoutopt.options import Objective, Options
 from layoutopt.planning.answer import check_answer
 from layoutopt.planning.planner import plan_graph, plan_graphs
 from layoutopt.pricing.prices import Analytic
+from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import load_target
-from layoutopt.runtime.steps import Clock, SilentSteps
+from layoutopt.report.solver import solver_report, solver_text
 from layoutopt.solver import (
     Problem,
     Search,
@@ -29,9 +31,19 @@ from layoutopt.solver import (
 from layoutopt.solver.solution import no_answer
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
+from tests.planning import setting
 from tests.unit.planning.test_lazy_pricing import HOST, MadeUp
 
+MATMUL = """func.func @f(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64x64xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
+  %y = linalg.matmul ins(%x, %w : tensor<64x64xf32>, tensor<64x64xf32>)
+      outs(%i : tensor<64x64xf32>) -> tensor<64x64xf32>
+  return %y : tensor<64x64xf32>
+}"""
 ABSENT = load_target("x86-64-avx512")
+GPU = load_target("mi355x")
 
 
 @pytest.fixture(scope="module")
@@ -51,17 +63,35 @@ def unanswered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time_limit, "solve", late)
 
 
-@pytest.mark.parametrize("search", ["ilp", "greedy", "taso"])
+@pytest.mark.parametrize("search", [Search.ILP, Search.GREEDY, Search.TASO])
 def test_no_time_at_all_leaves_the_model_as_it_came(
     graph: Graph, unanswered: None, search: Search
 ) -> None:
     options = Options(time_limit_s=0.0, search=search)
-    plan = plan_graph(graph, ABSENT, Analytic(ABSENT), options, Clock(SilentSteps()))
+    plan = plan_graph(graph, setting(ABSENT, Analytic(ABSENT), options))
     own = identity_candidates(plan.egraph, plan.clusters)
     assert set(plan.choice.candidates) <= set(own)
     assert plan.choice.conversions == ()
     assert plan.cost_ns == plan.identity_ns
     assert plan.solution.stop_reason == StopReason.TIME_LIMIT
+
+
+@pytest.mark.parametrize("search", [Search.ILP, Search.GREEDY, Search.TASO])
+def test_it_is_kept_though_no_plan_with_few_conversions_is_known(
+    unanswered: None, search: Search
+) -> None:
+    """It leaves contractions unpacked, so it is no answer of the problem: none is known."""
+    options = Options(time_limit_s=0.0, objective=Objective.CONVERSIONS, search=search)
+    plan = plan_graph(lifted(MATMUL), setting(GPU, Analytic(GPU), options))
+    own = identity_candidates(plan.egraph, plan.clusters)
+    assert plan.choice == Choice(own, ())
+    assert plan.cost_ns == plan.identity_ns
+    assert plan.solution == no_answer(Status.UNKNOWN, 0.0, StopReason.TIME_LIMIT)
+    report = solver_report([plan], Objective.CONVERSIONS)
+    assert solver_text(report, Objective.CONVERSIONS) == (
+        f"Solver: UNKNOWN over {report.priced} of {report.candidates} candidates priced; no plan "
+        "was found for some function, which stays as it came; 0.00 s (time limit)"
+    )
 
 
 def test_lazy_pricing_ends_with_the_best_plan_that_has_them(
@@ -80,8 +110,8 @@ def test_lazy_pricing_ends_with_the_best_plan_that_has_them(
 
     monkeypatch.setattr(time_limit, "solve", twice)
     monkeypatch.setattr(time, "perf_counter", lambda: now)
-    pricer = MadeUp("measured", 1.0, 3.0)
-    plan = plan_graph(graph, HOST, pricer, Options(), Clock(SilentSteps()))
+    pricer = MadeUp(PriceSource.MEASURED, 1.0, 3.0)
+    plan = plan_graph(graph, setting(HOST, pricer))
     assert calls in (3, 4)
     assert plan.solution.stop_reason == StopReason.TIME_LIMIT
     assert plan.identity_ns is not None
@@ -99,7 +129,7 @@ def test_functions_share_the_limit(graph: Graph, monkeypatch: pytest.MonkeyPatch
         return solve(problem, search, limit_s)
 
     monkeypatch.setattr(time_limit, "solve", recorded)
-    plan_graphs([graph] * 3, ABSENT, Analytic(ABSENT), Options(), Clock(SilentSteps()))
+    plan_graphs([graph] * 3, setting(ABSENT, Analytic(ABSENT)))
     assert len(limits) == 3
     assert limits[0] == 60.0
     assert limits == sorted(limits, reverse=True)

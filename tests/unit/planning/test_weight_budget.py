@@ -10,8 +10,8 @@ from layoutopt.options import Objective, Options, WeightBudget
 from layoutopt.planning.planner import GraphPlan, plan_graphs
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
-from layoutopt.runtime.steps import Clock, SilentSteps
 from tests.parameters import TIED
+from tests.planning import setting
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
 def plans(objective: Objective, budget: WeightBudget | None, *graphs: Graph) -> list[GraphPlan]:
     target = load_target("host")
     options = Options(objective=objective, weight_budget=budget)
-    return list(plan_graphs(graphs, target, Analytic(target), options, Clock(SilentSteps())))
+    return list(plan_graphs(graphs, setting(target, Analytic(target), options)))
 
 
 def copied(*made: GraphPlan) -> int:
@@ -63,12 +63,12 @@ def test_the_weights_of_a_graph(graph: Graph) -> None:
 
 
 def test_functions_share_one_budget(graph: Graph) -> None:
-    whole = copied(*plans("conversions", None, graph))
+    whole = copied(*plans(Objective.CONVERSIONS, None, graph))
     assert whole > 0
-    both = plans("conversions", WeightBudget(2 * whole), graph, graph)
+    both = plans(Objective.CONVERSIONS, WeightBudget(2 * whole), graph, graph)
     assert copied(*both) == 2 * whole
     with pytest.raises(InputError) as error:
-        plans("conversions", WeightBudget(2 * whole - 1), graph, graph)
+        plans(Objective.CONVERSIONS, WeightBudget(2 * whole - 1), graph, graph)
     assert str(error.value) == (
         f"--weight-budget: expected at least {whole} bytes for --objective=conversions, but got "
         f"{whole - 1}; raise it"
@@ -76,6 +76,6 @@ def test_functions_share_one_budget(graph: Graph) -> None:
 
 
 def test_a_budget_bounds_the_copies_of_the_fastest_plan(graph: Graph) -> None:
-    free = copied(*plans("latency", None, graph))
+    free = copied(*plans(Objective.LATENCY, None, graph))
     for size in (0, free // 2, free):
-        assert copied(*plans("latency", WeightBudget(size), graph)) <= size
+        assert copied(*plans(Objective.LATENCY, WeightBudget(size), graph)) <= size

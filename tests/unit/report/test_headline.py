@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from layoutopt.pricing.source import PriceSource
 from layoutopt.report.headline import headline
 from layoutopt.report.report import FlagSetReport, OpsReport, RefusalReport, Report
 from tests.reports import REPORT
@@ -16,7 +17,7 @@ OTHER = RefusalReport("main", "scf.if", "barrier", "expected straight-line code"
 ESTIMATED = replace(
     REPORT,
     profile="mi355x",
-    cost_source="analytic",
+    cost_source=PriceSource.ANALYTIC,
     flag_sets=(),
     verification=None,
     not_verified="mi355x is not here",
@@ -93,7 +94,9 @@ def took(ms: float, winner: str = "layoutopt", plan_ms: float | None = None) -> 
             "not here",
         ),
         (
-            replace(ESTIMATED, profile="host", cost_source="measured", not_timed="no inputs"),
+            replace(
+                ESTIMATED, profile="host", cost_source=PriceSource.MEASURED, not_timed="no inputs"
+            ),
             "model.onnx on host: planned 70 of 71 ops; NOT VERIFIED: mi355x is not here; "
             "not timed: no inputs",
         ),

@@ -8,6 +8,8 @@ from html.parser import HTMLParser
 
 import pytest
 
+from layoutopt.options import Objective
+from layoutopt.pricing.source import PriceSource
 from layoutopt.report.checks import VerificationReport
 from layoutopt.report.html import html_page
 from layoutopt.report.report import (
@@ -108,8 +110,8 @@ def test_what_models_are_named_is_escaped() -> None:
     "report",
     [
         replace(REPORT, choices=(), conversions=(), refusals=(), barriers=(), flag_sets=()),
-        replace(REPORT, verification=None, cost_source="analytic", measured_on=None),
-        replace(REPORT, winner="data-tiling", objective="conversions"),
+        replace(REPORT, verification=None, cost_source=PriceSource.ANALYTIC, measured_on=None),
+        replace(REPORT, winner="data-tiling", objective=Objective.CONVERSIONS),
     ],
     ids=["nothing planned", "estimated", "original wins"],
 )

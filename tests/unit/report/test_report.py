@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from layoutopt.pricing.source import PriceSource
 from layoutopt.report.checks import UncheckedReport, VerificationReport
 from layoutopt.report.explanation import explanation
 from layoutopt.report.report import (
@@ -43,7 +44,9 @@ def test_equal_refusals_are_counted_not_repeated() -> None:
 
 
 def test_estimates_say_so() -> None:
-    text = printed(replace(REPORT, cost_source="analytic", flag_sets=(), verification=None))
+    text = printed(
+        replace(REPORT, cost_source=PriceSource.ANALYTIC, flag_sets=(), verification=None)
+    )
     assert (
         "Prices are estimates from the target's data sheet, corrected by what was measured "
         "elsewhere: no candidate was measured here.\n"

@@ -11,18 +11,19 @@ import pytest
 
 from layoutopt.ir.types import Array
 from layoutopt.mlir.read.census import ModuleCensus, Move
-from layoutopt.options import Options
+from layoutopt.options import Objective, Options
 from layoutopt.planning.planner import GraphPlan, plan_graph
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.prices import Price, Work
+from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import load_target
 from layoutopt.report.census import came_with_the_model, discrepancies
 from layoutopt.report.moves import conversions_of, moves_inside
 from layoutopt.runtime.progress import Progress
-from layoutopt.runtime.steps import Clock, SilentSteps
 from tests.counting import counted
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
+from tests.planning import setting
 from tests.torch_graphs import input_gradient
 
 HOST = load_target("host")
@@ -58,7 +59,7 @@ class Shuffled:
     """Prices that have nothing to do with time, so that each seed leads to another plan."""
 
     seed: int
-    source = "measured, one and all"
+    source = PriceSource.ANALYTIC
 
     def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
         """A price for each piece of work."""
@@ -78,8 +79,7 @@ class Shuffled:
 
 
 def planned(name: str, seed: int, options: Options) -> GraphPlan:
-    clock = Clock(SilentSteps())
-    return plan_graph(lifted(MODELS[name]), HOST, Shuffled(seed), options, clock)
+    return plan_graph(lifted(MODELS[name]), setting(HOST, Shuffled(seed), options))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -88,7 +88,7 @@ def planned(name: str, seed: int, options: Options) -> GraphPlan:
     [
         *((Options(), seed) for seed in range(4)),
         (Options(lower_packs=True), 5),
-        (Options(objective="conversions"), 0),
+        (Options(objective=Objective.CONVERSIONS), 0),
     ],
     ids=["0", "1", "2", "3", "lowered", "conversions"],
 )

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from layoutopt.report.solver import SolverReport, solver_text
+from layoutopt.options import Objective
+from layoutopt.report.solver import SolverReport, SolverStatus, solver_text
 from tests.reports import REPORT
 
 SOLVER = REPORT.solver
@@ -17,23 +18,24 @@ SOLVER = REPORT.solver
     [
         (
             SOLVER,
-            "latency",
+            Objective.LATENCY,
             "Solver: OPTIMAL over 640 of 700 candidates priced (37 excluded by assumed lower "
             "bounds, 23 refused); layouts cut on 3 of 160 tensors; gap 0.0000 %, objective "
             "19.000 ms, bound 19.000 ms; 0.10 s (proved)",
         ),
         (
             replace(SOLVER, candidates=640, refused=0, bounded=0, cut=0),
-            "conversions",
+            Objective.CONVERSIONS,
             "Solver: OPTIMAL over 640 of 640 candidates priced; gap 0.0000 %, fewest conversions, "
             "then the smallest; 0.10 s (proved)",
         ),
         (
             replace(
-                SOLVER, status="FEASIBLE", gap=0.125, bounded=0, cut=0, refused=58, regions=2,
-                op_limit=True, rounds_ended=True, added_ns=1500, stop_reason="time limit",
+                SOLVER, status=SolverStatus.FEASIBLE, gap=0.125, bounded=0, cut=0, refused=58,
+                regions=2, op_limit=True, rounds_ended=True, added_ns=1500,
+                stop_reason="time limit",
             ),
-            "latency",
+            Objective.LATENCY,
             "Solver: FEASIBLE over 640 of 700 candidates priced (58 refused, 2 dispatch regions "
             "that are not estimated); rewriting stopped at its limit of ops; pricing stopped at "
             "its limit of rounds; 1.5 us of conversions added behind the solver, which its "
@@ -42,17 +44,17 @@ SOLVER = REPORT.solver
         ),
         (
             replace(SOLVER, given=True),
-            "latency",
+            Objective.LATENCY,
             "Solver: not run, the plan was given; when it was made: OPTIMAL, objective 19.000 ms, "
             "bound 19.000 ms",
         ),
         (
-            replace(SOLVER, status="NOT RUN"),
-            "latency",
+            replace(SOLVER, status=SolverStatus.NOT_RUN),
+            Objective.LATENCY,
             "Solver: not run, there was nothing to plan",
         ),
     ],
     ids=["optimal", "all priced", "limits", "given", "nothing"],
 )  # fmt: skip
-def test_the_sentence_of_the_solver(solver: SolverReport, objective: str, text: str) -> None:
+def test_the_sentence_of_the_solver(solver: SolverReport, objective: Objective, text: str) -> None:
     assert solver_text(solver, objective) == text

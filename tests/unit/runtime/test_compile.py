@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from layoutopt.runtime import compile as compile_module
-from layoutopt.runtime.compile import compile_file, compile_to
+from layoutopt.runtime.compile import Phase, compile_file, compile_to
 from layoutopt.runtime.outcome import Outcome
 from layoutopt.runtime.reason import first_error, located_errors, runtime_reason
 
@@ -66,7 +66,7 @@ def test_a_hang(fake: Path) -> None:
 def test_compile_to_a_phase(fake: Path) -> None:
     fake.write_text('#!/bin/sh\ncase "$*" in *--compile-to=flow*) ' + OUTPUT + 'echo > "$2";; esac')
     output = fake.with_name("flow.mlir")
-    assert compile_to(fake, "flow", output, (), 10.0).ok
+    assert compile_to(fake, Phase.FLOW, output, (), 10.0).ok
     assert output.exists()
 
 

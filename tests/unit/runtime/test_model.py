@@ -12,6 +12,7 @@ from layoutopt.runtime.dispatch import (
     dispatch_times,
     read_profile,
 )
+from layoutopt.runtime.setting import RunSetting
 from layoutopt.runtime.signature import FunctionSignature, parse_declaration
 
 
@@ -65,7 +66,7 @@ def test_drivers_that_time_dispatches(device: str, events: str | None) -> None:
 
 def test_a_driver_that_does_not_time_dispatches() -> None:
     with pytest.raises(LoweringError) as caught:
-        dispatch_times(Path("none.vmfb"), "main", [], "cuda://0")
+        dispatch_times(Path("none.vmfb"), "main", [], RunSetting("cuda://0"))
     assert str(caught.value) == (
         "cuda://0: expected a driver that times dispatches (local-sync, local-task, vulkan), "
         "but got one that does not; run it without a profile"

@@ -51,7 +51,7 @@ def shortsighted() -> Problem:
 
 
 def test_greedy_decides_where_it_stands() -> None:
-    found = solve(shortsighted(), "greedy")
+    found = solve(shortsighted(), Search.GREEDY)
     assert (found.status, found.candidates, found.objective_ns) == (Status.FEASIBLE, (0, 2), 110)
     assert (found.bound_ns, found.gap, found.stop_reason) == (0, 1.0, "search exhausted")
 
@@ -60,7 +60,7 @@ def test_greedy_stuck_in_its_choice_is_unknown() -> None:
     problem = replace(
         shortsighted(), candidates=(*shortsighted().candidates[:2], shortsighted().candidates[3])
     )
-    found = solve(problem, "greedy")
+    found = solve(problem, Search.GREEDY)
     assert (found.status, found.stop_reason) == (Status.UNKNOWN, StopReason.EXHAUSTED)
     assert solve(problem).candidates == (1, 2)
 
@@ -70,7 +70,7 @@ def test_greedy_stuck_at_the_budget_is_unknown() -> None:
         BUDGET,
         candidates=(*BUDGET.candidates[:2], replace(BUDGET.candidates[3], cost_ns=90)),
     )
-    for search in ("greedy", "taso"):
+    for search in (Search.GREEDY, Search.TASO):
         found = solve(problem, search)
         assert (found.status, found.stop_reason) == (Status.UNKNOWN, StopReason.EXHAUSTED)
     assert solve(problem).candidates == (0, 2)
@@ -85,7 +85,7 @@ def test_taso_backtracks_out_of_a_shortsighted_start() -> None:
 def test_taso_stops_at_the_time_limit_with_the_greedy_answer() -> None:
     found = solve_taso(CHAIN, time_limit_s=0.0)
     assert (found.status, found.stop_reason) == (Status.FEASIBLE, StopReason.TIME_LIMIT)
-    assert found.objective_ns == solve(CHAIN, "greedy").objective_ns
+    assert found.objective_ns == solve(CHAIN, Search.GREEDY).objective_ns
 
 
 def test_taso_orders_choices_of_one_cost() -> None:
@@ -101,4 +101,4 @@ def test_taso_orders_choices_of_one_cost() -> None:
         ),
         conversions=(),
     )
-    assert solve(problem, "taso").objective_ns == 0
+    assert solve(problem, Search.TASO).objective_ns == 0

@@ -85,8 +85,8 @@ def test_a_heuristic_that_gives_up_is_helped_too(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(time_limit, "solve", gives_up)
     limit = TimeLimit(60.0)
-    assert limit.solve(PROBLEM, "greedy").status is Status.UNKNOWN
-    assert limit.solve(PROBLEM, "greedy", [AS_IT_CAME]).objective_ns == 100
+    assert limit.solve(PROBLEM, Search.GREEDY).status is Status.UNKNOWN
+    assert limit.solve(PROBLEM, Search.GREEDY, [AS_IT_CAME]).objective_ns == 100
 
 
 def test_a_search_that_is_through_is_not_replaced() -> None:

@@ -11,6 +11,7 @@ from layoutopt.errors import RefusedModuleError
 from layoutopt.ir.layout import Layout
 from layoutopt.runtime.compile import CompileOutcome
 from layoutopt.runtime.outcome import Outcome
+from layoutopt.runtime.setting import RunSetting
 from layoutopt.verification import evaluation
 from layoutopt.verification.discrepancy import Allowed
 from layoutopt.verification.evaluated import (
@@ -51,10 +52,10 @@ def test_a_refused_module_is_known_first_and_the_original_is_compiled_once(
     source = tmp_path / "model.mlir"
     source.touch()
     variants = [Variant(name, source, (name,)) for name in ("default", "O3", OPTIMIZED)]
-    setting = EvaluationSetting("local-sync", 1, "host", 10.0)
+    setting = EvaluationSetting(RunSetting(), "host", 10.0)
     for _ in range(3):
         with pytest.raises(RefusedModuleError) as caught:
-            evaluate_variants(variants, [], tmp_path, None, setting, no_oracle)
+            evaluate_variants(variants, [], tmp_path, setting, no_oracle)
         assert caught.value.dispatches == ("main_7",)
     assert compiled[0] == OPTIMIZED
     assert compiled.count(OPTIMIZED) == 3
@@ -95,5 +96,5 @@ def test_how_results_are_compared_is_part_of_the_key(tmp_path: Path) -> None:
         subject.lying({0: Layout((1, 0))}, {}),
         replace(subject, integers={0: 10}),
     ]
-    keys = {content_key(variants, "local-sync", 1, [s], "host") for s in (subject, *others)}
+    keys = {content_key(variants, [s], RunSetting(), "host") for s in (subject, *others)}
     assert len(keys) == 4

@@ -3,11 +3,10 @@
 from pathlib import Path
 
 from layoutopt.mlir.module import parse_module
-from layoutopt.options import Options
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
-from layoutopt.runtime.steps import Clock, SilentSteps
+from tests.planning import setting
 
 FUNCTION = """
 func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {{
@@ -28,7 +27,7 @@ def written(folder: Path, weight: str, before: str = "") -> str:
     (folder / "model.mlir").write_text(before + FUNCTION.format(weight=weight))
     module = parse_module(folder / "model.mlir")
     target = load_target("host")
-    plan = plan_graph(module.graphs[0], target, Analytic(target), Options(), Clock(SilentSteps()))
+    plan = plan_graph(module.graphs[0], setting(target, Analytic(target)))
     module.replace(0, plan.lowered())
     module.write(folder / "out.mlir", ())
     return (folder / "out.mlir").read_text()

@@ -11,7 +11,7 @@ import pytest
 
 from layoutopt.errors import InputError
 from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand, Result
-from layoutopt.pricing.measure.measure import Measurement, Measurer, Outcome
+from layoutopt.pricing.measure.measure import Measurement, Measurer, MeasureSetting, Outcome
 from layoutopt.pricing.measure.measurement_run import batch_size
 from layoutopt.profiles.store import Store
 from layoutopt.runtime.compile import CompileOutcome
@@ -106,7 +106,10 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def measurer(store: Store, fakes: Fakes, jobs: int = 1) -> Measurer:
     return Measurer(
-        store, "host", compile_jobs=jobs, compile_one=fakes.compile_one, timer=fakes, command="test"
+        store,
+        MeasureSetting("host", compile_jobs=jobs, command="test"),
+        compile_one=fakes.compile_one,
+        timer=fakes,
     )
 
 
@@ -189,7 +192,10 @@ def test_what_another_process_stored_meanwhile_is_not_timed(store: Store, fakes:
     others = Fakes()
     others.verdict = lambda ns: Measurement(Outcome.OK, (777,))
     plan = Measurer(
-        store, "host", compile_jobs=1, compile_one=compile_while_others_store, timer=fakes
+        store,
+        MeasureSetting("host", compile_jobs=1),
+        compile_one=compile_while_others_store,
+        timer=fakes,
     )
     assert [result.median_ns for result in plan.measure(candidates)] == [777, 2]
     assert len(fakes.jobs[0].tasks) == 1

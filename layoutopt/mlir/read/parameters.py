@@ -9,7 +9,7 @@ from typing import Any
 from iree.compiler import ir
 
 from layoutopt.ir.types import TensorType
-from layoutopt.mlir.attribute import value_of
+from layoutopt.mlir.read.attribute import value_of
 from layoutopt.mlir.read.state import tensor_type
 
 _NAMED = re.compile(r'^#(?:stream|flow)\.parameter\.named<"(?:(.*?)"::")?(.*?)"[>,]')

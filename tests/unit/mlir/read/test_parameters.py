@@ -4,7 +4,7 @@ import pytest
 from iree.compiler import ir
 
 from layoutopt.ir.types import TensorType
-from layoutopt.mlir.parameters import Parameter, parameter_attribute, parameter_of
+from layoutopt.mlir.read.parameters import Parameter, parameter_attribute, parameter_of
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 generic ins(indices) {
   i = index_cast in; c = linalg.index 2; e = tensor.extract w[i, c]; yield e }
-  <->
+  ->
 Gather(w, indices)
 """
 
@@ -13,10 +13,8 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
-from layoutopt.ir.affine import IndexMap, map_text, plain_dims, plain_map
+from layoutopt.ir.affine import IndexMap, plain_dims, plain_map
 from layoutopt.ir.gather import Gather
-from layoutopt.ir.size_values import empty_text
-from layoutopt.ir.types import TensorType
 from layoutopt.mlir.read.state import State, new_tensor, tensor_of, type_of
 
 _KNOWN = {"arith.index_cast", "linalg.index", "tensor.extract", "linalg.yield"}
@@ -54,34 +52,6 @@ def lift_gather(state: State, op: Any) -> bool:
     made = new_tensor(state, result, kind)
     state.builder.add(Gather(table_tensor, index_tensor, made, index_dims, tuple(places)))
     return True
-
-
-def gather_lines(op: Gather, types: tuple[TensorType, ...]) -> list[str]:
-    """Lines of MLIR for a gather of row-major tensors."""
-    result, table, indices = types[op.result], types[op.table], types[op.indices]
-    rank = len(result.shape)
-    iterators = ", ".join(['"parallel"'] * rank)
-    maps = [map_text(m, rank) for m in (plain_map(op.index_dims), plain_map(range(rank)))]
-    lines = [
-        f"  %t{op.result}_empty = {empty_text(result)}",
-        f"  %t{op.result} = linalg.generic {{indexing_maps = [{', '.join(maps)}], "
-        f"iterator_types = [{iterators}]}} "
-        f"ins(%t{op.indices} : {indices}) outs(%t{op.result}_empty : {result}) {{",
-        f"  ^bb0(%b0: {indices.element}, %b1: {result.element}):",
-    ]
-    places = []
-    for d, place in enumerate(op.table_dims):
-        if place is not None:
-            lines.append(f"    %p{d} = linalg.index {place} : index")
-        elif indices.element != "index":
-            lines.append(f"    %p{d} = arith.index_cast %b0 : {indices.element} to index")
-        places.append("%b0" if place is None and indices.element == "index" else f"%p{d}")
-    return [
-        *lines,
-        f"    %e = tensor.extract %t{op.table}[{', '.join(places)}] : {table}",
-        f"    linalg.yield %e : {result.element}",
-        f"  }} -> {result}",
-    ]
 
 
 def _dims(index_map: Any) -> tuple[int, ...] | None:

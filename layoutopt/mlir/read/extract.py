@@ -1,7 +1,7 @@
 """Reads by computed index: ``tensor.extract`` in a body, where the index is linear in the loops.
 
     generic { i = linalg.index 2; e = tensor.extract w[.., 2 - i, ..]; yield e }
-      <->
+      ->
     generic ins(w) with the indexing map (.., -d2 + 2, ..)
 
 Filter flips are written this way, because linalg takes no maps that run backwards. An index that is
@@ -115,35 +115,6 @@ def checked(index_map: IndexMap, shape: Sequence[int], domain: Sequence[int]) ->
             raise NotUnderstood(f"expected a read of all of dim {axis}, but got {domain[d]} of {n}")
         found.append(form if d is None or domain[d] == n else affine([]))
     return tuple(found)
-
-
-def runs_backwards(index_map: IndexMap) -> bool:
-    """Whether some dim is read against the direction of a loop."""
-    return any(c < 0 for form in index_map for _, c in form.terms)
-
-
-def read_lines(name: str, tensor: str, kind: str, index_map: IndexMap) -> list[str]:
-    """Lines of a body that read one element of a tensor into the value ``name``."""
-    lines: list[str] = []
-    places: list[str] = []
-
-    def value(text: str) -> str:
-        made = f"{name}_{len(lines)}"
-        lines.append(f"    {made} = {text}")
-        return made
-
-    for form in index_map:
-        place = value(f"arith.constant {form.offset} : index")
-        for d, c in form.terms:
-            term = value(f"linalg.index {d} : index")
-            if abs(c) != 1:
-                factor = value(f"arith.constant {abs(c)} : index")
-                term = value(f"arith.muli {term}, {factor} : index")
-            sum_name = "arith.addi" if c > 0 else "arith.subi"
-            place = value(f"{sum_name} {place}, {term} : index")
-        places.append(place)
-    lines.append(f"    {name} = tensor.extract {tensor}[{', '.join(places)}] : {kind}")
-    return lines
 
 
 def _form(

@@ -1,0 +1,23 @@
+"""What the functions of a model are planned with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from layoutopt.options import Options
+from layoutopt.pricing.prices import Pricer
+from layoutopt.profiles.target import Target
+from layoutopt.runtime.steps import Clock
+from layoutopt.solver import TimeLimit
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSetting:
+    """What all functions of a model are planned with."""
+
+    target: Target
+    pricer: Pricer
+    options: Options
+    limit: TimeLimit
+    """For solving, all functions together."""
+    clock: Clock

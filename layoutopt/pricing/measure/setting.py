@@ -1,0 +1,26 @@
+"""Where and how candidates are measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from layoutopt.runtime.sampling import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureSetting:
+    """Where and how one `Measurer` measures."""
+
+    target: str
+    """Fingerprint of the target."""
+    device: str = "local-sync"
+    threads: int = 1
+    compile_jobs: int | None = None
+    """Compilations side by side; None for one a core."""
+    protocol: Protocol = field(default_factory=Protocol)
+    batch_size: int = 16
+    """Candidates in one module at most."""
+    compile_timeout_s: float = 20.0
+    run_timeout_s: float = 10.0
+    command: str = ""
+    """What the store notes as the command line; empty for that of this process."""
