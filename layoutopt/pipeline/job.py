@@ -48,7 +48,7 @@ from layoutopt.report.report import CapturedReport, Report
 from layoutopt.runtime.steps import Clock, SilentSteps, Steps
 from layoutopt.runtime.version import iree_version
 from layoutopt.solver import TimeLimit
-from layoutopt.verification.attribution import attributed
+from layoutopt.verification.attribution import attributed, data_tiled
 from layoutopt.verification.dispatch_count import Dispatches
 from layoutopt.verification.evaluated import OPTIMIZED
 from layoutopt.verification.whole_model import (
@@ -242,7 +242,8 @@ class _Job:
         if attempt == _ATTEMPTS - 1:
             return False
         located = operands_at(lowered.path, error.lines)
-        return refused.add([attributed(p, error.dispatches, located) for p in lowered.plans])
+        named = [attributed(p, error.dispatches, located) for p in lowered.plans]
+        return refused.add(named) or refused.add([data_tiled(p) for p in lowered.plans])
 
     def _kept(self, lowered: LoweredModel, error: LoweringError) -> Comparison:
         """The original in place of a plan that cannot be used; a given one ends in the error."""

@@ -96,7 +96,7 @@ class Model:
 
     @cached_property
     def functions(self) -> tuple[Function, ...]:
-        """Those with something to plan. Raises InputError for a size to plan for that is none."""
+        """Those with something to plan. Raises InputError for sizes that the model does not have."""
         names, graphs = self.module.names, self.module.graphs
         sizes = chosen_sizes(graphs, self.options.sizes)
         graphs = tuple(planned_for(graph, sizes) for graph in graphs)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from layoutopt.candidates.candidate import physical_form
+from layoutopt.candidates.form import Form
 from layoutopt.candidates.stable_names import StableNames
 from layoutopt.ir.graph import Graph, Structured
 from layoutopt.ir.refusal import Refusal
@@ -40,6 +41,18 @@ def attributed(
         if named or (not refused and any(o in located for o in _operands(form.graph))):
             found.add(digest(candidate, names))
     return frozenset(found)
+
+
+def data_tiled(plan: GraphPlan) -> frozenset[str]:
+    """Digests of all data-tiled candidates, where the plan has one.
+
+    The flag that they need holds for the whole module, and IREE may refuse other ops with it.
+    """
+    chosen = any(c.form is Form.DATA_TILED for c in plan.choice.candidates)
+    if not chosen:
+        return frozenset()
+    names = StableNames(plan.egraph.graph, plan.clusters)
+    return frozenset(digest(c, names) for c in plan.costs if c.form is Form.DATA_TILED)
 
 
 def _operands(graph: Graph) -> Iterator[Operands]:

@@ -12,8 +12,8 @@ _TRIED = (1, 7, 8, 9, 16, 17, 2, 32, 13, 31, 15)
 _MOST = 10
 _LARGEST = 2
 """The end of a range is tried where it is at most so many times what is planned for."""
-_UNKNOWN = 8
-"""The first size of dims of which nothing is known."""
+_UNKNOWN = (8, 1, 2, 7, 32)
+"""Sizes of dims of which nothing is known."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Sizes:
     """By name of the symbol, or ``any`` for the others."""
     shapes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """By position of the argument."""
-    other: int = _UNKNOWN
+    other: int = _UNKNOWN[0]
 
     def of(self, position: int, shape: Sequence[int | None]) -> tuple[int | None, ...]:
         """The sizes of an argument; ``shape``: None where a size is open."""
@@ -43,7 +43,7 @@ def sizes_to_try(shapes: Mapping[int, tuple[int, ...]]) -> tuple[Sizes, ...]:
     """What is planned for, then others: no two symbols always get the same."""
     found = sorted({s for shape in shapes.values() for n in shape for s in symbols(n)})
     if not found:
-        return tuple(Sizes({}, shapes, n) for n in (_UNKNOWN, *_TRIED[:4]))
+        return tuple(Sizes({}, shapes, n) for n in _UNKNOWN)
     columns = [_values(symbol, place) for place, symbol in enumerate(found)]
     rows = range(max(map(len, columns)))
     return tuple(

@@ -54,7 +54,7 @@ def _shape(sizes: Sizes, operation: Any, position: int, scalars: Scalars) -> tup
         case "tensor.expand_shape":
             return ranges(sizes, operation, "static_output_shape", operands[1:], scalars)
         case "tensor.collapse_shape":
-            return _collapsed(sizes, operation)
+            return _grouped(sizes, operation)
         case "tensor.extract_slice":
             return _sliced(sizes, operation, scalars)
         case "tensor.insert_slice":
@@ -118,7 +118,7 @@ def segments(operation: Any) -> list[list[Any]]:
     return found
 
 
-def _collapsed(sizes: Sizes, operation: Any) -> tuple[int, ...] | None:
+def _grouped(sizes: Sizes, operation: Any) -> tuple[int, ...] | None:
     shape = sizes.shape_of(operation.operands[0])
     if shape is None:
         return None

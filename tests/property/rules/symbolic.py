@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import strategies as st
 
 from layoutopt.ir.affine import IndexMap
-from layoutopt.ir.concrete import concrete
 from layoutopt.ir.graph import (
     Concat,
     FromTensor,
@@ -23,11 +24,13 @@ from layoutopt.ir.graph import (
 from layoutopt.ir.size import symbol
 from layoutopt.ir.types import TensorType
 
+Draw = Callable[..., Any]
+"""Hypothesis' ``draw``."""
 MOST = 20
 """A symbol is at most so large."""
 
 
-def opened(draw: st.DrawFn, graph: Graph) -> Graph | None:
+def opened(draw: Draw, graph: Graph) -> Graph | None:
     """The graph of one op with symbols for some of its sizes, None where that is no such op."""
     (op,) = graph.ops
     match op:
@@ -51,13 +54,7 @@ def opened(draw: st.DrawFn, graph: Graph) -> Graph | None:
             return None
 
 
-def numbers(draw: st.DrawFn, graph: Graph) -> Graph:
-    """The graph at numbers in place of its symbols."""
-    names = sorted({f"s{d}" for d in range(16)})
-    return concrete(graph, {name: draw(st.integers(1, MOST)) for name in names})
-
-
-def _some(draw: st.DrawFn, shape: tuple[int, ...], first: int = 0) -> tuple[int, ...]:
+def _some(draw: Draw, shape: tuple[int, ...], first: int = 0) -> tuple[int, ...]:
     """Symbols for some of the sizes, among them some that a number divides."""
     found = []
     for d, n in enumerate(shape, first):
@@ -74,7 +71,7 @@ def _typed(graph: Graph, shapes: dict[int, tuple[int, ...]], op: Op | None = Non
     return replace(graph, types=types, ops=(op or graph.ops[0],))
 
 
-def _structured(draw: st.DrawFn, graph: Graph, op: Structured) -> Graph:
+def _structured(draw: Draw, graph: Graph, op: Structured) -> Graph:
     domain = _some(draw, op.domain)
     shapes: dict[int, tuple[int, ...]] = {}
     for tensor, forms in zip((*op.sources, *op.results), op.maps, strict=True):
@@ -97,7 +94,7 @@ def _read(
     return tuple(found)
 
 
-def _slice(draw: st.DrawFn, graph: Graph, op: Slice) -> Graph:
+def _slice(draw: Draw, graph: Graph, op: Slice) -> Graph:
     kept = _some(draw, graph.types[op.result].shape)
     old = graph.types[op.result].shape
     whole = tuple(
@@ -107,7 +104,7 @@ def _slice(draw: st.DrawFn, graph: Graph, op: Slice) -> Graph:
     return _typed(graph, {op.source: whole, op.result: kept})
 
 
-def _insert(draw: st.DrawFn, graph: Graph, op: Insert) -> Graph:
+def _insert(draw: Draw, graph: Graph, op: Insert) -> Graph:
     old = graph.types[op.source].shape
     inserted = _some(draw, old)
     whole = tuple(
@@ -119,7 +116,7 @@ def _insert(draw: st.DrawFn, graph: Graph, op: Insert) -> Graph:
     return _typed(graph, {op.source: inserted, op.destination: whole, op.result: whole})
 
 
-def _concat(draw: st.DrawFn, graph: Graph, op: Concat) -> Graph:
+def _concat(draw: Draw, graph: Graph, op: Concat) -> Graph:
     first = _some(draw, graph.types[op.sources[0]].shape)
     shapes: dict[int, tuple[int, ...]] = {}
     for number, tensor in enumerate(op.sources):
@@ -132,7 +129,7 @@ def _concat(draw: st.DrawFn, graph: Graph, op: Concat) -> Graph:
     return _typed(graph, shapes)
 
 
-def _reshape(draw: st.DrawFn, graph: Graph, op: Reshape) -> Graph:
+def _reshape(draw: Draw, graph: Graph, op: Reshape) -> Graph:
     """A symbol in place of the first dim of both, where both have dims."""
     source, result = graph.types[op.source].shape, graph.types[op.result].shape
     if not source or not result:
@@ -148,7 +145,7 @@ def _reshape(draw: st.DrawFn, graph: Graph, op: Reshape) -> Graph:
     return _typed(graph, shapes)
 
 
-def _gather(draw: st.DrawFn, graph: Graph, op: Gather) -> Graph:
+def _gather(draw: Draw, graph: Graph, op: Gather) -> Graph:
     shape = _some(draw, graph.types[op.result].shape)
     table = tuple(
         n if place is None else shape[place]

@@ -43,7 +43,8 @@ def test_positions_count_all_that_a_caller_hands_over(tmp_path: Path) -> None:
     module = parse_module(tmp_path / "m.mlir")
     place = module.names.index("main")
     graph, boundary = module.graphs[place], module.boundary(place)
-    assert boundary.arguments == {1: graph.inputs[0]}
+    assert boundary.arguments == {1: graph.inputs[0], 2: graph.inputs[1]}
+    assert [str(graph.types[t]) for t in graph.inputs[:2]] == ["tensor<4xf32>", "tensor<?xf32>"]
     assert list(boundary.results) == [1]
     assert boundary.types == ("f32", "tensor<4xf32>", "tensor<?xf32>")
     assert module.exported == (

@@ -24,7 +24,7 @@ from tests.unit.mlir.read.reading import MAP, PAR, X, graph_of
             f"%r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> ()>, {MAP}], "
             f"iterator_types = {PAR}}} ins(%k : index) outs(%y : {X}) {{\n"
             f"^bb0(%a: index, %b: f32):\nlinalg.yield %b : f32 }} -> {X}",
-            "expected numbers and tensors of static shape, but got index",
+            "expected numbers and tensors of known sizes, but got index",
         ),
         (
             f"%r = linalg.generic {{indexing_maps = [{MAP}, {MAP}], iterator_types = {PAR}}} "
@@ -70,12 +70,12 @@ from tests.unit.mlir.read.reading import MAP, PAR, X, graph_of
         (
             "%i = arith.fptosi %s : f32 to i32\n%j = arith.index_cast %i : i32 to index\n"
             f"%r = tensor.extract_slice %x[%j, 0] [4, 6] [1, 1] : {X} to {X}",
-            "expected a static slice, but offsets or sizes are computed",
+            "expected a slice of known sizes, but offsets or sizes are computed",
         ),
         (
             "%i = arith.fptosi %s : f32 to i32\n%j = arith.index_cast %i : i32 to index\n"
             f"%r = tensor.insert_slice %x into %y[%j, 0] [4, 6] [1, 1] : {X} into {X}",
-            "expected a static insert, but offsets or sizes are computed",
+            "expected a slice of known sizes, but offsets or sizes are computed",
         ),
         (
             f"%r = arith.addf %x, %y : {X}",
@@ -92,29 +92,13 @@ def test_reasons(body: str, reason: str) -> None:
     assert opaque.results[0] in graph.inputs
 
 
-def test_dynamic_shapes_are_named() -> None:
-    dynamic = "tensor<?x6xf32>"
-    body = (
-        f"%r = linalg.transpose ins(%x : {dynamic}) outs(%y : tensor<6x?xf32>) permutation = [1, 0]"
-    )
-    graph = graph_of(body, "tensor<6x?xf32>", f"%x: {dynamic}, %y: tensor<6x?xf32>")
-    assert graph.ops == (
-        Opaque(
-            "linalg.transpose", (), (), "expected tensors of static shape, but got tensor<6x?xf32>"
-        ),
-    )
-
-
 @pytest.mark.parametrize(
     ("op", "reason"),
     [
         (
-            "%r = tensor.empty(%n) : tensor<?x6xf32>",
-            "expected tensors of static shape, but got tensor<?x6xf32>",
-        ),
-        (
-            "%z = arith.constant 0 : index\n%r = tensor.dim %x, %z : tensor<?x6xf32>",
-            "expected static shapes, but a size is asked for at run time",
+            "%r = tensor.generate %n { ^bb0(%i: index, %j: index): %v = arith.constant 0.0 : f32\n"
+            "tensor.yield %v : f32 } : tensor<?x6xf32>",
+            "expected an op of linalg or tensor, but got one that is not known here",
         ),
         (
             "%r = func.call @f(%x, %n) : (tensor<?x6xf32>, index) -> tensor<?x6xf32>",
@@ -123,8 +107,7 @@ def test_dynamic_shapes_are_named() -> None:
     ],
 )
 def test_what_dynamic_functions_hold_is_named(op: str, reason: str) -> None:
-    result = "index" if "tensor.dim" in op else "tensor<?x6xf32>"
-    last = graph_of(op, result, "%x: tensor<?x6xf32>, %n: index").ops[-1]
+    last = graph_of(op, "tensor<?x6xf32>", "%x: tensor<?x6xf32>, %n: index").ops[-1]
     assert isinstance(last, Opaque)
     assert last.reason == reason
 
