@@ -163,7 +163,8 @@ class Size(_Number):
     def __str__(self) -> str:
         return " + ".join(_term_text(m, c) for m, c in self.terms).replace("+ -", "- ")
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return f"Size({self.terms!r})"
 
 
 def symbol(name: str, low: int = 0, high: int = MOST, divisor: int = 1, planned: int = 1) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ from layoutopt.files.given import read_input
 from layoutopt.files.written import written_atomically
 from layoutopt.ir.graph import Constant, Graph, Opaque
 from layoutopt.ir.lowered import Lowered
+from layoutopt.ir.planned_sizes import planned_for
 from layoutopt.ir.types import TensorType
 from layoutopt.mlir.read.boundary import fixed_tensors, referred_functions
 from layoutopt.mlir.read.census import ModuleCensus, census, stored_globals
@@ -51,6 +52,11 @@ class Module:
     def names(self) -> tuple[str, ...]:
         """The symbol names of the functions."""
         return tuple(f.name for f in self.functions)
+
+    def planned_for(self, sizes: Mapping[str, int]) -> Module:
+        """The same with other sizes to plan for, by name."""
+        functions = (replace(f, graph=planned_for(f.graph, sizes)) for f in self.functions)
+        return replace(self, functions=tuple(functions))
 
     @cached_property
     def parameters(self) -> dict[Parameter, TensorType | None]:

@@ -29,7 +29,6 @@ from layoutopt.frontend.converted import ConvertedModels, converted_folder
 from layoutopt.frontend.in_memory import InMemory, written_down
 from layoutopt.frontend.source import Source, open_source
 from layoutopt.ir.graph import Graph
-from layoutopt.ir.planned_sizes import planned_for
 from layoutopt.mlir.module import Module, exported_name, has_work, parse_module
 from layoutopt.options import Options
 from layoutopt.parameters.files import resolve
@@ -96,10 +95,8 @@ class Model:
 
     @cached_property
     def functions(self) -> tuple[Function, ...]:
-        """Those with something to plan. Raises InputError for sizes that the model does not have."""
+        """Those with something to plan."""
         names, graphs = self.module.names, self.module.graphs
-        sizes = chosen_sizes(graphs, self.options.sizes)
-        graphs = tuple(planned_for(graph, sizes) for graph in graphs)
         return tuple(
             Function(exported_name(name), graph, place)
             for place, (name, graph) in _numbered(zip(names, graphs, strict=True))
@@ -129,6 +126,7 @@ def read(
         converted = ConvertedModels(converted_folder(options.cache))
         limit_s = options.compile_timeout_s
         source, module = open_source(path, folder, target.flags, limit_s, converted)
+        module = module.planned_for(chosen_sizes(module.graphs, options.sizes))
         archives: tuple[tuple[str, Path], ...] = ()
         if target.measurable:
             archives = resolve(path, module.parameters, options.parameters)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.compiler.installed import assumption, installed_version
 from layoutopt.ir.graph import Constant, Opaque
+from layoutopt.ir.planned_sizes import divided, open_sizes
+from layoutopt.ir.size import MOST, Symbol
 from layoutopt.ir.weights import weight_bytes
 from layoutopt.planning.planner import GraphPlan
 from layoutopt.pricing.source import PriceSource
@@ -27,6 +29,7 @@ from layoutopt.report.report import (
     OpsReport,
     RefusalReport,
     Report,
+    SizeReport,
     WeightsReport,
 )
 from layoutopt.report.sides import after, before, speedup_range
@@ -101,7 +104,19 @@ def build_report(outcome: OptimizationResult) -> Report:
         predicted_speedup_range=speedup_range(outcome),
         compiler_assumed=assumption(installed_version()),
         kept_for=outcome.kept_for,
+        sizes=tuple(
+            _size(name, symbol)
+            for name, graph in zip(outcome.names, outcome.graphs, strict=True)
+            for symbol in open_sizes(graph)
+        ),
     )
+
+
+def _size(function: str, symbol: Symbol) -> SizeReport:
+    name, divisor = divided(symbol)
+    low, planned = symbol.low * divisor, symbol.planned * divisor
+    high = None if symbol.high >= MOST // divisor else symbol.high * divisor
+    return SizeReport(function, name, low, high, planned)
 
 
 def _cost_source(outcome: OptimizationResult) -> PriceSource:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from layoutopt.pricing.source import PriceSource
-from layoutopt.report.report import Report
+from layoutopt.report.report import Report, SizeReport
 
 _MOST = 8
 """Names in one sentence."""
@@ -50,6 +50,9 @@ def _scope(report: Report) -> Iterator[Fact]:
         yield Fact(f"Dispatches were not counted: {report.dispatches_by}")
     else:
         yield Fact(f"Dispatches: {report.dispatches_by}")
+    if report.sizes:
+        sizes = ", ".join(f"{s.name} = {s.planned} ({_range(s)})" for s in report.sizes)
+        yield Fact(f"Priced and timed at {sizes}; --dim chooses other sizes.")
     if report.measured_on is not None:
         yield Fact(f"Run on {report.measured_on}")
     if report.cost_source is PriceSource.ANALYTIC and report.ops.planned:
@@ -65,6 +68,10 @@ def _scope(report: Report) -> Iterator[Fact]:
             f"Predicted times are those of {report.ops.planned} of "
             f"{report.ops.planned + report.ops.barriers} ops; barriers have no price."
         )
+
+
+def _range(size: SizeReport) -> str:
+    return f"{size.low} or more" if size.high is None else f"{size.low} to {size.high}"
 
 
 def _unchecked(report: Report) -> Iterator[Fact]:

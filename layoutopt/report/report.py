@@ -72,6 +72,19 @@ class ConversionReport:
 
 
 @dataclass(frozen=True, slots=True)
+class SizeReport:
+    """A size that is known at run time only; prices and times are those at ``planned``."""
+
+    function: str
+    name: str
+    """``arg0.1`` is dim 1 of the first argument."""
+    low: int
+    high: int | None
+    """None where nothing bounds it."""
+    planned: int
+
+
+@dataclass(frozen=True, slots=True)
 class OpsReport:
     """Ops that a plan could change, and barriers: ops and functions that no plan reaches."""
 
@@ -213,6 +226,8 @@ class Report:
     """Of the predicted time before over the one after; None where no price is an estimate."""
     compiler_assumed: str = ""
     """Which version of IREE was taken for the installed one; empty where that one is known."""
+    sizes: tuple[SizeReport, ...] = ()
+    """Sizes that are known at run time only, and what was planned for in their place."""
     kept_for: str = ""
     """Why the original was written though a plan was made that cannot be used; else empty."""
 

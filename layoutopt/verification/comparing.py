@@ -44,7 +44,7 @@ class Attempt:
     @property
     def name(self) -> str:
         """As the report names it."""
-        return self.kind.value if self.sizes is None else f"{self.kind.value}, {self.sizes}"
+        return self.kind.value if self.sizes is None else f"{self.kind.value} at {self.sizes}"
 
 
 @dataclass(frozen=True)

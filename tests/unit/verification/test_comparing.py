@@ -122,8 +122,8 @@ def test_dynamic_sizes_that_the_original_takes_are_tried() -> None:
     sizes = {text.rpartition(" ")[2] for text in found.inputs}
     assert sizes == {"8", "2", "32"}
     assert {name for name, _ in found.skipped} == {
-        "normal, dynamic sizes 1",
-        "normal, dynamic sizes 7",
+        "normal at dynamic sizes 1",
+        "normal at dynamic sizes 7",
     }
     wrong = run_of(lambda x: double(x) if x.size < 32 else double(x) + 1)
     found = compare_function(Subject("f", ALLOWED), signature, even, wrong).verified
