@@ -13,7 +13,7 @@ from enum import Enum
 import numpy as np
 
 from layoutopt.ir.neutral import Padding
-from layoutopt.ir.size import Size, Undecided, nonempty
+from layoutopt.ir.size import Size, Undecided, divides, nonempty
 from layoutopt.ir.types import Array, TensorType
 
 
@@ -331,14 +331,28 @@ def _pieces(
         if rest == 1:
             break
         end = strides[d] * shape[d]
-        if shape[d] == 1 or not (low == strides[d] or strides[d] <= low < end):
+        if shape[d] == 1 or not _inside(low, strides[d], end):
             continue
         room = end // low
         if low % strides[d] != 0 or end % low != 0:
             return None
-        step = min(room, rest)
+        step = _least(room, rest)
         if rest % step != 0 or (step != room and step < rest):
             return None
         pieces.insert(0, (d, low // strides[d], step))
         low, rest = low * step, rest // step
     return pieces if rest == 1 else None
+
+
+def _inside(low: int, stride: int, end: int) -> bool:
+    """Whether a run that begins with this stride lies in a dim of this stride and end."""
+    if not any(isinstance(n, Size) for n in (low, stride, end)):
+        return stride <= low < end
+    return low == stride or (low != end and divides(stride, low) and divides(low, end))
+
+
+def _least(one: int, other: int) -> int:
+    """The lesser of two; of open sizes, the one that divides the other."""
+    if not isinstance(one, Size) and not isinstance(other, Size):
+        return min(one, other)
+    return one if divides(one, other) else other

@@ -240,6 +240,14 @@ def with_symbols(size: int, replaced: Callable[[Symbol], int]) -> int:
     return total
 
 
+def divides(divisor: int, size: int) -> bool:
+    """Whether a size is a multiple of another one for certain."""
+    try:
+        return size % divisor == 0
+    except Undecided:
+        return False
+
+
 def nonempty(size: int) -> int:
     """The size where no symbol is zero."""
     return with_symbols(size, lambda s: one_symbol(replace(s, low=max(s.low, 1))))

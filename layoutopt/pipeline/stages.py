@@ -93,6 +93,11 @@ class Model:
     def __exit__(self, *raised: object) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Sizes that the user plans for, by name. Raises InputError where the model lacks one."""
+        return chosen_sizes(self.module.graphs, self.options.sizes)
+
     @cached_property
     def functions(self) -> tuple[Function, ...]:
         """Those with something to plan."""
@@ -199,7 +204,7 @@ def lower(model: Model, plans: Sequence[GraphPlan]) -> LoweredModel:
 
     Raises LoweringError where that is no valid module.
     """
-    module = parse_module(model.source.path)
+    module = parse_module(model.source.path).planned_for(model.sizes)
     again = [fingerprint(module.graphs[f.place]) for f in model.functions]
     if again != [fingerprint(f.graph) for f in model.functions]:
         raise LoweringError(

@@ -34,7 +34,7 @@ def cut_tile(
     """The first tiled dim along which a part ends neither with a tile nor with the tensor."""
     for d in layout.inner_dims_pos:
         tile = layout.tile_of(d)
-        if offsets[d] % tile or (sizes[d] % tile and offsets[d] + sizes[d] != whole[d]):
+        if offsets[d] % tile != 0 or (sizes[d] % tile != 0 and offsets[d] + sizes[d] != whole[d]):
             return d
     return None
 
