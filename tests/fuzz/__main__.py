@@ -87,6 +87,8 @@ def _tell_iree(tally: Tally, seconds: float) -> None:
         print(f"  {title}: {sum(reasons.values())}")
         for reason, count in reasons.most_common(5):
             print(f"    {count} x {reason}")
+    wrong = sorted(set(tally.miscompiled))
+    print(f"  originals that IREE miscompiles, by the oracle: {len(wrong)} {' '.join(wrong)}")
 
 
 def _told(failures: Sequence[Failure], settings: Settings) -> int:

@@ -29,6 +29,7 @@ from layoutopt.solver import Search
 from tests.fuzz.checked import bug_of
 from tests.fuzz.comparison import Bug, apart, tolerance
 from tests.fuzz.kinds import KINDS
+from tests.fuzz.oracle_results import oracle_results
 from tests.fuzz.program import Written, write
 from tests.fuzz.units import Compiled, Refused, compile_units, cut_into_units
 from tests.planning import lowered_with_row_major_ends, setting
@@ -50,12 +51,16 @@ class Tally:
     refused_plans: Counter[str] = field(default_factory=Counter)
     """By reason: IREE takes the original, not the plan."""
 
+    miscompiled: list[str] = field(default_factory=list)
+    """Originals of which IREE computes something else than the oracle, unlike of their plans."""
+
     def add(self, other: Tally) -> None:
         """Add another batch."""
         self.originals += other.originals
         self.plans += other.plans
         self.refused_originals += other.refused_originals
         self.refused_plans += other.refused_plans
+        self.miscompiled += other.miscompiled
 
 
 class RandomPricer:
@@ -192,21 +197,37 @@ def _run(
             continue
         tally.plans += 1
         if way.name in results and works:
-            yield from _compared(way, original, results)
+            bug = _compared(way, original, results)
+            if bug is not None and _original_is_wrong(way, original, results, folder):
+                tally.miscompiled.append(original.name)
+            elif bug is not None:
+                yield original, bug
         elif works:
             reason = refused[way.name].reason if way.name in refused else failed[way.name]
             tally.refused_plans[_general(reason)] += 1
 
 
-def _compared(
-    way: Way, original: Written, results: dict[str, list[Array]]
-) -> Iterator[tuple[Written, Bug]]:
+def _compared(way: Way, original: Written, results: dict[str, list[Array]]) -> Bug | None:
     pairs = zip(results[way.name], results[original.name], original.results, strict=True)
     for number, (got, wanted, value) in enumerate(pairs):
         difference = apart(got, wanted, tolerance(value))
         if difference:
-            yield original, Bug("wrong", "through IREE", f"result {number}: {difference}")
-            return
+            return Bug("wrong", "through IREE", f"result {number}: {difference}")
+    return None
+
+
+def _original_is_wrong(
+    way: Way, original: Written, results: dict[str, list[Array]], folder: Path
+) -> bool:
+    """Whether IREE computes something else of the original than the oracle, and not of the plan."""
+    files = (folder / f"{original.name}_a{n}.npy" for n in range(len(original.arguments)))
+    elements = (a.value.element for a in original.arguments)
+    given = [load_array(f, e) for f, e in zip(files, elements, strict=True)]
+    right = oracle_results(original, given)
+    if right is None:
+        return False
+    both = {original.name: right, way.name: results[way.name]}
+    return _compared(way, original, both) is None
 
 
 def _results(
