@@ -337,3 +337,21 @@ def test_what_is_masked_inside_is_not_masked_again() -> None:
     assert not isinstance(names, Refusal)
     assert names.count("arith.select") == names.count("arith.cmpi") == 1
     assert names[-2:] == ["arith.select", "arith.maxsi"]
+
+
+@pytest.mark.parametrize(
+    ("body", "required", "read"),
+    [
+        (RELU, Padding.ZERO, Padding.ZERO),
+        (SHIFT, Padding.ONE, Padding.ZERO),
+        (SHIFT, Padding.ZERO, Padding.ANY),
+        (SHIFT, Padding.ANY, Padding.ZERO),
+    ],
+)
+def test_the_contract_of_an_input_saves_the_mask_of_the_result(
+    body: Body, required: Padding, read: Padding
+) -> None:
+    """Where no padding does, anything may stand there: the result is masked all the same."""
+    graph, result = elementwise(body), TILED.padded_with(required)
+    wanted = {0: TILED.padded_with(read), 1: result}
+    assert propagate(graph.ops[0], graph.types, 1, result) == wanted

@@ -19,3 +19,11 @@ def test_a_strided_unit_filter_becomes_a_plain_one() -> None:
     made = convolution(Graph((*graph.types, *found.types), found.ops, graph.inputs, ()), 1)
     assert made is not None
     assert {(w.stride, w.dilation) for w in made.windows} == {(1, 1)}
+
+
+def test_one_element_is_sliced_without_a_stride() -> None:
+    found = apply(StridedUnitFilterToSlice(), convolution_example(1, 3, image=1, margin=2), 0)
+    assert isinstance(found, Expression)
+    cut = found.ops[0]
+    assert isinstance(cut, Slice)
+    assert cut.strides == (1, 1, 1, 1)
