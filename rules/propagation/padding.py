@@ -208,7 +208,7 @@ def _of_reduction(values: _Values) -> tuple[Mask, ...] | Refusal:
         if not past & guarded.keys() and not equal(values.after(past, folded), nothing):
             guarded |= dict.fromkeys(sorted(past))
     inner = _mask(tuple(guarded), ignored, values)
-    outer = _required_of_reduction(values, folding, folded, nothing, frozenset(guarded))
+    outer = _required_of_reduction(values, folding, folded, frozenset(guarded))
     if isinstance(inner, Refusal) or isinstance(outer, Refusal):
         return inner if isinstance(inner, Refusal) else outer
     return (*outer, *inner)
@@ -218,7 +218,6 @@ def _required_of_reduction(
     values: _Values,
     folding: ScalarOp,
     folded: int,
-    nothing: Array | None,
     guarded: frozenset[int],
 ) -> tuple[Mask, ...] | Refusal:
     """Masks for the padding of a reduction's result: all that is folded in has to keep it."""
@@ -231,10 +230,7 @@ def _required_of_reduction(
         for more in (frozenset[int](), *_subsets(values.reduced)):
             if more & guarded or past & wrong.keys():
                 continue
-            value = values.after(past | more, folded)
-            if more and equal(value, nothing):
-                continue
-            if not _keeps(folding, init, value, goal):
+            if not _keeps(folding, init, values.after(past | more, folded), goal):
                 wrong |= dict.fromkeys(sorted(past))
     inits = [values.init(past, values.position) for past in _subsets(values.parallel)]
     if wrong and not all(_keeps(folding, init, goal, goal) for init in inits):

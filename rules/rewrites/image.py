@@ -8,7 +8,7 @@ import numpy as np
 
 from layoutopt.ir.graph import Structured
 from layoutopt.ir.scalar import Body, ScalarOp
-from layoutopt.ir.types import Array, is_float, numpy_dtype
+from layoutopt.ir.types import Array, is_float
 from layoutopt.oracle.constant import constant
 from layoutopt.oracle.scalar import apply
 from layoutopt.rules.rewrites.interior_padding import typed
@@ -93,20 +93,13 @@ def with_constant(op: Structured, position: int, value: str) -> Structured:
     )
 
 
-def _text(value: Array, element: str) -> str | None:
-    dtype = numpy_dtype(element)
-    if dtype is None:
-        return None
+def _text(value: Array, element: str) -> str:
+    """A number of the element type as MLIR text; the bits of it where decimals may not do."""
     if element == "i1":
         return "true" if bool(value) else "false"
     if not is_float(element):
         return f"{int(value)} : {element}"
     number = float(value)
-    if np.isfinite(number) and float(np.asarray(number).astype(dtype)) == number:
-        return f"{number!r} : {element}" if "e" not in repr(number) else _bits(value, element)
-    return _bits(value, element)
-
-
-def _bits(value: Array, element: str) -> str:
-    raw = np.asarray(value).tobytes()[::-1].hex().upper()
-    return f"0x{raw} : {element}"
+    if np.isfinite(number) and "e" not in repr(number):
+        return f"{number!r} : {element}"
+    return f"0x{value.tobytes()[::-1].hex().upper()} : {element}"

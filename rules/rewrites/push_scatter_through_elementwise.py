@@ -29,7 +29,7 @@ class ScatterConsumer:
     scatter: Scatter
     shapes: tuple[tuple[int, ...], ...]
     axes: tuple[int, ...]
-    """Dims that are strided or partly covered."""
+    """Dims that some source covers in part."""
 
 
 class PushScatterThroughElementwise:
@@ -104,9 +104,9 @@ class PushScatterThroughElementwise:
             }
             replaced = dict.fromkeys(match.positions, Replacement(source, read))
             pieces.append(restricted(op, loops, rewriting, None, replaced))
-            at = [loops.get(f.dims[0], Progression(0, 1, 0)) for f in op.result_maps[0]]
-            places.append(tuple(loop.start for loop in at))
-            strides = tuple(loop.step for loop in at)
+            at = [loops.get(f.dims[0]) for f in op.result_maps[0]]
+            places.append(tuple(0 if loop is None else loop.start for loop in at))
+            strides = tuple(1 if loop is None else loop.step for loop in at)
         value = None
         if scatter.background is not None:
             value = image_of(op, scatter.background)
@@ -121,11 +121,7 @@ class PushScatterThroughElementwise:
 def _facts(graph: Graph, op: Structured, tensor: int, scatter: Scatter) -> ScatterConsumer:
     whole = graph.types[tensor].shape
     shapes = tuple(graph.types[s].shape for s in scatter.sources)
-    axes = tuple(
-        a
-        for a, n in enumerate(whole)
-        if scatter.strides[a] != 1 or any(shape[a] != n for shape in shapes)
-    )
+    axes = tuple(a for a, n in enumerate(whole) if any(shape[a] != n for shape in shapes))
     positions = tuple(p for p, t in enumerate(op.sources) if t == tensor)
     return ScatterConsumer(op, positions, scatter, shapes, axes)
 

@@ -12,7 +12,7 @@ from layoutopt.rules.rewrites.loops import Rewriting
 
 @dataclass(frozen=True, slots=True)
 class PadRead:
-    """A tensor, read at ``forms`` by loops of ``domain``."""
+    """A tensor, read forwards at ``forms`` by loops of ``domain``."""
 
     tensor: int
     forms: IndexMap
@@ -47,5 +47,4 @@ def padded_once(reads: Sequence[PadRead], rewriting: Rewriting, value: str) -> l
 
 def _ends(form: Affine, domain: tuple[int, ...]) -> tuple[int, int]:
     """The first and the last place that a form reads."""
-    spans = [c * (domain[d] - 1) for d, c in form.terms]
-    return form.offset + sum(min(0, s) for s in spans), form.offset + sum(max(0, s) for s in spans)
+    return form.offset, form.offset + sum(c * (domain[d] - 1) for d, c in form.terms)

@@ -130,7 +130,7 @@ def _writes_all(op: Structured) -> bool:
 
 def _reads_plainly(form: Affine, match: Reduction) -> bool:
     """Whether some element of a window is read through a plain loop."""
-    if not match.loops_in(form) or len(form.terms) == 1:
+    if not match.loops_in(form):
         return False
     moving = [(d, c) for d, c in form.terms if d not in match.loops]
     spans = [c * (match.op.domain[d] - 1) for d, c in form.terms if d in match.loops]

@@ -81,6 +81,14 @@ def result_twice() -> Graph:
     return replace(graph.extended((kind,), (Slice(2, 3, (1, 1), (1, 1)),)), outputs=(3,))
 
 
+def patches() -> Graph:
+    """Windows along the dim of a scatter that its source covers."""
+    graph = changed(SCATTERED, 1, domain=(5, 2, 2), iterators=(P, P, P))
+    maps = ((form((0, 1)), form((1, 1), (2, 1))), plain_map((0, 1, 2)))
+    kind = replace(graph.types[2], shape=(5, 2, 2))
+    return replace(changed(graph, 1, maps=maps), types=(*graph.types[:2], kind))
+
+
 LEFT_ALONE: dict[str, tuple[RewriteRule[Any], Graph, int]] = {
     "an op that is not a slice": (BubbleUpSlice(), sliced_example(), 0),
     "an insert without a stride": (
@@ -113,6 +121,7 @@ LEFT_ALONE: dict[str, tuple[RewriteRule[Any], Graph, int]] = {
         changed(SCATTERED, 1, iterators=(P, R)),
         1,
     ),
+    "patches of a scatter": (PushScatterThroughElementwise(), patches(), 1),
     "a pooling that looks at its position": (UnrollWindow(), with_window(INDEX), 0),
     "a convolution that looks at its position": (
         ConvolutionToWinogradF2(),

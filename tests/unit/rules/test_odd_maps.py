@@ -123,6 +123,20 @@ def test_only_windows_with_loops_of_their_own_are_windows(
     assert apply(rule, ODD[kind], 0) is None
 
 
+@pytest.mark.parametrize(
+    ("window", "sizes"),
+    [(form((2, 2), (4, -1)), (4, 1)), (form((2, -1), (4, 1)), (1, 3))],
+    ids=["a filter of one element", "an image of one element"],
+)
+def test_a_window_runs_forwards_even_where_a_loop_stands_still(
+    window: Any, sizes: tuple[int, int]
+) -> None:
+    out, taps = sizes
+    maps = ((BATCH, CHANNEL, window), plain_map((1, 3, 4)), plain_map((0, 1, 2)))
+    graph = contraction(((2, 2, 7), (3, 2, taps), (2, 3, out)), maps, (2, 3, out, 2, taps), "ppprr")
+    assert all(apply(rule, graph, 0) is None for rule in CONVOLUTION_RULES)
+
+
 def test_a_window_over_which_nothing_is_weighted_is_no_convolution() -> None:
     maps = ((BATCH, CHANNEL, WINDOW), plain_map((1, 3)), plain_map((0, 1, 2)))
     graph = contraction(((2, 2, 6), (3, 2), (2, 3, 4)), maps, (2, 3, 4, 2, 3), "ppprr")
@@ -172,7 +186,10 @@ def test_no_element_of_an_unrolled_window_is_read_plainly(window: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("window", [form((0, 2), (1, -1), at=1), form((0, 1), (1, 1), at=1)])
+@pytest.mark.parametrize(
+    "window",
+    [form((0, 2), (1, -1), at=1), form((0, 1), (1, 1), at=1), form((0, 1), (1, -1), at=2)],
+)
 def test_windows_may_run_backwards_where_none_is_read_plainly(window: Any) -> None:
     graph = pooled(((window,), plain_map((1,)), plain_map((0,))), ((6,), (2,), (3,)), (3, 2), "pr")
     held(UnrollWindow(), graph)
@@ -212,6 +229,16 @@ def test_a_scatter_passes_elementwise_ops_along_plain_loops(
 ) -> None:
     graph = scattered_point(read, written)
     assert apply(PushScatterThroughElementwise(), graph, 1) == Refusal(reason)
+
+
+def test_a_dim_that_a_scatter_covers_may_be_read_at_one_index() -> None:
+    builder = GraphBuilder()
+    x, s, y = (builder.tensor(shape, "f32") for shape in ((2, 3), (5, 3), (5,)))
+    builder.add(Scatter((x,), s, ((1, 0),), (2, 1), "3.0 : f32"))
+    body = Body(("f32",) * 2, (ScalarOp("arith.negf", (0,), "f32"),), (2,))
+    maps = ((form((0, 1)), form(at=2)), plain_map((0,)))
+    builder.add(Structured((s,), (Uninitialized(),), (y,), (5,), (P,), maps, body))
+    held(PushScatterThroughElementwise(), builder.build((x,), (y,)), 1)
 
 
 def test_ops_on_empty_tensors_keep_their_form() -> None:

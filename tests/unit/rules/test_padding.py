@@ -277,3 +277,81 @@ def test_an_empty_tensor_is_reshaped_in_row_major() -> None:
     rows = Layout((0, 1))
     assert propagate(graph.ops[0], graph.types, 0, rows) == {0: rows, 1: rows}
     assert isinstance(propagate(graph.ops[0], graph.types, 0, Layout((1, 0))), Refusal)
+
+
+def test_elementwise_results_that_a_padded_loop_does_not_write_are_refused() -> None:
+    """The last point that is visited counts, and it would be one past the end."""
+    g = GraphBuilder()
+    x, y, last = (g.tensor(shape, "f32") for shape in ((2, 6), (2, 6), (2,)))
+    body = Body(("f32",) * 3, (), (0, 0))
+    maps = (identity_map(2), identity_map(2), plain_map([0]))
+    g.add(Structured((x,), (Uninitialized(),) * 2, (y, last), (2, 6), (P, P), maps, body))
+    graph = g.build((x,), (y, last))
+    loose = TILED.padded_with(Padding.ANY)
+    assert written(graph, TILED, loose, Layout((0,))) == Refusal(
+        "expected padded loops in every result, but d1 is not"
+    )
+
+
+@pytest.mark.parametrize(
+    ("element", "scalar"),
+    [("f32", "arith.maxnumf"), ("f32", "arith.minnumf"), ("i32", "arith.minsi")],
+)
+def test_undefined_contents_have_no_value(element: str, scalar: str) -> None:
+    zero = ScalarOp("arith.constant", (), element, (("value", _zero(element)),))
+    body = Body((element,) * 2, (zero, ScalarOp(scalar, (0, 2), element)), (3,))
+    graph = elementwise(body)
+    assert written(graph, TILED, TILED) == ["arith.constant", scalar]
+    names = written(graph, TILED.padded_with(Padding.ANY), TILED)
+    assert not isinstance(names, Refusal)
+    assert names[-1] == "arith.select"
+
+
+def _zero(element: str) -> str:
+    return f"0.0 : {element}" if element.startswith("f") else f"0 : {element}"
+
+
+def test_padding_of_an_unknown_element_type_has_no_value() -> None:
+    g = GraphBuilder()
+    x, y = g.tensor((2, 6), "f8X"), g.tensor((2, 6), "f32")
+    body = Body(("f8X", "f32"), (ScalarOp("arith.extf", (0,), "f32"),), (2,))
+    g.add(Structured((x,), (Uninitialized(),), (y,), (2, 6), (P, P), (identity_map(2),) * 2, body))
+    names = written(g.build((x,), (y,)), TILED, TILED)
+    assert not isinstance(names, Refusal)
+    assert names[-1] == "arith.select"
+
+
+def test_what_is_masked_inside_is_not_masked_again() -> None:
+    """``y[p] = max over r of x[p] * w[r]``: r is masked in the fold, and p needs no mask."""
+    g = GraphBuilder()
+    x, w, y = (g.tensor((6,), "i32") for _ in range(3))
+    body = Body(
+        ("i32",) * 3,
+        (ScalarOp("arith.muli", (0, 1), "i32"), ScalarOp("arith.maxsi", (2, 3), "i32")),
+        (4,),
+    )
+    maps = (plain_map([0]), plain_map([1]), plain_map([0]))
+    g.add(Structured((x, w), (Fill("0 : i32"),), (y,), (6, 6), (P, R), maps, body))
+    tiles = Layout((0,), (0,), (4,))
+    names = written(g.build((x, w), (y,)), tiles, tiles.padded_with(Padding.ANY), tiles)
+    assert not isinstance(names, Refusal)
+    assert names.count("arith.select") == names.count("arith.cmpi") == 1
+    assert names[-2:] == ["arith.select", "arith.maxsi"]
+
+
+@pytest.mark.parametrize(
+    ("body", "required", "read"),
+    [
+        (RELU, Padding.ZERO, Padding.ZERO),
+        (SHIFT, Padding.ONE, Padding.ZERO),
+        (SHIFT, Padding.ZERO, Padding.ANY),
+        (SHIFT, Padding.ANY, Padding.ZERO),
+    ],
+)
+def test_the_contract_of_an_input_saves_the_mask_of_the_result(
+    body: Body, required: Padding, read: Padding
+) -> None:
+    """Where no padding does, anything may stand there: the result is masked all the same."""
+    graph, result = elementwise(body), TILED.padded_with(required)
+    wanted = {0: TILED.padded_with(read), 1: result}
+    assert propagate(graph.ops[0], graph.types, 1, result) == wanted

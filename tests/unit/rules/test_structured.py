@@ -11,7 +11,7 @@ from layoutopt.ir.extension import Extension
 from layoutopt.ir.graph import GraphBuilder, IteratorType, Op, Structured, Uninitialized
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.refusal import Refusal
-from layoutopt.ir.scalar import copy_body
+from layoutopt.ir.scalar import Body, ScalarOp, copy_body
 from layoutopt.rules.propagation import RULES, propagate
 
 
@@ -44,3 +44,15 @@ def test_a_diagonal_is_tiled_in_both_dims(
 
 def test_every_kind_of_op_has_a_rule() -> None:
     assert {*RULES, Extension} == set(typing.get_args(Op))
+
+
+def test_dims_that_the_given_layout_does_not_order_keep_their_place() -> None:
+    """A bias orders the channels alone: the rows of what it is added to stay in front."""
+    g = GraphBuilder()
+    x, bias, y = (g.tensor(shape, "f32") for shape in ((4, 6, 3), (3,), (4, 6, 3)))
+    maps = (plain_map([0, 1, 2]), plain_map([2]), plain_map([0, 1, 2]))
+    body = Body(("f32",) * 3, (ScalarOp("arith.addf", (0, 1), "f32"),), (3,))
+    loops = (IteratorType.PARALLEL,) * 3
+    op = Structured((x, bias), (Uninitialized(),), (y,), (4, 6, 3), loops, maps, body)
+    found = propagate(op, tuple(g.types), bias, row_major(1))
+    assert found == {x: row_major(3), bias: row_major(1), y: row_major(3)}

@@ -6,13 +6,19 @@ from fractions import Fraction
 
 import pytest
 
+from layoutopt.compiler.installed import quirks
 from layoutopt.ir.affine import affine, dim, plain_map
-from layoutopt.ir.graph import Fill, Graph, GraphBuilder, IteratorType, Pad, Structured
+from layoutopt.ir.graph import Fill, Graph, GraphBuilder, IteratorType, Pad, Slice, Structured
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import contraction_body
+from layoutopt.oracle import evaluate
+from layoutopt.rules.rewrites.convolution_to_winograd_f2 import ConvolutionToWinogradF2
 from layoutopt.rules.rewrites.convolution_to_winograd_f4 import ConvolutionToWinogradF4
 from layoutopt.rules.rewrites.toom_cook import LARGEST, toom_cook
 from layoutopt.rules.rule import Expression, apply
+from tests.property.layouts import small_integers
+from tests.property.rules.equivalence import assert_rewritten
+from tests.unit.rules.contractions import contraction
 
 _P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION
 
@@ -79,6 +85,45 @@ def test_other_values_around_the_image_are_kept() -> None:
     assert isinstance(found, Expression)
     pads = [op for op in found.ops if isinstance(op, Pad)]
     assert [(op.source, op.high, op.value) for op in pads] == [(1, (0, 0, 1, 1), "0.0 : f32")]
+
+
+def small_convolution(filters: tuple[int, int], image: tuple[int, int]) -> Graph:
+    """A convolution of 5 x 4 outputs over the first elements of an image."""
+    high, wide = filters
+    windows = (affine([(2, 1), (5, 1)]), affine([(3, 1), (6, 1)]))
+    maps = ((dim(0), dim(4), *windows), plain_map((1, 4, 5, 6)), plain_map((0, 1, 2, 3)))
+    shapes = ((1, 2, *image), (3, 2, *filters), (1, 3, 5, 4))
+    return contraction(shapes, maps, (1, 3, 5, 4, 2, high, wide), "pppprrr")
+
+
+def test_a_window_of_one_element_reads_as_many_elements_as_there_are_outputs() -> None:
+    """A loop that reads a dim plainly has its size; elements behind the last output are cut off."""
+    graph = small_convolution((3, 1), (9, 7))
+    found = apply(ConvolutionToWinogradF2(), graph, 0)
+    assert isinstance(found, Expression)
+    values = evaluate(graph, {t: small_integers(graph.types[t], t) for t in graph.inputs})
+    assert_rewritten(graph, 0, found, values)
+    (cut,) = [op for op in found.ops if isinstance(op, Slice) and op.source == 0]
+    assert found.types[cut.result - len(graph.types)].shape == (1, 2, 9, 4)
+
+
+def test_outputs_that_stand_alone_are_put_side_by_side_without_a_loop() -> None:
+    graph = small_convolution((3, 1), (7, 4))
+    found = apply(ConvolutionToWinogradF2(), graph, 0)
+    assert isinstance(found, Expression)
+    whole = [op for op in found.ops if isinstance(op, Structured)][-1]
+    assert whole.domain == (1, 3, 3, 2, 4), "three tiles of two rows, columns as they are"
+
+
+def test_no_op_has_more_operands_than_a_device_binds() -> None:
+    """The outer lines of a tile read 30 products, of which the first three outputs need 25."""
+    found = apply(ConvolutionToWinogradF4(), convolution(8, "0.0"), 1)
+    assert isinstance(found, Expression)
+    assert quirks().limits.bindings == 30
+    assert all(len({*op.inputs, *op.outputs}) <= 30 for op in found.ops)
+    ops = [op for op in found.ops if isinstance(op, Structured)]
+    (*_, last) = (i for i, op in enumerate(ops) if op.is_contraction)
+    assert [len(op.results) for op in ops[last + 1 : -1]] == [3, 1, 4, 4, 3, 1]
 
 
 @pytest.mark.parametrize(
