@@ -14,7 +14,7 @@ from rich.table import Table
 
 from layoutopt.cli.options import PATH, cache_option, parameters_option, threads_option
 from layoutopt.errors import InputError
-from layoutopt.files.written import check_not_read, check_writable, write_text
+from layoutopt.files.written import check_output, write_text
 from layoutopt.options import Options, ParameterFile
 from layoutopt.pipeline.job import optimize
 from layoutopt.report.console import console
@@ -70,8 +70,7 @@ def bench_command(
         raise InputError("--peers", "an ONNX model to give them", "none", "leave it out")
     for path in (json_path, table_path):
         if path is not None:
-            check_writable(path)
-            check_not_read(path, *models)
+            check_output(path, *models)
     files = tuple(map(ParameterFile.parse, parameters))
     options = Options(threads=threads, parameters=files, cache=cache, remember=False)
     rows: list[Row] = []

@@ -9,7 +9,7 @@ import click
 from layoutopt.cli.options import PATH, Number
 from layoutopt.errors import InputError
 from layoutopt.files.given import check_file
-from layoutopt.files.written import check_not_read, check_writable
+from layoutopt.files.written import check_output
 from layoutopt.mlir.module import PLANNED, recorded_flags
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.reread import reread
@@ -29,8 +29,7 @@ from layoutopt.runtime.workspace import workspace
 def compile_command(module: Path, output: Path, time_limit: float) -> None:
     """Compile MODULE with the flags that its plan recorded."""
     check_file(module, "a module that `layoutopt optimize` wrote")
-    check_writable(output)
-    check_not_read(output, module)
+    check_output(output, module)
     with workspace() as folder:
         reread(module, folder / "module.mlirbc", PLANNED)
         flags = recorded_flags(folder / "module.mlirbc", module)

@@ -9,7 +9,7 @@ import click
 from layoutopt.cli.options import PATH, html_option
 from layoutopt.errors import InputError
 from layoutopt.files.given import check_file
-from layoutopt.files.written import check_not_read, check_writable
+from layoutopt.files.written import check_output
 from layoutopt.planning.plan_file import is_plan, read_plan
 from layoutopt.report.explanation import explanation, plan_explanation
 from layoutopt.report.html import write_html
@@ -36,8 +36,7 @@ def explain_command(report: Path, name: str | None, html: Path | None) -> None:
         return
     found = read_report(report)
     if html is not None:
-        check_writable(html)
-        check_not_read(html, report)
+        check_output(html, report)
         write_html(found, html)
         click.echo(f"Wrote {html}")
         if name is None:

@@ -20,7 +20,7 @@ from layoutopt.cli.options import (
     threads_option,
 )
 from layoutopt.errors import InputError
-from layoutopt.files.written import check_not_read, check_writable
+from layoutopt.files.written import check_output
 from layoutopt.options import Objective, Options, ParameterFile, PlannedSize, WeightBudget
 from layoutopt.pipeline.job import optimize
 from layoutopt.report.console import console
@@ -113,7 +113,7 @@ def optimize_command(
     plan_out: Path | None,
     plan: Path | None,
     threads: int,
-    evict: int,
+    evict_bytes: int,
     time_limit: float,
     free_io_layout: bool,
     weight_budget: str | None,
@@ -141,13 +141,12 @@ def optimize_command(
     given = [model, *(f.path for f in files), *([] if plan is None else [plan])]
     outputs = [path for path in (output, report_path, html, plan_out) if path is not None]
     for number, path in enumerate(outputs):
-        check_writable(path)
-        check_not_read(path, *given)
+        check_output(path, *given)
         if path in outputs[:number]:
             raise InputError(str(path), "one output to a file", "two", "choose another output")
     options = Options(
         threads=threads,
-        evict_bytes=evict << 20,
+        evict_bytes=evict_bytes,
         time_limit_s=time_limit,
         free_io_layout=free_io_layout,
         weight_budget=None if weight_budget is None else WeightBudget.parse(weight_budget),

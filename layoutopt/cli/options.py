@@ -109,6 +109,8 @@ threads_option = click.option(
 )
 evict_option = click.option(
     "--evict",
+    "evict_bytes",
+    callback=lambda context, option, value: value << 20,
     default=0,
     show_default=True,
     type=WholeNumber(0),

@@ -82,7 +82,7 @@ def profile_command() -> None:
 @cache_option
 def measure_command(
     models: tuple[Path, ...], profile: str, device: str | None, scheduler: str | None,
-    threads: int, evict: int, compiled_facts: bool, cache: Path | None,
+    threads: int, evict_bytes: int, compiled_facts: bool, cache: Path | None,
 ) -> None:  # fmt: skip
     """Measure every candidate of MODELs that has no price yet; go on where a run stopped.
 
@@ -91,7 +91,7 @@ def measure_command(
     """
     target = at_device(load_target(profile), device, scheduler, threads)
     options = Options(
-        threads=threads, evict_bytes=evict << 20, device=device, cache=cache,
+        threads=threads, evict_bytes=evict_bytes, device=device, cache=cache,
         compiled_facts=compiled_facts,
     )  # fmt: skip
     screen = console()

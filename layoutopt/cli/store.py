@@ -12,7 +12,7 @@ import click
 from rich.table import Table
 
 from layoutopt.cli.options import PATH, Number, cache_option
-from layoutopt.files.written import check_not_read, check_writable
+from layoutopt.files.written import check_output
 from layoutopt.frontend.converted import ConvertedModels, converted_folder
 from layoutopt.profiles.store import Store, store_path
 from layoutopt.report.console import console
@@ -23,8 +23,7 @@ from layoutopt.report.console import console
 @cache_option
 def export_command(file: Path, cache: Path | None) -> None:
     """Write all prices to FILE as lines of JSON, for another machine."""
-    check_writable(file)
-    check_not_read(file, store_path(cache))
+    check_output(file, store_path(cache))
     with Store(store_path(cache)) as store:
         count = store.export(file)
     click.echo(f"Wrote {count} prices to {file}")

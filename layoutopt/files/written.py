@@ -30,6 +30,12 @@ def check_writable(path: Path) -> None:
         ) from error
 
 
+def check_output(made: Path, *read: Path) -> None:
+    """Raises InputError where a file cannot be written, or is one of those that are read."""
+    check_writable(made)
+    check_not_read(made, *read)
+
+
 def check_not_read(made: Path, *read: Path) -> None:
     """Raises InputError where a file to write is one that is read."""
     for source in read:

@@ -7,9 +7,9 @@ import pytest
 from layoutopt.cli.main import main
 
 
-def failure(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    """Exit code and standard error of one command line."""
+def failure(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 2) -> str:
+    """Standard error of one command line that ends with this exit code."""
     with pytest.raises(SystemExit) as stop:
         main(list(arguments))
-    assert isinstance(stop.value.code, int)
-    return stop.value.code, capsys.readouterr().err.strip()
+    assert stop.value.code == code
+    return capsys.readouterr().err.strip()

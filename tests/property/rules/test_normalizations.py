@@ -16,18 +16,17 @@ from layoutopt.ir.refusal import Refusal
 from layoutopt.normalize import NORMALIZATIONS
 from layoutopt.normalize.canonical_form import canonical_form
 from layoutopt.oracle import evaluate
-from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rule import (
     Exactness,
     Example,
     Expression,
     NormalizationRule,
-    Unproven,
     replacement,
 )
 from tests.parsing import verified
 from tests.property.rules.constant_inits import half_read, ops_with_constant_inits
 from tests.property.rules.equivalence import assert_same, assert_well_formed, leaves
+from tests.property.rules.naming import name_of
 from tests.property.rules.odd import odd_graph
 from tests.property.rules.ops import STRUCTURED
 from tests.property.rules.quantized import dequantized_contractions, zero_point_ops
@@ -36,10 +35,6 @@ Rule = NormalizationRule[Any]
 EXAMPLES = [(rule, example) for rule in NORMALIZATIONS for example in rule.examples]
 GRAPHS = (ops_with_constant_inits(), half_read(), zero_point_ops(), dequantized_contractions())
 ODD = range(200)
-
-
-def name_of(value: object) -> str:
-    return str(getattr(value, "name", ""))
 
 
 def assert_replaces(graph: Graph, op: int, found: Expression, seed: int = 0) -> None:
@@ -64,25 +59,6 @@ def assert_valid(graph: Graph) -> None:
     constants = tuple(op.result for op in graph.ops if isinstance(op, Constant))
     ops = tuple(op for op in graph.ops if not isinstance(op, Constant))
     verified(Graph(graph.types, ops, (*graph.inputs, *constants), graph.outputs))
-
-
-@pytest.mark.parametrize("rule", NORMALIZATIONS, ids=name_of)
-def test_a_rule_names_itself_once(rule: Rule) -> None:
-    module = type(rule).__module__.rsplit(".", 1)[1]
-    assert rule.name == module.replace("_", "-")
-    assert type(rule).__name__ == "".join(word.capitalize() for word in module.split("_"))
-    assert "->" in rule.summary
-    assert isinstance(rule.argument, Unproven) or rule.argument
-
-
-def test_names_are_unique() -> None:
-    names = [rule.name for rule in NORMALIZATIONS] + [rule.name for rule in REWRITES]
-    assert len({*names}) == len(names)
-
-
-@pytest.mark.parametrize("rule", NORMALIZATIONS, ids=name_of)
-def test_a_rule_shows_where_it_fires_and_where_it_refuses(rule: Rule) -> None:
-    assert {example.refusal is None for example in rule.examples} == {True, False}
 
 
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES, ids=name_of)

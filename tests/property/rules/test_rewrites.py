@@ -16,7 +16,7 @@ from layoutopt.ir.graph import Graph, Op
 from layoutopt.ir.refusal import Refusal
 from layoutopt.oracle import evaluate
 from layoutopt.rules.rewrites import REWRITES
-from layoutopt.rules.rule import Example, Expression, RewriteRule, Unproven, apply
+from layoutopt.rules.rule import Example, Expression, RewriteRule, apply
 from tests.parsing import verified
 from tests.property.layouts import assert_close, small_integers
 from tests.property.rules.interior_padded import (
@@ -27,16 +27,13 @@ from tests.property.rules.interior_padded import (
     weight_gradients,
 )
 from tests.property.rules.moves import MOVES
+from tests.property.rules.naming import name_of
 from tests.property.rules.ops import STRUCTURED, convolutions, elementwise, matmuls, poolings
 from tests.property.rules.windowed import dense_convolutions
 from tests.unit.rules.ways import assert_all_ways_agree
 
 Rule = RewriteRule[Any]
 EXAMPLES = [(rule, example) for rule in REWRITES for example in rule.examples]
-
-
-def name_of(value: object) -> str:
-    return value.name if hasattr(value, "name") else ""
 
 
 def assert_equal(graph: Graph, op: int, found: Expression) -> None:
@@ -63,24 +60,6 @@ def assert_equal(graph: Graph, op: int, found: Expression) -> None:
             assert_close(there[tensor], here[tensor])
         else:
             assert np.array_equal(there[tensor], here[tensor])
-
-
-@pytest.mark.parametrize("rule", REWRITES, ids=name_of)
-def test_a_rule_names_itself_once(rule: Rule) -> None:
-    module = type(rule).__module__.rsplit(".", 1)[1]
-    assert rule.name == module.replace("_", "-")
-    assert type(rule).__name__ == "".join(word.capitalize() for word in module.split("_"))
-    assert "->" in rule.summary
-    assert isinstance(rule.argument, Unproven) or rule.argument
-
-
-def test_names_are_unique() -> None:
-    assert max(Counter(rule.name for rule in REWRITES).values()) == 1
-
-
-@pytest.mark.parametrize("rule", REWRITES, ids=name_of)
-def test_a_rule_shows_where_it_fires_and_where_it_refuses(rule: Rule) -> None:
-    assert {example.refusal is None for example in rule.examples} == {True, False}
 
 
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES, ids=name_of)
