@@ -18,6 +18,9 @@ IREE_3_13 = Quirks(
         # Where no other op reads the tensor; a contraction takes ten times as long there (196x576
         # by 576x96 on AVX2).
         barrier_before_data_tiling=True,
+        # pad(insert_slice into a fill, strides 2) and insert_slice(pad, strides 2) into a fill of
+        # the same value give elements side by side: wrong results.
+        loses_strides=True,
         # A pad is a dispatch of its own by default, often a slow copy. Inside the dispatch of a
         # depthwise convolution, a pooling or a copy of windows it is several times faster for some
         # shapes and slower for others; some do not compile. Never tried elsewhere.

@@ -22,6 +22,8 @@ class Fusion:
     """Whether a conversion would be folded into its consumer, in a form that has no price."""
     barrier_before_data_tiling: bool
     """Whether data-tiling a contraction's operand would join the dispatch before it."""
+    loses_strides: bool
+    """Whether a strided insert is folded with a pad or insert beside it as if it had no strides."""
     joins_pads: frozenset[Processor]
     """Where a pad is tried inside the dispatch that reads it through windows. Nowhere else:
     no such dispatch is written for other processors, and no GPU, unless a target says

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from iree import compiler, runtime
 
-from layoutopt.ir.graph import Graph, GraphBuilder, Scatter
+from layoutopt.ir.graph import Graph, GraphBuilder, Pad, Reshape, Scatter
 from layoutopt.ir.types import Array
 from layoutopt.mlir.write.emit import function_text
 from layoutopt.oracle import evaluate
@@ -49,6 +49,33 @@ def test_an_interleave(computed: bool) -> None:
     y = builder.tensor((2, 5), "f32")
     builder.add(Scatter(tuple(pieces), y, ((0, 0), (0, 1)), (1, 2), None, computed))
     assert_runs_as_it_means(builder.build(pieces, (y,)))
+
+
+@pytest.mark.parametrize("reshaped", [False, True])
+@pytest.mark.parametrize("order", ["pad first", "insert first", "insert twice"])
+def test_strided_inserts_beside_what_else_places_tensors(order: str, reshaped: bool) -> None:
+    """IREE 3.13 folds them as if the strides were one, where nothing stands between."""
+    builder = GraphBuilder()
+    x = builder.tensor((2,), "f32")
+    between = 3 if order != "pad first" else 2 + 2
+    first, final = builder.tensor((between,), "f32"), builder.tensor((9,), "f32")
+    if order == "pad first":
+        builder.add(Pad(x, first, (1,), (1,), "0.0 : f32"))
+    else:
+        builder.add(Scatter((x,), first, ((0,),), (2,), "0.0 : f32"))
+    read = first
+    if reshaped:
+        read = builder.tensor((1, between), "f32")
+        builder.add(Reshape(first, read))
+        again = builder.tensor((between,), "f32")
+        builder.add(Reshape(read, again))
+        read = again
+    if order == "insert first":
+        builder.add(Pad(read, final, (2,), (4,), "0.0 : f32"))
+    else:
+        strides = (2,) if order == "pad first" else (1,)
+        builder.add(Scatter((read,), final, ((2,),), strides, "0.0 : f32"))
+    assert_runs_as_it_means(builder.build((x,), (final,)))
 
 
 def test_an_input_gradient_with_its_flip() -> None:

@@ -49,13 +49,15 @@ from layoutopt.mlir.write.extract import read_lines
 from layoutopt.mlir.write.gather import gather_lines
 from layoutopt.mlir.write.reshape import reshape_lines
 from layoutopt.mlir.write.scatter import scatter_lines
+from layoutopt.mlir.write.strided import kept_apart
 
 
 def body_text(graph: Graph) -> str:
     """The ops of a graph as lines of MLIR; inputs and constants are values from outside."""
     lines: list[str] = []
-    for op in graph.ops:
-        lines += _Emitter(graph).op(op)
+    written = kept_apart(graph)
+    for op in written.ops:
+        lines += _Emitter(written).op(op)
     return "\n".join([*size_lines(lines), *lines])
 
 
