@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from layoutopt.errors import RefusedModuleError
 from layoutopt.ir.graph import Graph, Structured
+from layoutopt.ir.size import planned
 from layoutopt.options import Options
 from layoutopt.profiles.store import cache_folder
 from layoutopt.profiles.target import FlagSet, Target, load_target
@@ -71,5 +72,8 @@ def check_on_host(modules: Modules, target: Target, options: Options) -> Verific
 
 def _points(graphs: Sequence[Graph]) -> int:
     return sum(
-        math.prod(op.domain) for graph in graphs for op in graph.ops if isinstance(op, Structured)
+        math.prod(map(planned, op.domain))
+        for graph in graphs
+        for op in graph.ops
+        if isinstance(op, Structured)
     )
