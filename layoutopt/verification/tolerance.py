@@ -12,10 +12,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from layoutopt.ir.concrete import concrete
 from layoutopt.ir.extension import Extension
 from layoutopt.ir.graph import Graph, Op, Structured
 from layoutopt.ir.scalar import Body
-from layoutopt.ir.size import planned
 from layoutopt.ir.types import TensorType, roundoff
 
 _QUANTIZED = 2.0**-8
@@ -52,7 +52,7 @@ class Rounding:
 
 def rounding_of(graphs: Sequence[Graph]) -> Rounding:
     """The roundings of functions that call one another."""
-    found = tuple(map(_rounding, graphs))
+    found = tuple(_rounding(concrete(graph)) for graph in graphs)
     return Rounding(sum(r.variance for r in found), any(r.steps for r in found))
 
 
@@ -73,7 +73,7 @@ def _variance(op: Op, types: Sequence[TensorType]) -> float:
         return max(_roundoff(types[t].element) for t in op.results) ** 2 * op.terms(types)
     if not isinstance(op, Structured):
         return 0.0
-    terms = math.prod(planned(op.domain[d]) for d in op.reduction_dims)
+    terms = math.prod(op.domain[d] for d in op.reduction_dims)
     sums = max(map(_roundoff, op.body.arguments[len(op.sources) :]), default=0.0)
     step = _QUANTIZED**2 if _rounds_to_integers(op) else 0.0
     return sums**2 * terms + _coarsest(op.body) ** 2 + step

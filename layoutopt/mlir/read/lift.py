@@ -106,17 +106,12 @@ def lift(function: Any, constants: Mapping[str, Any], packs: bool = False) -> Li
     state.keep(operations[-1])
     attributes = function.operation.attributes
     name = ir.StringAttr(attributes["sym_name"]).value if "sym_name" in attributes else ""
-    graph = _resolved(state.builder.build(state.inputs, state.outputs), state.sizes)
+    graph = with_sizes(state.builder.build(state.inputs, state.outputs), state.sizes.resolved)
     leaves = {state.values[op.result] for op in graph.ops if isinstance(op, Constant)}
     planned = tuple(op for op in state.planned if op.operation.results[0] not in leaves)
     return Lifted(
         name, graph, state.values, block, state.stages, tuple(state.kept), planned, state.sizes
     )
-
-
-def _resolved(graph: Graph, sizes: Sizes) -> Graph:
-    """The graph with one size for those that the module takes to be equal."""
-    return with_sizes(graph, sizes.resolved) if sizes.equal else graph
 
 
 def _lift_op(state: State, op: Any, constants: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ from layoutopt.ir.size import Undecided
 from layoutopt.mlir.read.sizes import DYNAMIC, Sizes
 
 Scalars = Mapping[Any, tuple[str, str]]
+_CAST = "tensor.cast"
 _WRITERS = ("linalg.", "iree_linalg_ext.")
 
 
@@ -21,14 +22,17 @@ def is_dynamic(kind: Any) -> bool:
 
 
 def learn_shapes(sizes: Sizes, op: Any, scalars: Scalars) -> None:
-    """Learn the sizes of what an op makes, as far as they follow from what it reads."""
+    """Learn the sizes of what an op makes, as far as they follow from what it reads.
+
+    And from a cast to numbers, that what it reads has these sizes.
+    """
     for position, value in enumerate(op.operation.results):
-        if is_dynamic(value.type):
+        if is_dynamic(value.type) or op.operation.name == _CAST:
             try:
                 shape = _shape(sizes, op.operation, position, scalars)
             except Undecided:
                 shape = None
-            if shape is not None:
+            if shape is not None and is_dynamic(value.type):
                 sizes.shapes[value] = _stated(value.type, shape)
 
 
@@ -49,7 +53,7 @@ def _shape(sizes: Sizes, operation: Any, position: int, scalars: Scalars) -> tup
         case "flow.tensor.tie_shape" | "hal.tensor.import":
             given = [v for v in operands[1:] if str(v.type) == "index"]
             return _of_type(sizes, operation.results[0].type, given, scalars)
-        case "hal.tensor.barrier":
+        case "hal.tensor.barrier" | "util.optimization_barrier":
             return sizes.shape_of(operands[position])
         case "tensor.expand_shape":
             return ranges(sizes, operation, "static_output_shape", operands[1:], scalars)

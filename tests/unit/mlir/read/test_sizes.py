@@ -1,0 +1,144 @@
+"""Sizes that are known at run time: what the module computes of them, read as sizes."""
+
+from __future__ import annotations
+
+import pytest
+
+from layoutopt.ir.graph import Graph, Opaque, Slice, Structured
+from layoutopt.ir.planned_sizes import open_sizes
+from tests.parsing import lifted
+
+COPY = (
+    "linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], "
+    'iterator_types = ["parallel", "parallel"]} '
+)
+
+
+def read(
+    body: str, arguments: str = "%x: tensor<?x6xf32>", result: str = "tensor<?x6xf32>"
+) -> Graph:
+    return lifted(
+        f"func.func @f({arguments}) -> {result} {{\n%c0 = arith.constant 0 : index\n"
+        f"%c1 = arith.constant 1 : index\n%c2 = arith.constant 2 : index\n"
+        f"%n = tensor.dim %x, %c0 : tensor<?x6xf32>\n{body}\nreturn %r : {result}\n}}"
+    )
+
+
+def filled(size: str) -> str:
+    """The size of a tensor of that many rows, as it is read."""
+    graph = read(
+        f"{size}\n%v = arith.constant 1.0 : f32\n%e = tensor.empty(%s) : tensor<?x6xf32>\n"
+        "%r = linalg.fill ins(%v : f32) outs(%e : tensor<?x6xf32>) -> tensor<?x6xf32>\n"
+    )
+    return str(graph.types[-1].shape[0])
+
+
+@pytest.mark.parametrize(
+    ("computed", "size"),
+    [
+        ("%s = arith.addi %n, %c1 : index", "arg0.0 + 1"),
+        ("%s = arith.muli %n, %c2 : index", "2*arg0.0"),
+        ("%a = arith.addi %n, %c2 : index\n%s = arith.subi %a, %c2 : index", "arg0.0"),
+        ("%s = affine.apply affine_map<()[a] -> (a * 4 + 1)>()[%n]", "4*arg0.0 + 1"),
+        ("%s = affine.apply affine_map<(a) -> (a ceildiv 8)>(%n)", "-((-arg0.0) floordiv 8)"),
+        ("%s = arith.ceildivui %n, %c2 : index", "-((-arg0.0) floordiv 2)"),
+        ("%s = arith.maxsi %n, %c0 : index", "arg0.0"),
+        ("%a = arith.addi %n, %c1 : index\n%s = arith.minsi %a, %n : index", "arg0.0"),
+        (
+            "%b = arith.cmpi slt, %n, %c0 : index\n%a = arith.addi %n, %c1 : index\n"
+            "%s = arith.select %b, %a, %n : index",
+            "arg0.0",
+        ),
+        (
+            "%a = arith.index_cast %n : index to i64\n%k = arith.constant 3 : i64\n"
+            "%b = arith.muli %a, %k : i64\n%s = arith.index_cast %b : i64 to index",
+            "3*arg0.0",
+        ),
+    ],
+)
+def test_index_arithmetic_is_read(computed: str, size: str) -> None:
+    assert filled(computed) == size
+
+
+def test_what_ranges_leave_open_is_a_symbol_of_its_own() -> None:
+    size = filled("%k = arith.constant 64 : index\n%s = arith.minsi %n, %k : index")
+    assert size.startswith("n")
+
+
+def test_a_stated_range_decides() -> None:
+    size = filled(
+        "%m = util.assume.int %n<umin = 16, umax = 4096, udiv = 16> : index\n"
+        "%s = arith.maxsi %m, %c2 : index"
+    )
+    assert size.startswith("16*assumed")
+
+
+def test_a_slice_bounds_the_size_it_has() -> None:
+    graph = read(
+        "%t = arith.constant dense<1.0> : tensor<64x6xf32>\n"
+        "%s = tensor.extract_slice %t[0, 0] [%n, 6] [1, 1] : tensor<64x6xf32> to tensor<?x6xf32>\n"
+        f"%r = {COPY} ins(%s : tensor<?x6xf32>) outs(%x : tensor<?x6xf32>) {{\n"
+        "^bb0(%a: f32, %b: f32):\n%v = arith.addf %a, %b : f32\nlinalg.yield %v : f32 }"
+        " -> tensor<?x6xf32>"
+    )
+    assert any(isinstance(op, Slice) for op in graph.ops)
+    (size,) = open_sizes(graph)
+    assert (size.name, size.low, size.high) == ("arg0.0", 0, 64)
+    assert size.planned <= 64
+
+
+def test_sizes_that_one_loop_has_are_one_size() -> None:
+    graph = read(
+        f"%r = {COPY} ins(%x : tensor<?x6xf32>) outs(%y : tensor<?x6xf32>) {{\n"
+        "^bb0(%a: f32, %b: f32):\n%v = arith.addf %a, %b : f32\nlinalg.yield %v : f32 }"
+        " -> tensor<?x6xf32>",
+        "%x: tensor<?x6xf32>, %y: tensor<?x6xf32>",
+    )
+    assert len(open_sizes(graph)) == 1
+    assert len({kind.shape for kind in graph.types}) == 1
+
+
+def test_a_cast_states_the_size() -> None:
+    graph = read(
+        "%r = tensor.cast %x : tensor<?x6xf32> to tensor<4x6xf32>", result="tensor<4x6xf32>"
+    )
+    assert open_sizes(graph) == ()
+    assert {kind.shape for kind in graph.types} == {(4, 6)}
+
+
+def test_what_an_unknown_op_makes_has_sizes_of_its_own() -> None:
+    graph = read(
+        "%g = tensor.generate %n { ^bb0(%i: index, %j: index): %o = arith.constant 0.0 : f32\n"
+        "tensor.yield %o : f32 } : tensor<?x6xf32>\n"
+        f"%r = {COPY} ins(%g : tensor<?x6xf32>) outs(%g : tensor<?x6xf32>) {{\n"
+        "^bb0(%a: f32, %b: f32):\n%v = arith.addf %a, %b : f32\nlinalg.yield %v : f32 }"
+        " -> tensor<?x6xf32>"
+    )
+    assert open_sizes(graph)[0].name == "arg0.0"
+    assert len(open_sizes(graph)) == 2
+    assert any(isinstance(op, Structured) for op in graph.ops)
+
+
+def test_a_body_reads_a_size() -> None:
+    graph = read(
+        "%k = arith.index_cast %n : index to i64\n%f = arith.sitofp %k : i64 to f32\n"
+        f"%r = {COPY} ins(%x : tensor<?x6xf32>) outs(%x : tensor<?x6xf32>) {{\n"
+        "^bb0(%a: f32, %b: f32):\n%m = arith.sitofp %k : i64 to f32\n"
+        "%v = arith.divf %a, %m : f32\nlinalg.yield %v : f32 }"
+        " -> tensor<?x6xf32>"
+    )
+    (op,) = (o for o in graph.ops if isinstance(o, Structured))
+    assert [str(s.size) for s in op.body.ops if s.size is not None] == ["arg0.0"]
+
+
+def test_sizes_of_no_symbol_are_refused_with_the_reason() -> None:
+    graph = read(
+        "%r = tensor.generate %m { ^bb0(%i: index, %j: index): %v = arith.constant 0.0 : f32\n"
+        "tensor.yield %v : f32 } : tensor<?x6xf32>\n"
+        "",
+        "%x: tensor<?x6xf32>, %m: index",
+    )
+    opaque = [op for op in graph.ops if isinstance(op, Opaque)]
+    assert (
+        opaque[0].reason == "expected an op of linalg or tensor, but got one that is not known here"
+    )
