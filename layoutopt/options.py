@@ -112,17 +112,43 @@ class PlannedSize:
 
     name: str
     """As the report names it: ``arg0.1`` is dim 1 of the first argument."""
-    size: int
+    sizes: tuple[int, ...]
+    """The whole model is timed at the first."""
+    weights: tuple[float, ...] = ()
+    """How much the time at each size counts; empty where all count the same."""
 
     @classmethod
     def parse(cls, text: str) -> PlannedSize:
-        """``NAME=SIZE``. Raises InputError for anything else."""
-        name, _, size = text.partition("=")
-        if not name or not size.isdecimal():
+        """``NAME=SIZE[,SIZE..][:WEIGHT,..]``. Raises InputError for anything else."""
+        name, _, rest = text.partition("=")
+        sizes, sign, weights = rest.partition(":")
+        counts = [weights.count(",") + 1] if sign else []
+        if (
+            not name
+            or not all(size.isdecimal() for size in sizes.split(","))
+            or any(count != sizes.count(",") + 1 for count in counts)
+            or not all(map(_is_weight, weights.split(",") if sign else ()))
+        ):
             raise InputError(
-                "--dim", "NAME=SIZE such as arg0.1=128", f"'{text}'", "correct the option"
+                "--dim",
+                "NAME=SIZE[,SIZE..][:WEIGHT,..] such as arg0.1=128 or arg0.1=1,128:3,1",
+                f"'{text}'",
+                "correct the option",
             )
-        return cls(name, int(size))
+        return cls(
+            name,
+            tuple(map(int, sizes.split(","))),
+            tuple(map(float, weights.split(","))) if sign else (),
+        )
+
+    @property
+    def shares(self) -> tuple[tuple[int, float], ...]:
+        """Each size with its weight."""
+        return tuple(zip(self.sizes, self.weights or (1.0,) * len(self.sizes), strict=True))
+
+
+def _is_weight(text: str) -> bool:
+    return re.fullmatch(r"\d+(\.\d+)?", text) is not None and float(text) > 0
 
 
 _UNITS = {

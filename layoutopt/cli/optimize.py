@@ -96,9 +96,9 @@ from layoutopt.solver import Search
     "--dim",
     "dims",
     multiple=True,
-    metavar="NAME=SIZE",
-    help="What to plan for in place of a size that is known at run time only; arg0.1 is dim 1 of "
-    "the first argument.",
+    metavar="NAME=SIZE[,SIZE..][:WEIGHT,..]",
+    help="Sizes to plan for, of those known at run time only, and how much each counts; arg0.1 is "
+    "dim 1 of the first argument.",
 )
 @parameters_option
 @device_option

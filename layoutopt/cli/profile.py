@@ -34,6 +34,7 @@ from layoutopt.options import Options
 from layoutopt.planning.profile_model import PricedModels, price_graphs
 from layoutopt.planning.sensitivity import OpenQuestion, open_questions
 from layoutopt.planning.setting import PlanSetting
+from layoutopt.pricing.at_sizes import AtSizes
 from layoutopt.pricing.pricers import at_device, open_pricer
 from layoutopt.profiles.store import Store, store_path
 from layoutopt.profiles.target import Target, load_target
@@ -108,7 +109,7 @@ def measure_command(
         ):
             before = _held(store)
             limit = TimeLimit(options.time_limit_s)
-            setting = PlanSetting(target, pricer, options, limit, Clock(steps))
+            setting = PlanSetting(target, AtSizes(pricer), options, limit, Clock(steps))
             priced = price_graphs(graphs, setting, steps.progress)
             questions: tuple[OpenQuestion, ...] = ()
             if not target.measurable:

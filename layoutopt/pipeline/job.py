@@ -36,6 +36,7 @@ from layoutopt.planning.known_refusals import KnownRefusals
 from layoutopt.planning.plan_file import PlanFile, fingerprint, function_plan, write_plan
 from layoutopt.planning.planner import GraphPlan, plan_graphs
 from layoutopt.planning.setting import PlanSetting
+from layoutopt.pricing.at_sizes import AtSizes
 from layoutopt.pricing.prices import Pricer
 from layoutopt.profiles.store import cache_folder
 from layoutopt.profiles.target import Target
@@ -307,5 +308,5 @@ class _Job:
     def _planned(self, pricer: Pricer, refused: KnownRefusals) -> tuple[GraphPlan, ...]:
         model = self.model
         graphs = tuple(f.graph for f in model.functions)
-        setting = PlanSetting(model.target, pricer, model.options, self.limit, self.clock)
+        setting = PlanSetting(model.target, AtSizes(pricer), model.options, self.limit, self.clock)
         return plan_graphs(graphs, setting, refused.digests)

@@ -38,6 +38,7 @@ from layoutopt.planning.plan_file import fingerprint
 from layoutopt.planning.plan_space import PlanSpace, plan_space
 from layoutopt.planning.planner import GraphPlan, price_space, select_plan
 from layoutopt.planning.setting import PlanSetting
+from layoutopt.pricing.at_sizes import AtSizes
 from layoutopt.pricing.pricers import at_device, open_pricer
 from layoutopt.pricing.prices import Pricer
 from layoutopt.profiles.store import Store, store_path
@@ -184,7 +185,7 @@ def price(
     """
     options = options or Options()
     limit = limit or TimeLimit(options.time_limit_s)
-    setting = PlanSetting(space.target, pricer, options, limit, Clock(SilentSteps()))
+    setting = PlanSetting(space.target, AtSizes(pricer), options, limit, Clock(SilentSteps()))
     return price_space(space, setting, progress or Silent())
 
 

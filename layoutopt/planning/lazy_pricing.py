@@ -11,7 +11,7 @@ evaluations via lazy best-first search", ICAPS 2016.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from layoutopt.candidates.candidate import Candidate
@@ -39,7 +39,7 @@ _LAST_RESORT_NS = 10**12
 _UNKNOWN_ERROR = 1.0
 """Relative error of an estimate in place of a measurement that failed."""
 
-Text = tuple[tuple[str, ...], str]
+Text = tuple[Hashable, ...]
 
 
 @dataclass
@@ -246,7 +246,8 @@ def without_surcharges(
 
 def text_of(work: Work) -> Text:
     """What tells pieces apart: equal for those that are measured as one."""
-    return work.benchmark.flags, work.benchmark.text
+    sizes = tuple(piece.benchmark.sizes for piece in work.everywhere)
+    return work.benchmark.flags, work.benchmark.text, sizes
 
 
 def _wanted(

@@ -17,12 +17,19 @@ from layoutopt.candidates.identity import identity_candidates
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.weights import weight_bytes
 from layoutopt.options import Objective, Options
+from layoutopt.planning.chosen_sizes import other_sizes
 from layoutopt.planning.free_io import free_tensors
 from layoutopt.planning.known_refusals import among
 from layoutopt.planning.objective import conversion_objective
 from layoutopt.planning.selection import Selection, build_selection
 from layoutopt.pricing.analytic.estimate import estimate_ns
-from layoutopt.pricing.prices import Work, candidate_work, conversion_work, own_marked
+from layoutopt.pricing.prices import (
+    Work,
+    candidate_work,
+    conversion_work,
+    own_marked,
+    with_others,
+)
 from layoutopt.pricing.references import References
 from layoutopt.profiles.target import Target
 from layoutopt.solver import Search, Solution, TimeLimit
@@ -159,6 +166,11 @@ def plan_space(
     found, formless = candidate_work(
         egraph.graph, clusters, formed, target, first_group, references
     )
+    weight, others = other_sizes(egraph.graph, options.sizes)
+    for share, graph_there in others:
+        there = References(graph_there, own)
+        pieces, _ = candidate_work(graph_there, clusters, formed, target, first_group, there)
+        found = with_others(found, weight, pieces, share)
     marked = own_marked(found, identity)
     work = {c: piece for c, piece in marked.items() if c not in left_out}
     free = free_tensors(egraph.graph) if options.free_io_layout else ()
@@ -167,9 +179,11 @@ def plan_space(
     lowered = options.lower_packs or (False if counts else None)
     changes: dict[Conversion, tuple[Work, ...]] = {}
     next_group = first_group + len(egraph.graph.types)
-    for conversion, piece in conversion_work(
-        egraph.graph, conversions, target, next_group, lowered
-    ):
+    moves = conversion_work(egraph.graph, conversions, target, next_group, lowered)
+    for share, graph_there in others:
+        pieces_there = conversion_work(graph_there, conversions, target, next_group, lowered)
+        moves = with_others(moves, weight, pieces_there, share)
+    for conversion, piece in moves:
         changes[conversion] = (*changes.get(conversion, ()), piece)
     budget = options.weight_budget
     return PlanSpace(

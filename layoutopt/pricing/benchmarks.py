@@ -128,6 +128,7 @@ def _benchmark(
     asked, left = symbol_lines(inputs, graph.types, symbols_in([body]))
     splats = [splat_line(f"%t{t}", value, graph.types[t]) for t, value in inline.items()]
     sizes = [tuple(map(planned, graph.types[t].shape)) for t in inputs]
+    sizes += [(s.planned,) for s in left]
     return Benchmark(
         (*map(operand, inputs), *(Operand(passed_name(s), PASSED_TYPE) for s in left)),
         tuple(operand(t) for t in form.weights if t not in inline),

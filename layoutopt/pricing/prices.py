@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_form
 from layoutopt.candidates.choice import is_free
@@ -75,6 +75,15 @@ class Work:
     """Pieces of one group compete: cliffs among them are measured with few samples."""
     lowered: bool = False
     """A conversion with reshapes and transposes in place of packs."""
+    weight: float = 1.0
+    """Of the sizes that it is priced at, among all that are planned for."""
+    elsewhere: tuple[Work, ...] = ()
+    """The same at other sizes that are planned for."""
+
+    @property
+    def everywhere(self) -> tuple[Work, ...]:
+        """It at all sizes."""
+        return (self, *self.elsewhere)
 
     @property
     def unmeasurable(self) -> str:
@@ -211,6 +220,9 @@ def _price(measurement: Measurement) -> Price:
     return Price(None, f"{outcome.value}: {measurement.reason}", compiles=outcome.compiles)
 
 
+KeyT = TypeVar("KeyT", bound=Hashable)
+
+
 def candidate_work(
     graph: Graph,
     clusters: Sequence[Cluster],
@@ -239,6 +251,27 @@ def candidate_work(
         else:
             found.append((candidate, replace(work, group=first_group + cluster.outputs[0])))
     return found, refused
+
+
+def with_others(
+    work: Sequence[tuple[KeyT, Work]],
+    weight: float,
+    others: Sequence[tuple[KeyT, Work]],
+    share: float,
+) -> list[tuple[KeyT, Work]]:
+    """The same work, each piece with itself at other sizes.
+
+    ``weight`` and ``share``: those of its own sizes and of the others. What has no form there is
+    left out.
+    """
+    found = {(key, w.lowered): w for key, w in others}
+    joined = []
+    for key, piece in work:
+        there = found.get((key, piece.lowered))
+        if there is not None:
+            elsewhere = (*piece.elsewhere, replace(there, weight=share))
+            joined.append((key, replace(piece, weight=weight, elsewhere=elsewhere)))
+    return joined
 
 
 def own_marked(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.compiler.installed import assumption, installed_version
 from layoutopt.ir.graph import Constant, Opaque
 from layoutopt.ir.planned_sizes import divided, open_sizes
 from layoutopt.ir.size import MOST, Symbol
 from layoutopt.ir.weights import weight_bytes
+from layoutopt.options import PlannedSize
 from layoutopt.planning.planner import GraphPlan
 from layoutopt.pricing.source import PriceSource
 from layoutopt.report.census import came_with_the_model, discrepancies
@@ -105,16 +108,18 @@ def build_report(outcome: OptimizationResult) -> Report:
         compiler_assumed=assumption(installed_version()),
         kept_for=outcome.kept_for,
         sizes=tuple(
-            _size(name, symbol)
+            _size(name, symbol, outcome.options.sizes)
             for name, graph in zip(outcome.names, outcome.graphs, strict=True)
             for symbol in open_sizes(graph)
         ),
     )
 
 
-def _size(function: str, symbol: Symbol) -> SizeReport:
+def _size(function: str, symbol: Symbol, chosen: Sequence[PlannedSize]) -> SizeReport:
     name, divisor = divided(symbol)
-    low, planned = symbol.low * divisor, symbol.planned * divisor
+    low = symbol.low * divisor
+    own = (size.sizes for size in chosen if size.name == name)
+    planned = next(own, (symbol.planned * divisor,))
     high = None if symbol.high >= MOST // divisor else symbol.high * divisor
     return SizeReport(function, name, low, high, planned)
 

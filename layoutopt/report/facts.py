@@ -51,7 +51,9 @@ def _scope(report: Report) -> Iterator[Fact]:
     else:
         yield Fact(f"Dispatches: {report.dispatches_by}")
     if report.sizes:
-        sizes = ", ".join(f"{s.name} = {s.planned} ({_range(s)})" for s in report.sizes)
+        sizes = ", ".join(
+            f"{s.name} = {' and '.join(map(str, s.planned))} ({_range(s)})" for s in report.sizes
+        )
         yield Fact(f"Priced and timed at {sizes}; --dim chooses other sizes.")
     if report.measured_on is not None:
         yield Fact(f"Run on {report.measured_on}")

@@ -73,7 +73,7 @@ class ConversionReport:
 
 @dataclass(frozen=True, slots=True)
 class SizeReport:
-    """A size that is known at run time only; prices and times are those at ``planned``."""
+    """A size that is known at run time only, and what is planned for: times are there."""
 
     function: str
     name: str
@@ -81,7 +81,7 @@ class SizeReport:
     low: int
     high: int | None
     """None where nothing bounds it."""
-    planned: int
+    planned: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

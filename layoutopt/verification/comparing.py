@@ -14,7 +14,7 @@ from layoutopt.runtime.element import Array, Value
 from layoutopt.runtime.model import Caller, FunctionSignature, ModelCall, Results
 from layoutopt.verification.discrepancy import Allowed, Discrepancy, discrepancy
 from layoutopt.verification.input_kinds import Arguments, InputKind, inputs_of, is_floating, nudged
-from layoutopt.verification.input_sizes import Sizes, sizes_to_try
+from layoutopt.verification.input_sizes import Sizes, planned_points, sizes_to_try
 from layoutopt.verification.verified import FunctionVerified, Subject
 
 Archives = Sequence[tuple[str, Path]]
@@ -53,6 +53,8 @@ class Compared:
 
     verified: FunctionVerified
     inputs: Sequence[Value] | None = None
+    timed: Sequence[tuple[float, Sequence[Value]]] = ()
+    """What it is timed on: inputs at each size that is planned for, with its weight."""
     expected: Sequence[Array] = ()
     """What the original gave for ``inputs``."""
 
@@ -97,7 +99,11 @@ def compare_function(
     record = _Record()
     compare = partial(_compare, subject, original, plan, reference, record)
     started = time.monotonic()
-    sizes = sizes_to_try(subject.shapes) if arguments.is_dynamic else (None,)
+    points = planned_points(subject.shapes, subject.points)
+    sizes: tuple[Sizes | None, ...] = (None,)
+    if arguments.is_dynamic:
+        tried = (*(s for _, s in points), *sizes_to_try(subject.shapes))
+        sizes = tuple(s for i, s in enumerate(tried) if s not in tried[:i])
     compare([_attempt(arguments, InputKind.NORMAL, size) for size in sizes])
     size = record.done[0][0].sizes if record.done else sizes[0]
     compare([_attempt(arguments, kind, size) for kind in _ALWAYS[1:]])
@@ -107,7 +113,7 @@ def compare_function(
     if called.arguments:
         compare([_attempt(arguments, kind, size) for kind in _MORE[:room]])
         record.skipped += [(kind.value, "for want of time") for kind in _MORE[room:]]
-    return _compared(subject, record)
+    return _compared(subject, record, points)
 
 
 def _signature(subject: Subject, declared: FunctionSignature | None) -> FunctionSignature | None:
@@ -182,7 +188,7 @@ def _as_far(moved: Discrepancy, found: Discrepancy) -> bool:
     return _AMPLIFIED * moved.max_rel >= found.max_rel
 
 
-def _compared(subject: Subject, record: _Record) -> Compared:
+def _compared(subject: Subject, record: _Record, points: Sequence[tuple[float, Sizes]]) -> Compared:
     skipped = tuple(record.skipped)
     allowed = subject.allowed.tolerance
     if not record.done:
@@ -208,7 +214,9 @@ def _compared(subject: Subject, record: _Record) -> Compared:
         ),
         tipped=sum(d.tipped for d in found),
     )
-    return Compared(verified, attempt.inputs, results.arrays)
+    normal = [a for a, _, _ in record.done if a.kind is InputKind.NORMAL]
+    timed = [(w, a.inputs) for w, sizes in points for a in normal if a.sizes == sizes]
+    return Compared(verified, attempt.inputs, timed or [(1.0, attempt.inputs)], results.arrays)
 
 
 def _weakness(allowed: Allowed, inputs: Sequence[Value], results: Sequence[Sequence[Array]]) -> str:

@@ -77,6 +77,10 @@ class _Timing:
     name: str
     inputs: Sequence[Value]
     packed: Sequence[Value]
+    share: float = 1.0
+    """Of the times of a function at several sizes, how much this one counts."""
+    first: bool = True
+    """Whether it is at the first of the sizes: its dispatches are counted."""
 
     def of(self, variant: str) -> Sequence[Value]:
         return self.packed if variant == OPTIMIZED else self.inputs
@@ -187,8 +191,11 @@ def _verify(
         found.append(compared.verified)
         if compared.inputs is None:
             continue
-        inputs = compared.inputs
-        timings.append(_Timing(subject.name, inputs, packed(subject, inputs)))
+        whole = sum(weight for weight, _ in compared.timed)
+        timings += [
+            _Timing(subject.name, values, packed(subject, values), weight / whole, place == 0)
+            for place, (weight, values) in enumerate(compared.timed)
+        ]
         others = {n: r for n, r in run.items() if n not in (reference, OPTIMIZED, *failures)}
         failures |= _failing(subject, compared, others, reference)
     if OPTIMIZED not in run:
@@ -239,8 +246,8 @@ def _time(
             if not measured.ok:
                 failures[name] = measured.reason
                 continue
-            total[name] += measured.median_ns / 1e6
-            fastest[name] += measured.fastest_ns / 1e6
+            total[name] += timing.share * measured.median_ns / 1e6
+            fastest[name] += timing.share * measured.fastest_ns / 1e6
             spread[name] = max(spread[name], measured.spread)
     left = [n for n in names if n not in failures]
     profiles: dict[str, list[DispatchTime]] = {}
@@ -278,7 +285,7 @@ def _profile(
     """
     runs = PROFILED_RUNS if variant == OPTIMIZED else 1
     found: list[DispatchTime] = []
-    for timing in timings:
+    for timing in (t for t in timings if t.first):
         try:
             found += dispatch_times(module, timing.name, timing.of(variant), setting.run, runs)
         except LoweringError:  # times of dispatches are left out, those of the module are known

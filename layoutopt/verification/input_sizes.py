@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from layoutopt.ir.planned_sizes import divided
 from layoutopt.ir.size import Symbol, at, symbols
+from layoutopt.planning.chosen_sizes import Point
 
 _TRIED = (1, 7, 8, 9, 16, 17, 2, 32, 13, 31, 15)
 """Beside what is planned for: one, around tiles, and primes."""
@@ -37,6 +39,22 @@ class Sizes:
         if not self.values:
             return f"dynamic sizes {self.other}"
         return ", ".join(f"{name} = {n}" for name, n in self.values.items())
+
+
+def planned_points(
+    shapes: Mapping[int, tuple[int, ...]], points: Sequence[Point]
+) -> tuple[tuple[float, Sizes], ...]:
+    """The sizes that are planned for, each with its weight."""
+    found = sorted({s for shape in shapes.values() for n in shape for s in symbols(n)})
+    return tuple(
+        (weight, Sizes({s.name: _at_point(s, dict(values)) for s in found}, shapes))
+        for weight, values in points
+    )
+
+
+def _at_point(symbol: Symbol, values: Mapping[str, int]) -> int:
+    name, divisor = divided(symbol)
+    return values.get(name, symbol.planned * divisor) // divisor
 
 
 def sizes_to_try(shapes: Mapping[int, tuple[int, ...]]) -> tuple[Sizes, ...]:

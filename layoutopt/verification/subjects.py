@@ -9,6 +9,7 @@ from layoutopt.ir.layout import Layout
 from layoutopt.mlir.module import Module, exported_name
 from layoutopt.mlir.read.entry import Boundary, Exported
 from layoutopt.options import Options
+from layoutopt.planning.chosen_sizes import points_of
 from layoutopt.verification.discrepancy import Allowed
 from layoutopt.verification.index_bounds import integers_of
 from layoutopt.verification.tolerance import rounding_of
@@ -79,7 +80,8 @@ def _subject(
         for position, tensor in boundary.arguments.items()
         if not graph.types[tensor].is_static
     }
-    return Subject(exported.name, allowed, boundary.types, integers, shapes)
+    points = points_of(graph, options.sizes)
+    return Subject(exported.name, allowed, boundary.types, integers, shapes, points)
 
 
 def allowed_in(graphs: Sequence[Graph], options: Options) -> Allowed:

@@ -9,7 +9,7 @@ import pytest
 
 import layoutopt
 from layoutopt.cli.main import main
-from layoutopt.options import PlannedSize
+from layoutopt.options import Objective, PlannedSize
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import run_model
 from tests.parameters import FLAGS
@@ -67,7 +67,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def plan(folder: Path) -> layoutopt.Plan:
     options = layoutopt.Options(
-        cache=folder / "cache", objective="conversions", sizes=(PlannedSize("arg0.0", 20),)
+        cache=folder / "cache",
+        objective=Objective.CONVERSIONS,
+        sizes=(PlannedSize("arg0.0", (20,)),),
     )
     return layoutopt.optimize(folder / "model.mlir", options=options)
 
@@ -97,7 +99,7 @@ def test_the_report_says_what_was_planned_for(plan: layoutopt.Plan) -> None:
         "arg0.0",
         0,
         None,
-        20,
+        (20,),
     )
 
 
@@ -124,7 +126,7 @@ def test_the_written_module_is_right_at_sizes_around_tiles(
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("arg0.0", "--dim: expected NAME=SIZE such as arg0.1=128, but got 'arg0.0'"),
+        ("arg0.0", "such as arg0.1=128 or arg0.1=1,128:3,1, but got 'arg0.0'; correct the option"),
         ("s=4", "--dim s: expected one of arg0.0, but got another name; correct the option"),
     ],
 )
