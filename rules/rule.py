@@ -95,6 +95,8 @@ class Expression:
     """Whether the numbers are equal up to rounding only, on small integers too."""
     atomic: bool = False
     """Whether the ops get one price as a whole; no rule looks at them one by one."""
+    stands_for: int | None = None
+    """The op that the first structured one does the work of, where that has other loops."""
 
 
 class Rule(Protocol[MatchT]):

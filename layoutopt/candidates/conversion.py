@@ -25,14 +25,13 @@ from layoutopt.ir.graph import (
     IteratorType,
     Op,
     Pack,
-    Pad,
     Reshape,
-    Slice,
     Structured,
     Uninitialized,
     Unpack,
 )
-from layoutopt.ir.layout import ConversionKind, Layout, conversion_kind, row_major
+from layoutopt.ir.layout import ConversionKind, Layout, conversion_kind
+from layoutopt.ir.packs_as_transposes import add_pack, add_unpack
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.relayout import Physical
 from layoutopt.ir.scalar import copy_body
@@ -88,37 +87,11 @@ def lower_packs(graph: Graph) -> Graph:
     for op in graph.ops:
         before = len(builder.ops)
         if isinstance(op, Pack):
-            _lower_pack(builder, graph.types[op.source], op)
+            add_pack(builder, graph.types[op.source], op)
         elif isinstance(op, Unpack):
-            _lower_unpack(builder, graph.types[op.result], op)
+            add_unpack(builder, graph.types[op.result], op)
         ops += builder.ops[before:] or [op]
     return replace(graph, types=(*graph.types, *builder.types), ops=tuple(ops), names=())
-
-
-def _lower_pack(builder: GraphBuilder, kind: TensorType, op: Pack) -> None:
-    source, padded = op.source, _padded(kind, op.layout)
-    if op.padding is not None and padded != kind:
-        source = builder.tensor(padded.shape, padded.element)
-        high = tuple(w - n for w, n in zip(padded.shape, kind.shape, strict=True))
-        builder.add(Pad(op.source, source, (0,) * len(high), high, op.padding))
-    _shuffle(builder, padded, row_major(len(kind.shape)), op.layout, source, op.result)
-
-
-def _lower_unpack(builder: GraphBuilder, kind: TensorType, op: Unpack) -> None:
-    padded = _padded(kind, op.layout)
-    result = op.result if padded == kind else builder.tensor(padded.shape, padded.element)
-    _shuffle(builder, padded, op.layout, row_major(len(kind.shape)), op.source, result)
-    if result != op.result:
-        zeros, ones = (0,) * len(kind.shape), (1,) * len(kind.shape)
-        builder.add(Slice(result, op.result, zeros, ones))
-
-
-def _padded(kind: TensorType, layout: Layout) -> TensorType:
-    """The type padded up to whole tiles."""
-    tiles = map(layout.tile_of, range(len(kind.shape)))
-    return TensorType(
-        tuple(-(-n // t) * t for n, t in zip(kind.shape, tiles, strict=True)), kind.element
-    )
 
 
 def _filler(kind: TensorType, layout: Layout) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.ir.graph import Graph, Op, Structured
+from layoutopt.ir.named import named_op
 
 
 def packed_only(
@@ -20,7 +21,9 @@ def packed_only(
         cluster = clusters[candidate.cluster]
         root = graph.ops[cluster.root]
         if cluster.replaced:  # its canonical form may hold a contraction where it holds another sum
-            return not any(map(_sums, (graph.ops[i] for i in cluster.ops)))
+            return not any(
+                _sums(op) and not _is_mmt4d(op) for op in map(graph.ops.__getitem__, cluster.ops)
+            )
         if candidate.form.is_packed:
             return True
         if cluster.atomic:  # it holds contractions, which nothing packs
@@ -29,6 +32,12 @@ def packed_only(
         return not contraction or root.outputs[0] not in packable
 
     return tuple(filter(stays, candidates))
+
+
+def _is_mmt4d(op: Op) -> bool:
+    """Whether it came over tiles."""
+    named = named_op(op) if isinstance(op, Structured) else None
+    return named is not None and named.name.endswith("mmt4d")
 
 
 def _sums(op: Op) -> bool:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from layoutopt.candidates.cluster import is_root
+from layoutopt.candidates.cluster import is_root, is_transpose
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.packing.options import PackingOptions, packings
 from layoutopt.candidates.preference import lhs_layouts, result_layouts, rhs_layouts
 from layoutopt.ir.canonical_layout import canonical
-from layoutopt.ir.graph import Constant, FromTensor, Opaque, Structured
+from layoutopt.ir.graph import Constant, FromTensor, Op, Opaque, Structured
 from layoutopt.ir.layout import Layout, row_major, unfillable
 from layoutopt.ir.refusal import Refusal
+from layoutopt.ir.types import TensorType
 from layoutopt.rules.propagation import propagate
 
 
@@ -30,7 +32,7 @@ class LayoutSets:
 def layout_sets(  # noqa: PLR0912 -- one fixed point
     egraph: EGraph, options: PackingOptions | None = None, most: int = 4
 ) -> LayoutSets:
-    """Seed with what contractions like, then let layouts pass through every other op.
+    """Seed with what contractions like and what makes transposes free, then let layouts pass on.
 
     ``options``: tiles that packed contractions may take. ``most`` bounds the set of each tensor;
     what comes later is left out.
@@ -55,6 +57,9 @@ def layout_sets(  # noqa: PLR0912 -- one fixed point
         pending.append((tensor, layout))
 
     inside = {i for ops in egraph.atomic for i in ops}
+    for op in graph.ops:
+        for tensor, layout in _unmoved(op, graph.types) if is_transpose(op) else ():
+            offer(tensor, layout)
     for index, op in enumerate(graph.ops):
         if (
             not isinstance(op, Structured)
@@ -100,3 +105,11 @@ def layout_sets(  # noqa: PLR0912 -- one fixed point
             for other, there in layouts.items():
                 offer(other, there)
     return LayoutSets(tuple(map(tuple, found)), tuple(refusals), tuple(sorted(cut)))
+
+
+def _unmoved(op: Op, types: tuple[TensorType, ...]) -> Iterator[tuple[int, Layout]]:
+    """The layouts in which a transpose moves nothing, where its other side is row-major."""
+    for tensor in (*op.inputs, *op.outputs):
+        layouts = propagate(op, types, tensor, row_major(len(types[tensor].shape)))
+        if not isinstance(layouts, Refusal):
+            yield from layouts.items()

@@ -1,5 +1,6 @@
 """What every model goes through before candidates are enumerated; one file a rule, in this order.
 
+A rule is tried where those before it find nothing: packs are transposes once no op lets them pass.
 No form is lost by it: what these rules replace stays a candidate as it came. The rules work out
 only the forms that take its place, from which all alternatives start.
 """
@@ -10,7 +11,13 @@ from typing import Any
 
 from layoutopt.normalize.drop_dead_results import DropDeadResults
 from layoutopt.normalize.fold_broadcast import FoldBroadcast
+from layoutopt.normalize.fold_identity import FoldIdentity
 from layoutopt.normalize.init_to_input import InitToInput
+from layoutopt.normalize.packs.bubble_up_unpack import BubbleUpUnpack
+from layoutopt.normalize.packs.fold_pack_of_unpack import FoldPackOfUnpack
+from layoutopt.normalize.packs.fold_unpack_of_pack import FoldUnpackOfPack
+from layoutopt.normalize.packs.pack_to_transpose import PackToTranspose
+from layoutopt.normalize.packs.push_down_pack import PushDownPack
 from layoutopt.normalize.quantization.contract_as_integers import ContractAsIntegers
 from layoutopt.normalize.reduce_from_neutral_init import ReduceFromNeutralInit
 from layoutopt.normalize.splat_init_to_fill import SplatInitToFill
@@ -18,9 +25,15 @@ from layoutopt.rules.rule import NormalizationRule
 
 NORMALIZATIONS: tuple[NormalizationRule[Any], ...] = (
     DropDeadResults(),
+    FoldUnpackOfPack(),
+    FoldPackOfUnpack(),
+    FoldIdentity(),
+    BubbleUpUnpack(),
+    PushDownPack(),
     SplatInitToFill(),
     InitToInput(),
     ReduceFromNeutralInit(),
     FoldBroadcast(),
     ContractAsIntegers(),
+    PackToTranspose(),
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from layoutopt.ir.graph import Graph, Op, Structured
+from layoutopt.ir.graph import Graph, Op, Reshape, Structured
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.renaming import renumbered
 from layoutopt.ir.types import TensorType
@@ -61,6 +61,7 @@ def canonical_form(
     start = _Ruled(graph, ((),) * len(graph.ops))
     came = run.exhausted(start, [rule for rule in rules if isinstance(rule, DropDeadResults)])
     found = run.exhausted(replace(came, rules=((),) * len(came.graph.ops)), rules)
+    found = _without_second_names(found)
     return CanonicalForm(found.graph, found.rules, came.graph, tuple(run.refusals))
 
 
@@ -77,21 +78,12 @@ class _Run:
     refusals: dict[RefusedNormalization, None] = field(default_factory=dict)
 
     def exhausted(self, start: _Ruled, rules: Rules) -> _Ruled:
-        """The graph when no rule finds anything more: each in turn, then all of them again."""
-        found = start
-        while True:
-            before = found
-            for rule in rules:
-                found = self._exhausted(found, rule)
-            if found is before:
-                return found
-
-    def _exhausted(self, start: _Ruled, rule: NormalizationRule[Any]) -> _Ruled:
-        found = start
-        while True:
-            before, found = found, self._swept(found, rule)
-            if found is before:
-                return found
+        """The graph when no rule finds anything more: after one that did, the first comes again."""
+        found, place = start, 0
+        while place < len(rules):
+            before, found = found, self._swept(found, rules[place])
+            place = place + 1 if found is before else 0
+        return found
 
     def _swept(self, ruled: _Ruled, rule: NormalizationRule[Any]) -> _Ruled:
         """The rule at every op, each seen in the graph as it was before."""
@@ -101,11 +93,11 @@ class _Run:
         for index, op in enumerate(graph.ops):
             found = self._found(rule, graph, index)
             fired = fired or found is not None
-            name = graph.name_of(index)
             if found is None:
-                replaced.keep(op, name, ruled.rules[index])
-            else:
-                replaced.add(op, found, (name, rule.part), (*ruled.rules[index], rule.name))
+                replaced.keep(op, graph.name_of(index), ruled.rules[index])
+                continue
+            name = graph.name_of(index if found.stands_for is None else found.stands_for)
+            replaced.add(op, found, (name, rule.part), (*ruled.rules[index], rule.name))
         return replaced.ruled(graph) if fired else ruled
 
     def _found(self, rule: NormalizationRule[Any], graph: Graph, index: int) -> Expression | None:
@@ -140,10 +132,11 @@ class _Replaced:
     def add(
         self, op: Op, found: Expression, names: tuple[str, str], rules: tuple[str, ...]
     ) -> None:
-        """An expression; the op with the loops of the replaced one keeps its name."""
+        """An expression; the op that does the work of the replaced one keeps its name."""
         name, part = names
         number: dict[int, int] = {}
-        main = next((new for new in found.ops if _has_loops_of(new, op)), None)
+        known = found.stands_for is not None
+        main = next((new for new in found.ops if _does_work_of(new, op, known)), None)
         for new in found.ops:
             moved = self._moved(new, found.types, number)
             if moved is not None:
@@ -171,7 +164,41 @@ class _Replaced:
         return _Ruled(made, tuple(self.rules))
 
 
-def _has_loops_of(new: Op, old: Op) -> bool:
-    if not isinstance(new, Structured) or not isinstance(old, Structured):
+def _does_work_of(new: Op, old: Op, known: bool) -> bool:
+    """Whether an op has the loops of the one it replaces; ``known``: or others, in their place."""
+    if not isinstance(new, Structured):
         return False
-    return (new.domain, new.iterators) == (old.domain, old.iterators)
+    if known:
+        return True
+    return isinstance(old, Structured) and (
+        (new.domain, new.iterators) == (old.domain, old.iterators)
+    )
+
+
+def _without_second_names(ruled: _Ruled) -> _Ruled:
+    """The graph whose outputs are made under their own names, where a rule put a reshape ahead."""
+    graph = ruled.graph
+    own: dict[int, int] = {}
+    ops: list[int] = []
+    for index, op in enumerate(graph.ops):
+        if _renames(graph, op) and op.inputs[0] not in own:
+            own[op.inputs[0]] = op.outputs[0]
+        else:
+            ops.append(index)
+    if not own:
+        return ruled
+    number = {t: own.get(t, t) for t in range(len(graph.types))}
+    made = replace(
+        graph,
+        ops=tuple(renumbered(graph.ops[i], number) for i in ops),
+        names=tuple(graph.name_of(i) for i in ops),
+    )
+    return _Ruled(made, tuple(ruled.rules[i] for i in ops))
+
+
+def _renames(graph: Graph, op: Op) -> bool:
+    """Whether an op gives a tensor that is computed here another name, to hand it out."""
+    if not isinstance(op, Reshape) or graph.types[op.source] != graph.types[op.result]:
+        return False
+    outside = {*graph.inputs, *graph.outputs, *graph.constants}
+    return op.result in graph.outputs and op.source not in outside

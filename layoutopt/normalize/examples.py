@@ -5,12 +5,14 @@ from __future__ import annotations
 from layoutopt.ir.affine import affine, identity_map, plain_map
 from layoutopt.ir.graph import (
     Constant,
+    DispatchRegion,
     Fill,
     FromTensor,
     Graph,
     GraphBuilder,
     IteratorType,
     Pad,
+    Reshape,
     Structured,
     Uninitialized,
 )
@@ -135,3 +137,19 @@ def elementwise_start_example(stride: int) -> Graph:
         )
     )
     return builder.build((x,), (y,))
+
+
+def renamed_example(in_region: bool = False) -> Graph:
+    """x negated, read under another name; ``in_region``: as a dispatch of its own."""
+    builder = GraphBuilder()
+    x, other, y = (builder.tensor((3,), _F) for _ in range(3))
+    builder.add(Reshape(x, other))
+    body = Body((_F, _F), (ScalarOp("arith.negf", (0,), _F),), (2,))
+    maps = (identity_map(1),) * 2
+    op = Structured((other,), (Uninitialized(),), (y,), (3,), (_P,), maps, body)
+    if not in_region:
+        builder.add(op)
+        return builder.build((x,), (y,))
+    result = builder.tensor((3,), _F)
+    builder.add(DispatchRegion((op,), (y,), (result,)))
+    return builder.build((x,), (result,))

@@ -31,6 +31,7 @@ from layoutopt.rules.propagation.barrier import BarrierLayouts
 from layoutopt.rules.propagation.concat import ConcatLayouts
 from layoutopt.rules.propagation.gather import GatherLayouts
 from layoutopt.rules.propagation.insert import InsertLayouts
+from layoutopt.rules.propagation.pack import PackLayouts
 from layoutopt.rules.propagation.pad import PadLayouts
 from layoutopt.rules.propagation.reshape import ReshapeLayouts
 from layoutopt.rules.propagation.scatter import ScatterLayouts
@@ -39,6 +40,7 @@ from layoutopt.rules.propagation.structured import StructuredLayouts
 from layoutopt.rules.rule import PropagationRule
 
 BARRIER = BarrierLayouts()
+PACK = PackLayouts()
 RULES: dict[type, PropagationRule[Any]] = {
     Structured: StructuredLayouts(),
     Pad: PadLayouts(),
@@ -49,8 +51,8 @@ RULES: dict[type, PropagationRule[Any]] = {
     Gather: GatherLayouts(),
     Reshape: ReshapeLayouts(),
     FusionBarrier: BARRIER,
-    Pack: BARRIER,
-    Unpack: BARRIER,
+    Pack: PACK,
+    Unpack: PACK,
     DispatchRegion: BARRIER,
     Constant: BARRIER,
     Opaque: BARRIER,

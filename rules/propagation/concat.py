@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from layoutopt.ir.graph import Concat
-from layoutopt.ir.layout import Layout
+from layoutopt.ir.graph import Concat, Reshape
+from layoutopt.ir.layout import Layout, same_memory
 from layoutopt.ir.refusal import Assignment, Refusal
 from layoutopt.ir.relayout import Physical
 from layoutopt.ir.types import TensorType
@@ -24,16 +24,28 @@ class ConcatLayouts:
     def relayout(self, op: Concat, layouts: Assignment, physical: Physical) -> Refusal | None:
         """Concatenate the memory forms."""
         layout = layouts[op.result]
-        if not same_places(layouts, (*op.sources, op.result)):
+        others = [t for t in op.sources if not same_places(layouts, (t, op.result))]
+        shapes = {t: physical.types[t].shape for t in others}
+        if any(not same_memory(shapes[t], layouts[t], layout) for t in others):
             return Refusal("expected all operands of a concat in one layout, but they differ")
         refusal = _refusal(op, layout, physical.types)
         if refusal:
             return refusal
         if not keeps_padding(layouts, physical.types, op.sources, op.result):
             return Refusal(f"expected pieces with {layout.padding.value} in their padding")
+
+        def piece(tensor: int) -> int:
+            place = physical.tensor(tensor, layouts[tensor])
+            if tensor not in others:
+                return place
+            memory = layout.physical_type(physical.types[tensor])
+            made = physical.builder.tensor(memory.shape, memory.element)
+            physical.builder.add(Reshape(place, made))
+            return made
+
         physical.builder.add(
             Concat(
-                tuple(physical.tensor(t, layouts[t]) for t in op.sources),
+                tuple(map(piece, op.sources)),
                 physical.tensor(op.result, layout),
                 layout.outer_dims_perm.index(op.axis),
             )

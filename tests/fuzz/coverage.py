@@ -20,10 +20,14 @@ FORMS = (*(f.value for f in Form if f is not Form.AS_IT_CAME), "atomic", "region
 CONVERSIONS = ("reshape", "transpose", "pack", "unpack", "unpack and pack", "padding")
 
 
+NORMALIZED = ("bubble-up-unpack", "push-down-pack", "pack-to-transpose")
+"""Normalization rules whose ops stay until the end."""
+
+
 def wanted() -> tuple[str, ...]:
     """All that a run should reach."""
     return (
-        *(f"rewrite {rule.name}" for rule in REWRITES),
+        *(f"rewrite {name}" for name in (*(rule.name for rule in REWRITES), *NORMALIZED)),
         *(f"layouts of {kind.__name__.lower()}" for kind in PASSING),
         *(f"form {name}" for name in FORMS),
         *(f"conversion {name}" for name in CONVERSIONS),

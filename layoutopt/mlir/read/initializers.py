@@ -98,7 +98,7 @@ def _erase_dead_parameters(operation: Any) -> None:
 
 def _weight(initializer: Any, sources: Mapping[str, Parameter | None]) -> LoadTimeWeight | None:
     """None for an initializer that stores no tensor of static shape or reads no parameter."""
-    lifted = lift(initializer, dict.fromkeys(sources), packs=True)
+    lifted = lift(initializer, dict.fromkeys(sources))
     if lifted is None:
         return None
     symbol = _stored(initializer)

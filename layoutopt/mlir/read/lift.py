@@ -23,13 +23,11 @@ from layoutopt.ir.graph import (
     Insert,
     IteratorType,
     Opaque,
-    Pack,
     Pad,
     Reshape,
     Structured,
     Uninitialized,
 )
-from layoutopt.ir.layout import Layout
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import copy_body
 from layoutopt.ir.size import Undecided, bounds, symbol
@@ -38,10 +36,11 @@ from layoutopt.mlir.read.affine_quantization import DEQUANTIZE, QUANTIZE, lift_a
 from layoutopt.mlir.read.assertions import drop_assertions
 from layoutopt.mlir.read.attribute import value_of
 from layoutopt.mlir.read.index_arithmetic import read_number, undecided
+from layoutopt.mlir.read.packs import POISON, lift_pack, lift_poison, lift_unpack
 from layoutopt.mlir.read.run_time_scalars import defer, realize, scalar_tensor
 from layoutopt.mlir.read.shapes import learn_shapes, ranges, segments
-from layoutopt.mlir.read.sizes import DYNAMIC, Sizes, assumed
-from layoutopt.mlir.read.slices import integers, lift_insert, lift_slice
+from layoutopt.mlir.read.sizes import Sizes, assumed
+from layoutopt.mlir.read.slices import lift_insert, lift_slice
 from layoutopt.mlir.read.state import (
     NotUnderstood,
     State,
@@ -83,17 +82,16 @@ class Lifted:
     """Where the values of symbols are."""
 
 
-def lift(function: Any, constants: Mapping[str, Any], packs: bool = False) -> Lifted | None:
+def lift(function: Any, constants: Mapping[str, Any]) -> Lifted | None:
     """The graph of a function with one block, None for a declaration or several blocks.
 
-    ``constants``: the immutable globals, see `constant_globals`. ``packs``: see through
-    ``linalg.pack``, which the planner takes for a barrier.
+    ``constants``: the immutable globals, see `constant_globals`.
     """
     regions = list(function.operation.regions)
     if len(regions) != 1 or len(list(regions[0].blocks)) != 1:
         return None
     block = regions[0].blocks[0]
-    state = State(packs=packs)
+    state = State()
     operations = list(block.operations)
     for position, argument in enumerate(block.arguments):
         add_symbols(state, argument, f"arg{position}")
@@ -131,7 +129,7 @@ def _lift_op(state: State, op: Any, constants: Mapping[str, Any]) -> None:
         state.empties[op.result] = len(state.kept)
         state.planned.append(op)
         return
-    if defer(state, op):
+    if defer(state, op) or (name == POISON and lift_poison(state, op)):
         return
     try:
         _understood(state, op, name)
@@ -178,12 +176,12 @@ def _understood(state: State, op: Any, name: str) -> None:  # noqa: PLR0912 -- o
         raise NotUnderstood("expected linalg on tensors, but it writes to memory")
     if name == "linalg.fill":
         _fill(state, op)
-    elif name == "linalg.pack" and state.packs:
-        _pack(state, op)
+    elif name == "linalg.pack":
+        lift_pack(state, op)
+    elif name == "linalg.unpack":
+        lift_unpack(state, op)
     elif name in state.extensions:
         _extension(state, op, state.extensions[name])
-    elif name in ("linalg.pack", "linalg.unpack"):
-        raise NotUnderstood(f"expected a structured op, but {name} has no region")
     elif name.startswith("linalg."):
         lift_structured(state, op)
     elif name in (QUANTIZE, DEQUANTIZE):
@@ -294,24 +292,6 @@ def _extension(state: State, op: Any, kind: type[Extension]) -> None:
     results = [new_tensor(state, v, t) for v, t in zip(values, made, strict=True)]
     numbers = (*sources, *results)
     state.builder.add(found.renamed(numbers.__getitem__, numbers.__getitem__))
-
-
-def _pack(state: State, op: Any) -> None:
-    operands = list(op.operation.operands)
-    kind = static_type(state, op.results[0])
-    attributes = op.operation.attributes
-    tiles = integers(attributes["static_inner_tiles"])
-    if len(operands) > 3 or DYNAMIC in tiles:
-        raise NotUnderstood("expected a static pack, but tiles are computed")
-    padding = state.scalars.get(operands[2]) if len(operands) == 3 else None
-    if len(operands) == 3 and padding is None:
-        raise NotUnderstood("expected a constant padding value, but it is computed")
-    source = tensor_of(state, operands[0])
-    rank = len(state.builder.types[source].shape)
-    outer = integers(attributes["outer_dims_perm"]) if "outer_dims_perm" in attributes else ()
-    layout = Layout(outer or tuple(range(rank)), integers(attributes["inner_dims_pos"]), tiles)
-    result = new_tensor(state, op.results[0], kind)
-    state.builder.add(Pack(source, result, layout, None if padding is None else padding[0]))
 
 
 def _open_number(state: State, op: Any) -> bool:

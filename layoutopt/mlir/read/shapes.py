@@ -13,6 +13,7 @@ from layoutopt.mlir.read.sizes import DYNAMIC, Sizes
 
 Scalars = Mapping[Any, tuple[str, str]]
 _CAST = "tensor.cast"
+_PACKS = ("linalg.pack", "linalg.unpack")
 _WRITERS = ("linalg.", "iree_linalg_ext.")
 
 
@@ -43,8 +44,9 @@ def _stated(kind: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _shape(sizes: Sizes, operation: Any, position: int, scalars: Scalars) -> tuple[int, ...] | None:
     name, operands = operation.name, list(operation.operands)
-    if name.startswith(_WRITERS):
-        return sizes.shape_of(operands[len(operands) - len(operation.results) + position])
+    if name.startswith(_WRITERS):  # behind what packs write into come padding and tiles
+        into = 1 if name in _PACKS else len(operands) - len(operation.results) + position
+        return sizes.shape_of(operands[into])
     match name:
         case "tensor.empty":
             return _of_type(sizes, operation.results[0].type, operands, scalars)

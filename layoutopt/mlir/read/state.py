@@ -44,8 +44,6 @@ class State:
     """The tensor without dims that holds a scalar, for ops that read it as one."""
     stages: dict[int, int] = field(default_factory=dict)
     sizes: Sizes = field(default_factory=Sizes)
-    packs: bool = False
-    """Whether ``linalg.pack`` is understood: what computes weights may hold one, a model not."""
     extensions: dict[str, type[Extension]] = field(default_factory=extensions)
     """Kinds of ops that say of themselves how they are read, by name."""
 

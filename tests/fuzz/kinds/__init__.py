@@ -8,6 +8,7 @@ from tests.fuzz.kinds import (
     convolutions,
     elementwise,
     movement,
+    packs,
     reductions,
     sources,
 )
@@ -36,6 +37,8 @@ WEIGHTED: dict[str, tuple[Kind, int]] = {
     "transpose": (movement.transpose, 3),
     "broadcast": (movement.broadcast, 1),
     "pack": (movement.pack, 1),
+    "over-tiles": (packs.over_tiles, 2),
+    "packed-matmul": (packs.packed_matmul, 2),
     "gather-rows": (movement.gather_rows, 2),
     "flip": (movement.flip, 2),
     "diagonal": (movement.diagonal, 1),

@@ -52,7 +52,7 @@ def relaid_at_random(
         if random.random() < 0.3:
             chosen = {t: x.padded_with(random.choice((*Padding,))) for t, x in chosen.items()}
     elif way < 0.9:
-        chosen = _tiled_loops(types, op, random)
+        chosen = tiled_loops(types, op, random)
     else:
         chosen = {t: _any_layout(types[t].shape, random) for t in tensors}
     return assert_relaid(types, op, chosen, values)
@@ -93,7 +93,7 @@ def _any_layout(shape: tuple[int, ...], random: Random) -> Layout:
     return Layout(tuple(outer), tuple(inner), tuple(random.randint(1, 4) for _ in inner), padding)
 
 
-def _tiled_loops(types: tuple[TensorType, ...], op: Structured, random: Random) -> Assignment:
+def tiled_loops(types: tuple[TensorType, ...], op: Structured, random: Random) -> Assignment:
     """Tiles of loops, in every operand dim that is one of them (mostly)."""
     tiles = {d: random.randint(1, 4) for d in range(len(op.domain)) if random.random() < 0.7}
     found: dict[int, Layout] = {}

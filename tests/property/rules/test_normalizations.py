@@ -29,11 +29,19 @@ from tests.property.rules.equivalence import assert_same, assert_well_formed, le
 from tests.property.rules.naming import name_of
 from tests.property.rules.odd import odd_graph
 from tests.property.rules.ops import STRUCTURED
+from tests.property.rules.packed import packed_ops, round_trips
 from tests.property.rules.quantized import dequantized_contractions, zero_point_ops
 
 Rule = NormalizationRule[Any]
 EXAMPLES = [(rule, example) for rule in NORMALIZATIONS for example in rule.examples]
-GRAPHS = (ops_with_constant_inits(), half_read(), zero_point_ops(), dequantized_contractions())
+GRAPHS = (
+    ops_with_constant_inits(),
+    half_read(),
+    zero_point_ops(),
+    dequantized_contractions(),
+    packed_ops(),
+    round_trips(),
+)
 ODD = range(200)
 
 
@@ -94,7 +102,7 @@ def test_rules_are_sound_wherever_they_fire() -> None:
     assert [rule.name for rule in NORMALIZATIONS if not fired[rule.name]] == []
 
 
-@given(st.one_of(ops_with_constant_inits(), half_read()))
+@given(st.one_of(ops_with_constant_inits(), half_read(), packed_ops(), round_trips()))
 @settings(max_examples=60)
 def test_the_canonical_form_is_the_same_function(graph: Graph) -> None:
     found = canonical_form(graph).graph
