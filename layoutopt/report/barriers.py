@@ -9,6 +9,7 @@ from layoutopt.mlir.module import Module, exported_name, has_work
 from layoutopt.report.report import RefusalReport
 
 _BOUNDARY = ("hal.",)
+_SCALARS = ("arith.", "index.", "cf.assert")
 _PLUMBING = (*_BOUNDARY, "util.")
 """How IREE hands tensors over, and in functions without work how it calls the others."""
 
@@ -18,8 +19,13 @@ def barriers(module: Module) -> Iterator[RefusalReport]:
     for name, graph in zip(module.names, module.graphs, strict=True):
         silent = _BOUNDARY if has_work(graph) else _PLUMBING
         for op in graph.ops:
-            if isinstance(op, Opaque) and not op.name.startswith(silent):
+            if isinstance(op, Opaque) and not op.name.startswith(silent) and not _of_scalars(op):
                 yield RefusalReport(exported_name(name), op.name, "barrier", op.reason)
     for name, count in module.branching:
         reason = f"expected a function of one block, but got {count}: it branches"
         yield RefusalReport(exported_name(name), name, "barrier", reason)
+
+
+def _of_scalars(op: Opaque) -> bool:
+    """Whether an op computes or asserts something of sizes, and no tensor goes through it."""
+    return op.name.startswith(_SCALARS) and not op.sources and not op.results
