@@ -26,6 +26,22 @@ def planned_for(graph: Graph, wanted: Mapping[str, int]) -> Graph:
     return with_sizes(graph, lambda size: with_symbols(size, chosen)) if wanted else graph
 
 
+def renamed_sizes(graph: Graph, names: Mapping[str, str]) -> Graph:
+    """The graph with other names of sizes; those of one name are one size, in the smaller range."""
+    ranges: dict[str, Symbol] = {}
+    for symbol in open_sizes(graph):
+        name = names.get(symbol.name, symbol.name)
+        known = ranges.get(name, symbol)
+        low, high = max(known.low, symbol.low), min(known.high, symbol.high)
+        planned = min(max(known.planned, low), high)
+        ranges[name] = Symbol(name, low, high, planned)
+
+    def renamed(symbol: Symbol) -> int:
+        return one_symbol(ranges[names.get(symbol.name, symbol.name)])
+
+    return with_sizes(graph, lambda size: with_symbols(size, renamed)) if names else graph
+
+
 def divided(symbol: Symbol) -> tuple[str, int]:
     """The size that a symbol is a part of: its name, and how many of the symbol it is."""
     name, _, divisor = symbol.name.partition("/")

@@ -15,7 +15,7 @@ from layoutopt.files.given import read_input
 from layoutopt.files.written import written_atomically
 from layoutopt.ir.graph import Constant, Graph, Opaque
 from layoutopt.ir.lowered import Lowered
-from layoutopt.ir.planned_sizes import planned_for
+from layoutopt.ir.planned_sizes import planned_for, renamed_sizes
 from layoutopt.ir.types import TensorType
 from layoutopt.mlir.read.boundary import fixed_tensors, referred_functions
 from layoutopt.mlir.read.census import ModuleCensus, census, stored_globals
@@ -52,6 +52,14 @@ class Module:
     def names(self) -> tuple[str, ...]:
         """The symbol names of the functions."""
         return tuple(f.name for f in self.functions)
+
+    def with_names(self, names: Mapping[str, str]) -> Module:
+        """The same with other names of open sizes; those of one name are one size."""
+        functions = (
+            replace(f, graph=renamed_sizes(f.graph, names), sizes=f.sizes.renamed(names))
+            for f in self.functions
+        )
+        return replace(self, functions=tuple(functions))
 
     def planned_for(self, sizes: Mapping[str, int]) -> Module:
         """The same with other sizes to plan for, by name."""

@@ -16,9 +16,9 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from layoutopt.errors import (
 )
 from layoutopt.frontend.converted import ConvertedModels, converted_folder
 from layoutopt.frontend.in_memory import InMemory, written_down
+from layoutopt.frontend.size_names import size_names
 from layoutopt.frontend.source import Source, open_source
 from layoutopt.ir.graph import Graph
 from layoutopt.mlir.module import Module, exported_name, has_work, parse_module
@@ -84,6 +85,8 @@ class Model:
     """For intermediate files: removed with the model, or at the end of a ``with`` block."""
     archives: tuple[tuple[str, Path], ...] = ()
     """(scope, file) of the parameters that the model leaves outside."""
+    size_names: Mapping[str, str] = field(default_factory=dict)
+    """What the model calls sizes that are known at run time only."""
 
     def __post_init__(self) -> None:
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
@@ -132,6 +135,8 @@ def read(
         converted = ConvertedModels(converted_folder(options.cache))
         limit_s = options.compile_timeout_s
         source, module = open_source(path, folder, target.flags, limit_s, converted)
+        names = size_names(path, module.graphs)
+        module = module.with_names(names)
         module = module.planned_for(chosen_sizes(module.graphs, options.sizes))
         archives: tuple[tuple[str, Path], ...] = ()
         if target.measurable:
@@ -139,7 +144,7 @@ def read(
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return Model(path, source, module, target, options, folder, archives)
+    return Model(path, source, module, target, options, folder, archives, names)
 
 
 def lift(model: Model) -> tuple[Function, ...]:
@@ -205,7 +210,8 @@ def lower(model: Model, plans: Sequence[GraphPlan]) -> LoweredModel:
 
     Raises LoweringError where that is no valid module.
     """
-    module = parse_module(model.source.path).planned_for(model.sizes)
+    module = parse_module(model.source.path)
+    module = module.with_names(model.size_names).planned_for(model.sizes)
     again = [fingerprint(module.graphs[f.place]) for f in model.functions]
     if again != [fingerprint(f.graph) for f in model.functions]:
         raise LoweringError(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from iree.compiler import ir
@@ -71,6 +71,15 @@ class Sizes:
         if low <= high and (low, high) != (one.low, one.high):
             planned = min(max(one.planned, low), high)
             self.narrowed[one.name] = Symbol(one.name, low, high, planned)
+
+    def renamed(self, names: Mapping[str, str]) -> Sizes:
+        """The same with other names of symbols; of those of one name the first has the value."""
+        values: dict[str, Any] = {}
+        stages: dict[str, int] = {}
+        for name, value in self.values.items():
+            values.setdefault(names.get(name, name), value)
+            stages.setdefault(names.get(name, name), self.stages[name])
+        return replace(self, values=values, stages=stages)
 
     def shape_of(self, value: Any) -> tuple[int, ...] | None:
         """The sizes of a tensor, None where they are not known."""
