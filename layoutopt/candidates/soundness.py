@@ -70,10 +70,21 @@ class Soundness:
         if len(linked) < len(around) and _holds(*_pair(graph, index, found, linked)):
             return ""
         try:
-            return _compared(*_pair(graph, index, found, around)).reason
+            differs = _compared(*_pair(graph, index, found, around)).reason
         except OracleError as error:
             self.skipped[str(error)] += 1
             return ""
+        return differs if differs and not self._holds_behind_all(graph, index, found) else ""
+
+    def _holds_behind_all(self, graph: Graph, index: int, found: Expression) -> bool:
+        """Whether both compute the same where all that they read comes from the same tensors.
+
+        Of a tensor that is computed in two ways, the ops around may have left out one.
+        """
+        behind = _all_behind(graph, index, found)
+        affordable = sum(map(_work, (*behind, graph.ops[index], *found.ops))) <= _MOST_WORK
+        fits = _largest(graph, index, found, behind) <= _MOST_ELEMENTS
+        return affordable and fits and _holds(*_pair(graph, index, found, behind))
 
     def _affords(self, held: Compared, work: float) -> bool:
         if held in self._compared:
@@ -214,6 +225,21 @@ def _around(
                 computed.update(op.outputs)
                 used.update(op.inputs)
     return list(live_ops(ops, read)[0])
+
+
+def _all_behind(graph: Graph, index: int, found: Expression) -> list[Op]:
+    """The ops that compute what both sides read, in their first form, back to what is given."""
+    inside = {t for op in found.ops for t in op.outputs}
+    pending = [t for op in found.ops for t in op.inputs if t not in inside]
+    pending += graph.ops[index].inputs
+    chosen: set[int] = set()
+    while pending:
+        first = next(iter(graph.producers[pending.pop()]), index)
+        if first in chosen or first == index or isinstance(graph.ops[first], Constant | Opaque):
+            continue
+        chosen.add(first)
+        pending += graph.ops[first].inputs
+    return [graph.ops[i] for i in sorted(chosen)]
 
 
 def _behind(graph: Graph, tensors: Iterable[int], index: int) -> set[int]:

@@ -237,3 +237,34 @@ def test_tensors_that_memory_does_not_hold_are_not_made() -> None:
     builder.add(Pad(x, y, (0,), ((1 << 39) - 4,), "0.0 : f32"))
     space = explore(builder.build((x,), (y,)), HOST)
     assert any("more than 33554432 elements" in r.reason for r in space.refusals)
+
+
+TWICE_READ = """
+func.func @f(%x: tensor<3x1x3xi32>) -> tensor<3x1x3xi32> {
+  %z = arith.constant dense<0> : tensor<3x3x3xi32>
+  %s = tensor.insert_slice %x into %z[0, 1, 0] [3, 1, 3] [1, 2, 1]
+      : tensor<3x1x3xi32> into tensor<3x3x3xi32>
+  %e = tensor.empty() : tensor<3x1x3xi32>
+  %c0 = arith.constant 0 : i32
+  %f = linalg.fill ins(%c0 : i32) outs(%e : tensor<3x1x3xi32>) -> tensor<3x1x3xi32>
+  %r = linalg.generic {
+      indexing_maps = [affine_map<(d0, d1, d2, d3, d4) -> (d0, d2 * 3 + d4, d3)>,
+                       affine_map<(d0, d1, d2, d3, d4) -> (d4, d3, d1)>,
+                       affine_map<(d0, d1, d2, d3, d4) -> (d0, d2, d1)>],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]}
+      ins(%s, %s : tensor<3x3x3xi32>, tensor<3x3x3xi32>) outs(%f : tensor<3x1x3xi32>) {
+  ^bb0(%a: i32, %b: i32, %o: i32):
+    %p = arith.muli %a, %b : i32
+    %q = arith.addi %o, %p : i32
+    linalg.yield %q : i32
+  } -> tensor<3x1x3xi32>
+  return %r : tensor<3x1x3xi32>
+}
+"""
+
+
+def test_what_is_computed_in_two_ways_is_computed_from_one_source() -> None:
+    """A reshape of a scatter is the scatter of a reshape too, and both operands come from it."""
+    space = explore(lifted(TWICE_READ), HOST)
+    assert not [r for r in space.refusals if "computes something else" in r.reason]
+    assert any("split-reduction-into-phases" in made for made in space.egraph.rule)
