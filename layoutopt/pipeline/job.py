@@ -212,6 +212,7 @@ class _Job:
             self._captured(written, graphs),
             model.options,
             held.kept_for,
+            {f.name: f.within for f in functions},
         )
 
     def _written(self, lowered: LoweredModel, held: Comparison) -> Written:

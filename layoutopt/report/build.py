@@ -100,7 +100,9 @@ def build_report(outcome: OptimizationResult) -> Report:
             for name, plan in zip(outcome.names, outcome.plans, strict=True)
             for note in plan.notes
         ),
-        discrepancies=tuple(discrepancies(outcome.written, (*conversions, *inside))),
+        discrepancies=tuple(
+            discrepancies(outcome.written, (*conversions, *inside), outcome.within)
+        ),
         not_verified=_not_run(outcome) if outcome.evaluation is None else "",
         not_timed=_not_run(outcome) if outcome.evaluation is None else "",
         dispatches_by=outcome.dispatches.how,

@@ -46,6 +46,8 @@ class OptimizationResult:
     options: Options = field(default_factory=Options)
     kept_for: str = ""
     """Why no plan could be used; empty where one could."""
+    within: dict[str, str] = field(default_factory=dict)
+    """By name of a block of control flow, the function that it stands in."""
 
     @property
     def original_kept(self) -> bool:
