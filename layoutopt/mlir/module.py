@@ -61,6 +61,19 @@ class Module:
         found = (i for i, b in enumerate(self.blocks) if b.function == symbol and b.is_entry)
         return next(found, None)
 
+    @property
+    def uncounted(self) -> dict[str, tuple[str, ...]]:
+        """By block, those of the blocks around it, and itself, that do not tell how often they run.
+
+        Blocks that all have a trip count are left out.
+        """
+        found: dict[str, tuple[str, ...]] = {}
+        for block in self.blocks:
+            name = exported_name(block.name)
+            own = (name,) if block.trips is None else ()
+            found[name] = (*found.get(block.enclosing, ()), *own)
+        return {name: blocks for name, blocks in found.items() if blocks}
+
     def runs(self, trip_counts: Mapping[str, int] = MappingProxyType({})) -> tuple[int, ...]:
         """How often each block runs in one call of its function, each branch counted as taken.
 

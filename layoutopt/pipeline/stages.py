@@ -34,6 +34,7 @@ from layoutopt.mlir.module import Module, exported_name, has_work, parse_module
 from layoutopt.options import Options
 from layoutopt.parameters.files import resolve
 from layoutopt.planning.chosen_sizes import chosen_sizes
+from layoutopt.planning.chosen_trip_counts import chosen_trip_counts
 from layoutopt.planning.lazy_pricing import Priced
 from layoutopt.planning.plan_file import fingerprint
 from layoutopt.planning.plan_space import PlanSpace, plan_space
@@ -108,10 +109,17 @@ class Model:
         """Sizes that the user plans for, by name. Raises InputError where the model lacks one."""
         return chosen_sizes(self.module.graphs, self.options.sizes)
 
+    @property
+    def trip_counts(self) -> dict[str, int]:
+        """Those that the user gives, by block. Raises InputError where the model tells its own."""
+        around = self.module.uncounted.values()
+        unknown = tuple(dict.fromkeys(name for names in around for name in names))
+        return chosen_trip_counts(unknown, self.options.trip_counts)
+
     @cached_property
     def functions(self) -> tuple[Function, ...]:
         """Those with something to plan."""
-        blocks, runs = self.module.blocks, self.module.runs()
+        blocks, runs = self.module.blocks, self.module.runs(self.trip_counts)
         return tuple(
             Function(
                 exported_name(block.name),

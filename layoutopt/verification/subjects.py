@@ -85,7 +85,7 @@ def allowed_in(module: Module, function: str | None, options: Options) -> Allowe
     ``function``: the symbol of the only one that runs; None for all.
     """
     places = [i for i, b in enumerate(module.blocks) if function in (None, b.function)]
-    runs = module.runs()
+    runs = module.runs({t.name: t.count for t in options.trip_counts})
     rounding = rounding_of([module.graphs[i] for i in places], [runs[i] for i in places])
     if options.tolerance is not None:
         return Allowed(options.tolerance, steps=rounding.steps)

@@ -127,6 +127,7 @@ def test_both_regions_of_a_while_loop(tmp_path: Path) -> None:
     assert len(condition.graph.outputs) == 2
     assert len(body.graph.inputs) == 2
     assert module.runs({"main/while.0.body": 5}) == (1, 1, 5)
+    assert module.uncounted == {name: (name,) for name in module.names[1:]}
 
 
 def test_the_cases_of_a_switch(tmp_path: Path) -> None:
