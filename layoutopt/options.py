@@ -49,6 +49,8 @@ class Options:
     """The rewrite rules that make alternatives, in the order that they are tried."""
     sizes: tuple[PlannedSize, ...] = ()
     """Sizes that are planned for, of those that are known at run time only."""
+    trip_counts: tuple[TripCount, ...] = ()
+    """How often blocks of control flow run that do not tell."""
     verify: bool = True
     """Where the target is not here, compile and run the plan on this machine's CPU."""
     parameters: tuple[ParameterFile, ...] = ()
@@ -149,6 +151,28 @@ class PlannedSize:
 
 def _is_weight(text: str) -> bool:
     return re.fullmatch(r"\d+(\.\d+)?", text) is not None and float(text) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class TripCount:
+    """How often a block of control flow runs each time that the block around it does."""
+
+    name: str
+    """As the report names it: ``main/while.0.body``."""
+    count: int
+
+    @classmethod
+    def parse(cls, text: str) -> TripCount:
+        """``NAME=N``. Raises InputError for anything else."""
+        name, _, count = text.rpartition("=")
+        if not name or not count.isdecimal():
+            raise InputError(
+                "--trip-count",
+                "NAME=N such as main/while.0.body=16",
+                f"'{text}'",
+                "correct the option",
+            )
+        return cls(name, int(count))
 
 
 _UNITS = {

@@ -23,7 +23,6 @@ def spliced(folder: Path, text: str) -> Module:
     path = folder / "model.mlir"
     path.write_text(text, encoding="utf-8")
     module = parse_module(path)
-    for function, graph in enumerate(module.graphs):
-        module.replace(function, unchanged(graph))
+    module.replace_all({place: unchanged(graph) for place, graph in enumerate(module.graphs)})
     assert module.operation.verify()
     return module

@@ -21,7 +21,14 @@ from layoutopt.cli.options import (
 )
 from layoutopt.errors import InputError
 from layoutopt.files.written import check_output
-from layoutopt.options import Objective, Options, ParameterFile, PlannedSize, WeightBudget
+from layoutopt.options import (
+    Objective,
+    Options,
+    ParameterFile,
+    PlannedSize,
+    TripCount,
+    WeightBudget,
+)
 from layoutopt.pipeline.job import optimize
 from layoutopt.report.console import console
 from layoutopt.report.html import write_html
@@ -100,6 +107,14 @@ from layoutopt.solver import Search
     help="Sizes to plan for, of those known at run time only, and how much each counts; arg0.1 is "
     "dim 1 of the first argument.",
 )
+@click.option(
+    "--trip-count",
+    "trip_counts",
+    multiple=True,
+    metavar="NAME=N",
+    help="How often a block of control flow runs that does not tell, such as main/while.0.body; "
+    "predicted times count it.",
+)
 @parameters_option
 @device_option
 @cache_option
@@ -124,6 +139,7 @@ def optimize_command(
     exact: bool,
     no_verify: bool,
     dims: tuple[str, ...],
+    trip_counts: tuple[str, ...],
     parameters: tuple[str, ...],
     device: str | None,
     cache: Path | None,
@@ -157,6 +173,7 @@ def optimize_command(
         exact=exact,
         verify=not no_verify,
         sizes=tuple(map(PlannedSize.parse, dims)),
+        trip_counts=tuple(map(TripCount.parse, trip_counts)),
         parameters=files,
         device=device,
         cache=cache,

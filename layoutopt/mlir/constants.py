@@ -25,9 +25,9 @@ def write_constants(module: Module, path: Path) -> dict[str, tuple[int, int]]:
     body = module.operation.regions[0].blocks[0]
     names: dict[str, tuple[int, int]] = {}
     with module.operation.context, ir.Location.unknown():
-        for place, lifted in enumerate(module.functions):
+        for place, lifted in enumerate(module.blocks):
             for op in lifted.graph.ops:
-                if not isinstance(op, Constant):
+                if not isinstance(op, Constant) or not lifted.is_whole:
                     continue
                 owner = lifted.values[op.result].owner
                 if owner.operation.name == "tensor.empty":

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from iree.compiler import ir
@@ -22,8 +23,9 @@ from layoutopt.mlir.read.census import ModuleCensus, census, stored_globals
 from layoutopt.mlir.read.entry import Boundary, Exported, boundary_of, exported_functions
 from layoutopt.mlir.read.globals import constant_globals
 from layoutopt.mlir.read.initializers import external_tensors
-from layoutopt.mlir.read.lift import Lifted, lift
+from layoutopt.mlir.read.lift import Lifted, lift_blocks
 from layoutopt.mlir.read.parameters import Parameter, module_parameters, parameter_of
+from layoutopt.mlir.write.dead_ops import erase_dead_ops
 from layoutopt.mlir.write.hoisting import hoist_weights
 from layoutopt.mlir.write.splice import splice
 
@@ -36,35 +38,66 @@ _HIGH_LEVEL = ("torch", "torch_c", "onnx", "stablehlo", "tosa", "chlo", "vhlo")
 
 @dataclass(frozen=True)
 class Module:
-    """A parsed module and the functions in it that have something to plan."""
+    """A parsed module and the blocks in it that have something to plan."""
 
     operation: Any
-    functions: tuple[Lifted, ...]
+    blocks: tuple[Lifted, ...]
+    """Bodies of functions in module order, each before the blocks inside it."""
     branching: tuple[tuple[str, int], ...] = ()
-    """Functions that branch, which have no graph: name and number of blocks."""
+    """Functions of several blocks: name and number of blocks."""
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
-        """One graph per function, in module order."""
-        return tuple(f.graph for f in self.functions)
+        """One graph per block."""
+        return tuple(b.graph for b in self.blocks)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The symbol names of the functions."""
-        return tuple(f.name for f in self.functions)
+        """The symbol names of the functions, and the names of blocks inside them."""
+        return tuple(b.name for b in self.blocks)
+
+    def entry(self, symbol: str) -> int | None:
+        """The place of the block that a call of a function begins with; None where it has none."""
+        found = (i for i, b in enumerate(self.blocks) if b.function == symbol and b.is_entry)
+        return next(found, None)
+
+    @property
+    def uncounted(self) -> dict[str, tuple[str, ...]]:
+        """By block, those of the blocks around it, and itself, that do not tell how often they run.
+
+        Blocks that all have a trip count are left out.
+        """
+        found: dict[str, tuple[str, ...]] = {}
+        for block in self.blocks:
+            name = exported_name(block.name)
+            own = (name,) if block.trips is None else ()
+            found[name] = (*found.get(block.enclosing, ()), *own)
+        return {name: blocks for name, blocks in found.items() if blocks}
+
+    def runs(self, trip_counts: Mapping[str, int] = MappingProxyType({})) -> tuple[int, ...]:
+        """How often each block runs in one call of its function, each branch counted as taken.
+
+        ``trip_counts``: of blocks that do not tell how often they run, by name; once by default.
+        """
+        found: dict[str, int] = {}
+        for block in self.blocks:
+            name = exported_name(block.name)
+            trips = trip_counts.get(name, 1) if block.trips is None else block.trips
+            found[name] = found.get(block.enclosing, 1) * trips
+        return tuple(found[exported_name(block.name)] for block in self.blocks)
 
     def with_names(self, names: Mapping[str, str]) -> Module:
         """The same with other names of open sizes; those of one name are one size."""
-        functions = (
-            replace(f, graph=renamed_sizes(f.graph, names), sizes=f.sizes.renamed(names))
-            for f in self.functions
+        blocks = (
+            replace(b, graph=renamed_sizes(b.graph, names), sizes=b.sizes.renamed(names))
+            for b in self.blocks
         )
-        return replace(self, functions=tuple(functions))
+        return replace(self, blocks=tuple(blocks))
 
     def planned_for(self, sizes: Mapping[str, int]) -> Module:
         """The same with other sizes to plan for, by name."""
-        functions = (replace(f, graph=planned_for(f.graph, sizes)) for f in self.functions)
-        return replace(self, functions=tuple(functions))
+        blocks = (replace(b, graph=planned_for(b.graph, sizes)) for b in self.blocks)
+        return replace(self, blocks=tuple(blocks))
 
     @cached_property
     def parameters(self) -> dict[Parameter, TensorType | None]:
@@ -76,28 +109,42 @@ class Module:
         """The functions that a caller can call, those that branch among them."""
         return exported_functions(self.operation, _FUNCTIONS)
 
-    def boundary(self, function: int) -> Boundary:
+    def boundary(self, block: int) -> Boundary:
         """Arguments and results of a function; asked for before its plan takes its place."""
-        return boundary_of(self.functions[function])
+        return boundary_of(self.blocks[block])
 
     def census(self, planned: Sequence[int] = ()) -> ModuleCensus:
-        """What moves data in the module as it stands; ``planned``: functions yet to be replaced."""
-        return census(self.operation, [self.functions[i] for i in planned])
+        """What moves data in the module as it stands; ``planned``: blocks yet to be replaced."""
+        return census(self.operation, [self.blocks[i] for i in planned])
 
     @property
     def stored_globals(self) -> dict[str, int]:
         """The bytes of each global that the module computes when it is compiled or loaded."""
         return stored_globals(self.operation)
 
-    def replace(self, function: int, lowered: Lowered) -> None:
-        """Put a lowered plan in place of a function's ops. Raises LoweringError."""
+    def replace_all(self, lowered: Mapping[int, Lowered]) -> None:
+        """Put lowered plans, by place, in place of the blocks' ops. Raises LoweringError.
+
+        A block goes ahead of those whose values it captures.
+        """
+        inside = [i for i in lowered if not self.blocks[i].is_whole]
+        whole = [i for i in lowered if self.blocks[i].is_whole]
+        for place in (*sorted(inside, reverse=True), *sorted(whole)):
+            self.replace(place, lowered[place])
+        functions = dict.fromkeys(self.blocks[i].function for i in inside)
+        for op in self.operation.regions[0].blocks[0].operations:
+            if "sym_name" in op.operation.attributes and _symbol_name(op) in functions:
+                erase_dead_ops(op)
+
+    def replace(self, block: int, lowered: Lowered) -> None:
+        """Put a lowered plan in place of a block's ops. Raises LoweringError."""
         body = self.operation.regions[0].blocks[0].operations
         symbols = {
             ir.StringAttr(op.operation.attributes["sym_name"]).value
             for op in body
             if "sym_name" in op.operation.attributes
         }
-        lifted = self.functions[function]
+        lifted = self.blocks[block]
         constants = [op.result for op in lifted.graph.ops if isinstance(op, Constant)]
         external = external_tensors(lifted, self.operation)
         splice(lifted, hoist_weights(lowered, constants, external), symbols)
@@ -152,19 +199,17 @@ def parse_module(path: Path, model: Path | None = None) -> Module:
         )
     constants = constant_globals(operation)
     referred = referred_functions(operation)
-    lifted = (_bounded(lift(function, constants), referred) for function in functions)
-    blocks = {_symbol_name(f): sum(len(list(r.blocks)) for r in f.regions) for f in functions}
+    lifted = (_bounded(b, referred) for f in functions for b in lift_blocks(f, constants))
+    counts = {_symbol_name(f): sum(len(list(r.blocks)) for r in f.regions) for f in functions}
     return Module(
         operation,
-        tuple(f for f in lifted if f is not None),
-        tuple((name, count) for name, count in blocks.items() if count > 1),
+        tuple(lifted),
+        tuple((name, count) for name, count in counts.items() if count > 1),
     )
 
 
-def _bounded(lifted: Lifted | None, referred: frozenset[str]) -> Lifted | None:
-    """The function with what the module says about its inputs and outputs."""
-    if lifted is None:
-        return None
+def _bounded(lifted: Lifted, referred: frozenset[str]) -> Lifted:
+    """The block with what the module says about its inputs and outputs."""
     return replace(lifted, graph=replace(lifted.graph, fixed=fixed_tensors(lifted, referred)))
 
 

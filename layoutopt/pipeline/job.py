@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ from layoutopt.report.build import build_report
 from layoutopt.report.captured import compare_captured, starts_from_constant
 from layoutopt.report.html import html_page
 from layoutopt.report.optimization_result import OptimizationResult
-from layoutopt.report.report import CapturedReport, Report
+from layoutopt.report.report import BlockReport, CapturedReport, Report
 from layoutopt.runtime.steps import Clock, SilentSteps, Steps
 from layoutopt.runtime.version import iree_version
 from layoutopt.solver import TimeLimit
@@ -212,7 +212,17 @@ class _Job:
             self._captured(written, graphs),
             model.options,
             held.kept_for,
+            tuple(self._blocks()),
         )
+
+    def _blocks(self) -> Iterator[BlockReport]:
+        """The blocks of control flow that are planned."""
+        given = self.model.trip_counts
+        unknown = self.model.module.uncounted
+        for f in self.model.functions:
+            if not f.is_whole:
+                names = tuple(name for name in unknown.get(f.name, ()) if name not in given)
+                yield BlockReport(f.name, f.within, f.runs, names)
 
     def _written(self, lowered: LoweredModel, held: Comparison) -> Written:
         """The module that is kept: the plan, or the original where nothing was faster."""

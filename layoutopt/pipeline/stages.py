@@ -34,6 +34,7 @@ from layoutopt.mlir.module import Module, exported_name, has_work, parse_module
 from layoutopt.options import Options
 from layoutopt.parameters.files import resolve
 from layoutopt.planning.chosen_sizes import chosen_sizes
+from layoutopt.planning.chosen_trip_counts import chosen_trip_counts
 from layoutopt.planning.lazy_pricing import Priced
 from layoutopt.planning.plan_file import fingerprint
 from layoutopt.planning.plan_space import PlanSpace, plan_space
@@ -61,14 +62,20 @@ ModelSource = Path | str | Graph | InMemory
 
 @dataclass(frozen=True)
 class Function:
-    """A function of a model that has something to plan."""
+    """A function of a model that has something to plan, or a block of control flow inside one."""
 
     name: str
-    """As a caller knows it."""
+    """As a caller knows it; ``main/for.0`` is the body of the first loop in ``main``."""
     graph: Graph
     """As it came."""
     place: int = 0
-    """Among the functions of the module."""
+    """Among the blocks of the module."""
+    within: str = ""
+    """The function that the block stands in."""
+    is_whole: bool = True
+    """Whether the block is all of it."""
+    runs: int = 1
+    """How often it runs in one call, as far as that is known."""
 
 
 @dataclass(frozen=True)
@@ -102,14 +109,28 @@ class Model:
         """Sizes that the user plans for, by name. Raises InputError where the model lacks one."""
         return chosen_sizes(self.module.graphs, self.options.sizes)
 
+    @property
+    def trip_counts(self) -> dict[str, int]:
+        """Those that the user gives, by block. Raises InputError where the model tells its own."""
+        around = self.module.uncounted.values()
+        unknown = tuple(dict.fromkeys(name for names in around for name in names))
+        return chosen_trip_counts(unknown, self.options.trip_counts)
+
     @cached_property
     def functions(self) -> tuple[Function, ...]:
         """Those with something to plan."""
-        names, graphs = self.module.names, self.module.graphs
+        blocks, runs = self.module.blocks, self.module.runs(self.trip_counts)
         return tuple(
-            Function(exported_name(name), graph, place)
-            for place, (name, graph) in _numbered(zip(names, graphs, strict=True))
-            if has_work(graph)
+            Function(
+                exported_name(block.name),
+                block.graph,
+                place,
+                exported_name(block.function),
+                block.is_whole,
+                runs[place],
+            )
+            for place, block in _numbered(blocks)
+            if has_work(block.graph)
         )
 
 
@@ -220,8 +241,8 @@ def lower(model: Model, plans: Sequence[GraphPlan]) -> LoweredModel:
             "others",
             "report this as a bug of layoutopt",
         )
-    for function, plan in zip(model.functions, plans, strict=True):
-        module.replace(function.place, plan.lowered())
+    planned = zip(model.functions, plans, strict=True)
+    module.replace_all({function.place: plan.lowered() for function, plan in planned})
     tiling = (model.target.data_tiling_flag,) if any(p.data_tiled for p in plans) else ()
     flags = (*model.source.phase_flags, *model.target.flags, *tiling)
     path = model.folder / "optimized.mlirbc"
@@ -250,7 +271,7 @@ def compared_modules(model: Model, lowered: LoweredModel) -> Modules:
     functions = model.functions
     places = [f.place for f in functions]
     subjects = subjects_of(model.module, places, model.options)
-    boundaries = {f.name: model.module.boundary(f.place) for f in functions}
+    boundaries = {f.name: model.module.boundary(f.place) for f in functions if f.is_whole}
     layouts = {f.name: p.io for f, p in zip(functions, lowered.plans, strict=True)}
     return Modules(
         model.path,

@@ -8,7 +8,7 @@ the plan have in common has the same error in both, and widens the range of thei
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.conversion import Conversion
@@ -62,9 +62,15 @@ def ratio_of(before: Sequence[Step], after: Sequence[Step]) -> Range | None:
     )
 
 
-def steps_of(place: int, keys: Iterable[Candidate | Conversion], prices: Prices) -> list[Step]:
-    """The steps of function ``place`` that have a price; the others are free."""
-    return [Step((place, key), prices[key]) for key in keys if key in prices]
+def steps_of(
+    place: int, keys: Iterable[Candidate | Conversion], prices: Prices, runs: int = 1
+) -> list[Step]:
+    """The steps of graph ``place``, which runs so often; what has no price is free."""
+    return [Step((place, key), _times(prices[key], runs)) for key in keys if key in prices]
+
+
+def _times(price: Price, runs: int) -> Price:
+    return price if price.cost_ns is None else replace(price, cost_ns=runs * price.cost_ns)
 
 
 def _total(prices: Iterable[Price]) -> Range:

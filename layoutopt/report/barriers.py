@@ -1,4 +1,4 @@
-"""What no plan reaches: ops that the graph does not see through, functions that branch."""
+"""What no plan reaches: ops that the graph does not see through, and branches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def barriers(module: Module) -> Iterator[RefusalReport]:
             if isinstance(op, Opaque) and not op.name.startswith(silent) and not _of_scalars(op):
                 yield RefusalReport(exported_name(name), op.name, "barrier", op.reason)
     for name, count in module.branching:
-        reason = f"expected a function of one block, but got {count}: it branches"
+        reason = f"expected a function of one block, but got {count}: each is planned alone"
         yield RefusalReport(exported_name(name), name, "barrier", reason)
 
 

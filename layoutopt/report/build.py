@@ -100,13 +100,16 @@ def build_report(outcome: OptimizationResult) -> Report:
             for name, plan in zip(outcome.names, outcome.plans, strict=True)
             for note in plan.notes
         ),
-        discrepancies=tuple(discrepancies(outcome.written, (*conversions, *inside))),
+        discrepancies=tuple(
+            discrepancies(outcome.written, (*conversions, *inside), outcome.within)
+        ),
         not_verified=_not_run(outcome) if outcome.evaluation is None else "",
         not_timed=_not_run(outcome) if outcome.evaluation is None else "",
         dispatches_by=outcome.dispatches.how,
         predicted_speedup_range=speedup_range(outcome),
         compiler_assumed=assumption(installed_version()),
         kept_for=outcome.kept_for,
+        blocks=outcome.blocks,
         sizes=tuple(
             _size(name, symbol, outcome.options.sizes)
             for name, graph in zip(outcome.names, outcome.graphs, strict=True)
@@ -162,7 +165,9 @@ def _validation(outcome: OptimizationResult) -> Validation | None:
     if outcome.evaluation is None:
         return None
     mine = outcome.evaluation.result(OPTIMIZED)
-    return validate(outcome.plans, mine.calls, mine.fastest_ms) if mine.calls else None
+    return (
+        validate(outcome.plans, mine.calls, mine.fastest_ms, outcome.runs) if mine.calls else None
+    )
 
 
 def _compiled_moves(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from layoutopt.mlir.module import exported_name
 from layoutopt.mlir.read.census import ModuleCensus, Move
 from layoutopt.report.report import ConversionReport
 
+_NOWHERE: Mapping[str, str] = MappingProxyType({})
 _KINDS = ("pack", "unpack", "transpose")
 
 
@@ -42,10 +44,15 @@ def _where(move: Move) -> str:
     return f"it came with the model: no plan reaches this {move.op}"
 
 
-def discrepancies(written: ModuleCensus, rows: Sequence[ConversionReport]) -> Iterator[str]:
-    """Where the rows do not add up to what is in the module, a sentence for each kind."""
+def discrepancies(
+    written: ModuleCensus, rows: Sequence[ConversionReport], within: Mapping[str, str] = _NOWHERE
+) -> Iterator[str]:
+    """Where the rows do not add up to what is in the module, a sentence for each kind.
+
+    ``within``: the function that a block of control flow stands in, by name.
+    """
     found = Counter((exported_name(m.function), m.kind) for m in written.runs)
-    listed = Counter((row.function, kind) for row in rows for kind in row.moves)
+    listed = Counter((within.get(r.function, r.function), kind) for r in rows for kind in r.moves)
     for function in dict.fromkeys(name for name, _ in (*found, *listed)):
         for kind in _KINDS:
             there, told = found[function, kind], listed[function, kind]

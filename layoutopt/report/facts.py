@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from layoutopt.pricing.source import PriceSource
@@ -55,6 +55,7 @@ def _scope(report: Report) -> Iterator[Fact]:
             f"{s.name} = {' and '.join(map(str, s.planned))} ({_range(s)})" for s in report.sizes
         )
         yield Fact(f"Priced and timed at {sizes}; --dim chooses other sizes.")
+    yield from _trips(report)
     if report.measured_on is not None:
         yield Fact(f"Run on {report.measured_on}")
     if report.cost_source is PriceSource.ANALYTIC and report.ops.planned:
@@ -70,6 +71,24 @@ def _scope(report: Report) -> Iterator[Fact]:
             f"Predicted times are those of {report.ops.planned} of "
             f"{report.ops.planned + report.ops.barriers} ops; barriers have no price."
         )
+
+
+def _trips(report: Report) -> Iterator[Fact]:
+    """How often blocks of control flow are taken to run."""
+    often = [f"{block.name} {block.runs} times" for block in report.blocks if block.runs != 1]
+    if often:
+        yield Fact(f"In predicted times, {_few(often)} a call.")
+    unknown = list(dict.fromkeys(name for block in report.blocks for name in block.uncounted))
+    if unknown:
+        yield Fact(
+            f"Not known is how often {_few(unknown)} runs: predicted times count one run; "
+            "--trip-count says how many."
+        )
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return ", ".join(names[:_MOST]) + more
 
 
 def _range(size: SizeReport) -> str:

@@ -12,7 +12,7 @@ from layoutopt.options import Options
 from layoutopt.planning.planner import GraphPlan
 from layoutopt.profiles.target import Target
 from layoutopt.report.headline import UNCHANGED
-from layoutopt.report.report import CapturedReport, RefusalReport
+from layoutopt.report.report import BlockReport, CapturedReport, RefusalReport
 from layoutopt.verification.dispatch_count import Dispatches
 from layoutopt.verification.evaluated import OPTIMIZED, Evaluation
 from layoutopt.verification.verified import Verification
@@ -46,6 +46,8 @@ class OptimizationResult:
     options: Options = field(default_factory=Options)
     kept_for: str = ""
     """Why no plan could be used; empty where one could."""
+    blocks: tuple[BlockReport, ...] = ()
+    """The graphs among ``graphs`` that are blocks of control flow."""
 
     @property
     def original_kept(self) -> bool:
@@ -57,6 +59,17 @@ class OptimizationResult:
         """What was written, as the report names it."""
         unchanged = all(is_unchanged(p.egraph, p.choice, p.identity) for p in self.plans)
         return UNCHANGED if unchanged and not self.original_kept else self.variant
+
+    @property
+    def within(self) -> dict[str, str]:
+        """By name of a block of control flow, the function that it stands in."""
+        return {block.name: block.function for block in self.blocks}
+
+    @property
+    def runs(self) -> tuple[int, ...]:
+        """How often each graph runs in one call of its function."""
+        known = {block.name: block.runs for block in self.blocks}
+        return tuple(known.get(name, 1) for name in self.names)
 
     @property
     def is_predicted(self) -> bool:

@@ -85,6 +85,20 @@ class SizeReport:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockReport:
+    """A block of control flow that is planned as a graph of its own."""
+
+    name: str
+    """``main/for.0`` is the body of the first loop in ``main``."""
+    function: str
+    runs: int
+    """How often it runs in one call, as predicted times count it."""
+    uncounted: tuple[str, ...] = ()
+    """Those of the blocks that it stands in, and itself, that count as run once for want of a
+    trip count."""
+
+
+@dataclass(frozen=True, slots=True)
 class OpsReport:
     """Ops that a plan could change, and barriers: ops and functions that no plan reaches."""
 
@@ -230,6 +244,8 @@ class Report:
     """Sizes that are known at run time only, and what was planned for in their place."""
     kept_for: str = ""
     """Why the original was written though a plan was made that cannot be used; else empty."""
+    blocks: tuple[BlockReport, ...] = ()
+    """Blocks of control flow that were planned."""
 
     @property
     def speedup(self) -> float | None:

@@ -12,7 +12,8 @@ def before(outcome: OptimizationResult) -> Side:
     """The model as it came."""
     predicted, spread = None, None
     identities = [plan.identity_ns for plan in outcome.plans]
-    known = [ns for ns in identities if ns is not None]
+    runs = outcome.runs
+    known = [n * ns for n, ns in zip(runs, identities, strict=True) if ns is not None]
     if len(known) == len(identities) and outcome.is_predicted:
         predicted, spread = sum(known), spread_of(_came(outcome))
     measured = None
@@ -25,7 +26,7 @@ def after(outcome: OptimizationResult) -> Side:
     """The module that was written."""
     predicted, spread = None, None
     if not outcome.original_kept and outcome.is_predicted:
-        predicted = sum(plan.cost_ns for plan in outcome.plans)
+        predicted = sum(n * p.cost_ns for n, p in zip(outcome.runs, outcome.plans, strict=True))
         spread = spread_of(_planned(outcome))
     measured = None
     if outcome.evaluation is not None:
@@ -55,16 +56,16 @@ def _side(
 def _came(outcome: OptimizationResult) -> list[Step]:
     return [
         step
-        for place, p in enumerate(outcome.plans)
-        for step in steps_of(place, p.identity, p.prices)
+        for place, (p, n) in enumerate(zip(outcome.plans, outcome.runs, strict=True))
+        for step in steps_of(place, p.identity, p.prices, n)
     ]
 
 
 def _planned(outcome: OptimizationResult) -> list[Step]:
     return [
         step
-        for place, p in enumerate(outcome.plans)
-        for step in steps_of(place, (*p.choice.candidates, *p.choice.conversions), p.prices)
+        for place, (p, n) in enumerate(zip(outcome.plans, outcome.runs, strict=True))
+        for step in steps_of(place, (*p.choice.candidates, *p.choice.conversions), p.prices, n)
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from layoutopt.candidates.candidate import physical_form
 from layoutopt.candidates.choice import is_free
@@ -58,21 +58,32 @@ class _Expected:
     """Of each dispatch that is expected; an atomic cluster has several."""
     kind: str = ""
     """Of a conversion, the word that IREE may name its dispatch by."""
+    runs: int = 1
+    """How often it is expected to run."""
 
 
 def validate(
-    plans: Sequence[GraphPlan], calls: Sequence[tuple[str, float]], fastest_ms: float | None
+    plans: Sequence[GraphPlan],
+    calls: Sequence[tuple[str, float]],
+    fastest_ms: float | None,
+    runs: Sequence[int] = (),
 ) -> Validation:
     """Match what the plans expected with the calls (dispatch, ns) of one run of the module.
 
     IREE names a dispatch by its loops, so equal loops match first, then an equal number of points
     (IREE collapses loops), then packs and unpacks, which have no loops in their names; all in
-    order of execution.
+    order of execution. ``runs``: how often each plan runs, once by default; all calls of an op in
+    a loop are one row.
     """
-    expected = [row for plan in plans for row in _expected(plan)]
+    times = runs or (1,) * len(plans)
+    expected = [
+        replace(row, cost_ns=n * row.cost_ns, runs=n)
+        for plan, n in zip(plans, times, strict=True)
+        for row in _expected(plan)
+    ]
     parts = [(index, loops) for index, row in enumerate(expected) for loops in row.loops]
     left = dict(enumerate(calls))
-    found: dict[int, int] = {}
+    found: dict[int, list[int]] = {}
     for same in (same_loops, _same_points, _same_kind):
         for part, (index, loops) in enumerate(parts):
             if part in found:
@@ -80,12 +91,15 @@ def validate(
             kind = expected[index].kind
             match = next((i for i, (name, _) in left.items() if same(loops, kind, name)), None)
             if match is not None:
-                found[part] = match
-                del left[match]
+                again = [i for i, (name, _) in left.items() if name == left[match][0]]
+                found[part] = again[: max(1, expected[index].runs)]
+                for call in found[part]:
+                    del left[call]
     rows = []
     errors = []
     for index, row in enumerate(expected):
-        mine = [found[p] for p, (i, _) in enumerate(parts) if i == index and p in found]
+        own = [p for p, (i, _) in enumerate(parts) if i == index]
+        mine = [call for p in own for call in found.get(p, ())]
         measured = round(sum(calls[i][1] for i in mine)) if mine else None
         name = calls[min(mine)][0] if mine else ""
         rows.append(DispatchValidation(row.op, name, row.cost_ns, measured))

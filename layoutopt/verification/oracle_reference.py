@@ -33,8 +33,9 @@ def oracle_run(source: Source, folder: Path, archives: Archives, timeout_s: floa
     constants, refused = _constants(source, folder, archives, timeout_s)
     module = parse_module(source.path)
     functions = {
-        exported_name(name): (place, module.graphs[place], module.boundary(place))
-        for place, name in enumerate(module.names)
+        exported_name(block.name): (place, block.graph, module.boundary(place))
+        for place, block in enumerate(module.blocks)
+        if block.is_whole
     }
 
     def run(function: str, inputs: Sequence[Sequence[Value]]) -> list[Results]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout
-from layoutopt.mlir.module import Module, exported_name
+from layoutopt.mlir.module import Module
 from layoutopt.mlir.read.entry import Boundary, Exported
 from layoutopt.options import Options
 from layoutopt.planning.chosen_sizes import points_of
@@ -24,13 +23,12 @@ def subjects_of(
 ) -> tuple[Subject, ...]:  # fmt: skip
     """The functions that a caller can call and that hold, or may call, what is planned.
 
-    ``planned``: places of the functions with a plan. To be asked before the plans are written into
+    ``planned``: places of the blocks with a plan. To be asked before the plans are written into
     the module. A private function is compared through those that call it.
     """
-    names = [exported_name(name) for name in module.names]
-    symbols = {module.names[place] for place in planned}
+    symbols = {module.blocks[place].function for place in planned}
     return tuple(
-        _subject(module, exported, names, options)
+        _subject(module, exported, options)
         for exported in module.exported
         if exported.symbol in symbols or (exported.calls and symbols)
     )
@@ -60,13 +58,10 @@ def _chosen(places: Mapping[int, int], layouts: Mapping[int, Layout]) -> dict[in
     return {place: layout for place, layout in lying.items() if not layout.is_row_major}
 
 
-def _subject(
-    module: Module, exported: Exported, names: Sequence[str], options: Options
-) -> Subject:  # fmt: skip
-    place = names.index(exported.name) if exported.name in names else None
+def _subject(module: Module, exported: Exported, options: Options) -> Subject:
+    place = module.entry(exported.symbol)
     alone = place is not None and not exported.calls
-    graphs = (module.graphs[place],) if alone and place is not None else module.graphs
-    allowed = allowed_in(graphs, options)
+    allowed = allowed_in(module, exported.symbol if alone else None, options)
     if place is None:
         return Subject(exported.name, allowed)
     graph, boundary = module.graphs[place], module.boundary(place)
@@ -84,9 +79,14 @@ def _subject(
     return Subject(exported.name, allowed, boundary.types, integers, shapes, points)
 
 
-def allowed_in(graphs: Sequence[Graph], options: Options) -> Allowed:
-    """What results of functions may differ by: what the user says, else what rounding does."""
-    rounding = rounding_of(graphs)
+def allowed_in(module: Module, function: str | None, options: Options) -> Allowed:
+    """What results may differ by: what the user says, else what rounding does.
+
+    ``function``: the symbol of the only one that runs; None for all.
+    """
+    places = [i for i, b in enumerate(module.blocks) if function in (None, b.function)]
+    runs = module.runs({t.name: t.count for t in options.trip_counts})
+    rounding = rounding_of([module.graphs[i] for i in places], [runs[i] for i in places])
     if options.tolerance is not None:
         return Allowed(options.tolerance, steps=rounding.steps)
     tolerance = rounding.tolerance(options.exact)

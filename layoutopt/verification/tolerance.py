@@ -50,10 +50,15 @@ class Rounding:
         return min(_MOST, allowed if exact else max(_WINOGRAD, allowed))
 
 
-def rounding_of(graphs: Sequence[Graph]) -> Rounding:
-    """The roundings of functions that call one another."""
+def rounding_of(graphs: Sequence[Graph], runs: Sequence[int] = ()) -> Rounding:
+    """The roundings of functions that call one another, and of the blocks of control flow.
+
+    ``runs``: how often each of them runs; once by default.
+    """
     found = tuple(_rounding(concrete(graph)) for graph in graphs)
-    return Rounding(sum(r.variance for r in found), any(r.steps for r in found))
+    times = runs or (1,) * len(found)
+    variance = sum(n * r.variance for n, r in zip(times, found, strict=True))
+    return Rounding(variance, any(r.steps for r in found))
 
 
 def _rounding(graph: Graph) -> Rounding:

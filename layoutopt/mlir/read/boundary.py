@@ -55,7 +55,7 @@ def _named_in(operation: Any) -> set[str]:
 def fixed_tensors(lifted: Lifted, referred: frozenset[str]) -> frozenset[int]:
     """The inputs and outputs that stay row-major. ``referred``: see `referred_functions`."""
     function, graph = lifted.block.owner, lifted.graph
-    if is_private(function) or lifted.name in referred:
+    if not lifted.is_whole or is_private(function) or lifted.name in referred:
         return frozenset((*graph.inputs, *graph.outputs))
     arguments = list(lifted.block.arguments)
     results = list(lifted.kept[-1].operation.operands)

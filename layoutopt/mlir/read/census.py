@@ -77,7 +77,7 @@ class ModuleCensus:
 
 
 def census(module: Any, planned: Sequence[Lifted] = ()) -> ModuleCensus:
-    """Walk a module; ``planned`` are the functions in it whose ops a plan is to write anew."""
+    """Walk a module; ``planned`` are the blocks in it whose ops a plan is to write anew."""
     walk = _Walk(module, planned)
     walk.block(module.regions[0].blocks[0], _Place())
     return ModuleCensus(tuple(walk.runs), tuple(walk.ahead))
@@ -117,7 +117,7 @@ class _Place:
 class _Walk:
     def __init__(self, module: Any, planned: Sequence[Lifted]) -> None:
         self.globals = constant_globals(module)
-        self.planned = {f.name: {op.operation for op in f.planned} for f in planned}
+        self.planned = {op.operation for block in planned for op in block.planned}
         self.constants: set[Any] = set()
         self.runs: list[Move] = []
         self.ahead: list[Move] = []
@@ -132,8 +132,8 @@ class _Walk:
             place = _Place(function=ir.StringAttr(op.attributes["sym_name"]).value)
         elif op.name == _INITIALIZER:
             place = _Place(ahead=True)
-        elif place.function and not place.inside:
-            place = replace(place, reached=op in self.planned.get(place.function, ()))
+        elif place.function and not place.reached:
+            place = replace(place, reached=op in self.planned)
         fixed = self._is_constant(op)
         if fixed:
             self.constants.update(op.results)

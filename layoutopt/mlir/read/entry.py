@@ -8,11 +8,10 @@ from typing import Any
 
 from iree.compiler import ir
 
-from layoutopt.mlir.read.lift import Lifted
+from layoutopt.mlir.read.lift import ASYNC, Lifted
 
 _CALLS = ("func.call", "util.call")
 _FENCE = "!hal.fence"
-_ASYNC = "$async"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,10 @@ class Exported:
 
 
 def boundary_of(lifted: Lifted) -> Boundary:
-    """The boundary of a function; asked for before a plan takes the place of its ops."""
+    """The boundary of a function; asked for before a plan takes the place of its ops.
+
+    Of one that branches, the block is the first one, and the results are not told.
+    """
     tensors = {value: tensor for tensor, value in lifted.values.items()}
     arguments: dict[int, int] = {}
     types: list[str] = []
@@ -53,7 +55,7 @@ def boundary_of(lifted: Lifted) -> Boundary:
                     arguments[position] = tensors[owner.results[0]]
         if argument in tensors:
             arguments[position] = tensors[argument]
-    returned = list(lifted.kept[-1].operation.operands)
+    returned = list(lifted.kept[-1].operation.operands) if lifted.is_whole else []
     sources = [_exported_tensor(v) for v in returned if str(v.type) != _FENCE]
     results = {i: tensors[value] for i, value in enumerate(sources) if value in tensors}
     return Boundary(arguments, results, tuple(types))
@@ -86,9 +88,9 @@ def exported_functions(module: Any, functions: tuple[str, ...]) -> tuple[Exporte
         symbol = ir.StringAttr(attributes["sym_name"]).value
         found[symbol] = (visible, _calls(operation))
     return tuple(
-        Exported(symbol.removesuffix(_ASYNC), symbol, calls)
+        Exported(symbol.removesuffix(ASYNC), symbol, calls)
         for symbol, (visible, calls) in found.items()
-        if visible and symbol + _ASYNC not in found
+        if visible and symbol + ASYNC not in found
     )
 
 

@@ -1,74 +1,40 @@
-"""Lift a function of linalg on tensors into a graph.
+"""Lift functions of linalg on tensors into graphs: one for each block.
 
-What the graph can't see through stays an ``Opaque`` op with the reason. Weights are never read:
-a constant is a tensor without a value.
+The blocks of control flow are graphs of their own, behind that of the block they stand in. In the
+graph around it, the op that holds them is an ``Opaque`` one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from iree.compiler import ir
 
-from layoutopt.ir.affine import identity_map
 from layoutopt.ir.concrete import with_sizes
-from layoutopt.ir.graph import (
-    Concat,
-    Constant,
-    Extension,
-    Graph,
-    Insert,
-    IteratorType,
-    Opaque,
-    Pad,
-    Reshape,
-    Structured,
-    Uninitialized,
-)
-from layoutopt.ir.refusal import Refusal
-from layoutopt.ir.scalar import copy_body
-from layoutopt.ir.size import Undecided, bounds, symbol
-from layoutopt.ir.types import TensorType
-from layoutopt.mlir.read.affine_quantization import DEQUANTIZE, QUANTIZE, lift_affine_quantization
-from layoutopt.mlir.read.assertions import drop_assertions
-from layoutopt.mlir.read.attribute import value_of
-from layoutopt.mlir.read.index_arithmetic import read_number, undecided
-from layoutopt.mlir.read.packs import POISON, lift_pack, lift_poison, lift_unpack
-from layoutopt.mlir.read.run_time_scalars import defer, realize, scalar_tensor
-from layoutopt.mlir.read.shapes import learn_shapes, ranges, segments
-from layoutopt.mlir.read.sizes import Sizes, assumed
-from layoutopt.mlir.read.slices import lift_insert, lift_slice
-from layoutopt.mlir.read.state import (
-    NotUnderstood,
-    State,
-    add_symbols,
-    given,
-    known_type,
-    new_tensor,
-    planned_for,
-    static_type,
-    tensor_of,
-)
-from layoutopt.mlir.read.structured import lift_structured
+from layoutopt.ir.graph import Constant, Graph
+from layoutopt.mlir.read.captured import capture
+from layoutopt.mlir.read.dominators import dominated
+from layoutopt.mlir.read.lift_op import lift_op
+from layoutopt.mlir.read.regions import Body, bodies
+from layoutopt.mlir.read.run_time_scalars import realize, realize_elsewhere
+from layoutopt.mlir.read.sizes import Sizes
+from layoutopt.mlir.read.state import State, add_symbols, given, known_type
 
-_BUFFER_DIM = "hal.buffer_view.dim"
-_RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
-_CALLS = ("func.call", "util.call")
-_CONSTANTS = ("arith.constant", "flow.tensor.constant")
-_GLOBAL_LOADS = ("util.global.load", "ml_program.global_load_const", "ml_program.global_load")
+ASYNC = "$async"
 
 
 @dataclass(frozen=True)
 class Lifted:
-    """A function's graph and where its tensors stand in the module.
+    """A block's graph and where its tensors stand in the module.
 
     ``values[t]`` is the MLIR value of tensor t, for those that the module already holds.
     """
 
     name: str
+    """The function's symbol where the block is all of its body, else a name as ``main/for.0``."""
     graph: Graph
     values: dict[int, Any]
     block: Any
@@ -80,6 +46,23 @@ class Lifted:
     """Ops that the plan writes anew, in order."""
     sizes: Sizes
     """Where the values of symbols are."""
+    function: str = ""
+    """The symbol of the function that the block stands in."""
+    enclosing: str = ""
+    """The name of the block that it runs in; empty where it runs once a call of the function."""
+    trips: int | None = 1
+    """How often it runs each time that the enclosing block does; None where that is not known."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the block is all of a function."""
+        return self.name == self.function
+
+    @property
+    def is_entry(self) -> bool:
+        """Whether a call of the function begins with the block."""
+        function = self.block.owner
+        return not self.enclosing and self.block == function.regions[0].blocks[0]
 
 
 def lift(function: Any, constants: Mapping[str, Any]) -> Lifted | None:
@@ -90,254 +73,100 @@ def lift(function: Any, constants: Mapping[str, Any]) -> Lifted | None:
     regions = list(function.operation.regions)
     if len(regions) != 1 or len(list(regions[0].blocks)) != 1:
         return None
-    block = regions[0].blocks[0]
-    state = State()
-    operations = list(block.operations)
-    for position, argument in enumerate(block.arguments):
-        add_symbols(state, argument, f"arg{position}")
-        kind = known_type(state, argument)
-        if kind is not None:
-            given(state, argument, kind)
-    for op in operations[:-1]:
-        _lift_op(state, op, constants)
-    realize(state, operations[-1])
-    state.keep(operations[-1])
+    symbol = _symbol(function)
+    walk = _Walk(constants, symbol, inside=False)
+    walk.block(regions[0].blocks[0], Body(symbol), ())
+    return walk.found[0]
+
+
+def lift_blocks(function: Any, constants: Mapping[str, Any]) -> tuple[Lifted, ...]:
+    """The graphs of all blocks of a function, each ahead of those that capture its values."""
+    symbol = _symbol(function)
+    walk = _Walk(constants, symbol)
+    for region in function.operation.regions:
+        walk.region(region, Body(symbol), ())
+    return tuple(walk.found)
+
+
+def _symbol(function: Any) -> str:
     attributes = function.operation.attributes
-    name = ir.StringAttr(attributes["sym_name"]).value if "sym_name" in attributes else ""
+    return ir.StringAttr(attributes["sym_name"]).value if "sym_name" in attributes else ""
+
+
+@dataclass
+class _Walk:
+    constants: Mapping[str, Any]
+    function: str
+    inside: bool = True
+    """Whether the blocks of control flow are lifted too."""
+    found: list[Lifted] = field(default_factory=list)
+
+    def region(self, region: Any, body: Body, around: Sequence[State]) -> None:
+        """Lift all blocks of a region. ``around``: what is known outside, innermost first."""
+        blocks = list(region.blocks)
+        if len(blocks) == 1:
+            self.block(blocks[0], body, around)
+        if len(blocks) < 2:
+            return
+        states: dict[int, tuple[State, ...]] = {}
+        for place, above in dominated(blocks):
+            known = around if above is None else states[above]
+            state = self.block(blocks[place], self._one_of(body, place), known)
+            states[place] = (state, *known)
+
+    def _one_of(self, body: Body, place: int) -> Body:
+        name = f"{_shown(body.name)}{'.' if body.enclosing else '/'}block.{place}"
+        return Body(name, body.enclosing, body.trips if place == 0 else None)
+
+    def block(self, block: Any, body: Body, around: Sequence[State]) -> State:
+        """Lift a block, and those inside it."""
+        _, _, inner = body.name.removeprefix(_shown(self.function)).partition("/")
+        prefix = f"{inner.replace('/', '.')}." if inner else ""
+        state = State(prefix=prefix)
+        capture(state, block, around)
+        operations = list(block.operations)
+        for position, argument in enumerate(block.arguments):
+            add_symbols(state, argument, f"{prefix}arg{position}")
+            kind = known_type(state, argument)
+            if kind is not None:
+                given(state, argument, kind)
+        place = len(self.found)
+        seen: Counter[str] = Counter()
+        for op in operations[:-1]:
+            for region, found in self._bodies(state, op, body, seen):
+                self.region(region, found, (state, *around))
+            lift_op(state, op, self.constants)
+        if len(list(block.region.blocks)) > 1:
+            realize_elsewhere(state, block)
+        realize(state, operations[-1])
+        state.keep(operations[-1])
+        self.found.insert(place, _lifted(state, block, body, self.function))
+        return state
+
+    def _bodies(
+        self, state: State, op: Any, body: Body, seen: Counter[str]
+    ) -> Iterator[tuple[Any, Body]]:
+        return bodies(state, op, _shown(body.name), seen) if self.inside else iter(())
+
+
+def _shown(name: str) -> str:
+    """The name as the user knows it, see `exported_name`."""
+    return name.removesuffix(ASYNC)
+
+
+def _lifted(state: State, block: Any, body: Body, function: str) -> Lifted:
     graph = with_sizes(state.builder.build(state.inputs, state.outputs), state.sizes.resolved)
     leaves = {state.values[op.result] for op in graph.ops if isinstance(op, Constant)}
-    planned = tuple(op for op in state.planned if op.operation.results[0] not in leaves)
     return Lifted(
-        name, graph, state.values, block, state.stages, tuple(state.kept), planned, state.sizes
+        body.name,
+        graph,
+        state.values,
+        block,
+        state.stages,
+        tuple(state.kept),
+        tuple(op for op in state.planned if op.operation.results[0] not in leaves),
+        state.sizes,
+        function,
+        body.enclosing,
+        body.trips,
     )
-
-
-def _lift_op(state: State, op: Any, constants: Mapping[str, Any]) -> None:
-    name = op.operation.name
-    if name in _CONSTANTS or name in _GLOBAL_LOADS:
-        if _constant(state, op, name, constants):
-            return
-    elif read_number(state.sizes, op, state.scalars):
-        state.planned.append(op)
-        return
-    elif _open_number(state, op):
-        return
-    learn_shapes(state.sizes, op, state.scalars)
-    if name.startswith("linalg."):
-        drop_assertions(op)
-    if name == "tensor.empty" and known_type(state, op.result) is not None:
-        state.empties[op.result] = len(state.kept)
-        state.planned.append(op)
-        return
-    if defer(state, op) or (name == POISON and lift_poison(state, op)):
-        return
-    try:
-        _understood(state, op, name)
-    except (NotUnderstood, Undecided) as error:
-        _opaque(state, op, name, str(error))
-    else:
-        state.planned.append(op)
-
-
-def _constant(state: State, op: Any, name: str, constants: Mapping[str, Any]) -> bool:
-    value = op.operation.results[0]
-    kind = known_type(state, value)
-    attributes = op.operation.attributes
-    if name in _CONSTANTS:
-        if kind is None and name != "arith.constant":
-            return False
-        if kind is None:
-            state.scalars[value] = (str(attributes["value"]), str(value.type))
-            state.kept.append(op)
-            return True
-        splat = _splat(value_of(attributes, "value"))
-    else:
-        symbol = ir.FlatSymbolRefAttr(attributes["global"]).value
-        if kind is None or symbol not in constants:
-            return False
-        splat = _splat(constants[symbol])
-    state.kept.append(op)
-    tensor = new_tensor(state, value, kind)
-    state.stages[tensor] = len(state.kept)
-    state.builder.add(Constant(tensor, splat))
-    if splat is not None:
-        state.splats[value] = splat
-    return True
-
-
-def _splat(attribute: Any) -> str | None:
-    if not isinstance(attribute, ir.DenseElementsAttr) or not attribute.is_splat:
-        return None
-    return str(attribute.get_splat_value())
-
-
-def _understood(state: State, op: Any, name: str) -> None:  # noqa: PLR0912 -- one line a kind
-    if name.startswith("linalg.") and not op.operation.results:
-        raise NotUnderstood("expected linalg on tensors, but it writes to memory")
-    if name == "linalg.fill":
-        _fill(state, op)
-    elif name == "linalg.pack":
-        lift_pack(state, op)
-    elif name == "linalg.unpack":
-        lift_unpack(state, op)
-    elif name in state.extensions:
-        _extension(state, op, state.extensions[name])
-    elif name.startswith("linalg."):
-        lift_structured(state, op)
-    elif name in (QUANTIZE, DEQUANTIZE):
-        lift_affine_quantization(state, op)
-    elif name == "tensor.pad":
-        _pad(state, op)
-    elif name == "tensor.extract_slice":
-        lift_slice(state, op)
-    elif name == "tensor.insert_slice":
-        lift_insert(state, op)
-    elif name == "tensor.concat":
-        kind = static_type(state, op.result)
-        axis = ir.IntegerAttr(op.operation.attributes["dim"]).value
-        sources = tuple(tensor_of(state, v) for v in op.operation.operands)
-        state.builder.add(Concat(sources, new_tensor(state, op.result, kind), axis))
-    elif name in (*_RESHAPES, "tensor.cast", "flow.tensor.tie_shape"):
-        kind = static_type(state, op.result)
-        source = tensor_of(state, op.operation.operands[0])
-        state.builder.add(Reshape(source, new_tensor(state, op.result, kind)))
-    else:
-        raise NotUnderstood(_unknown(state, op, name))
-
-
-def _unknown(state: State, op: Any, name: str) -> str:
-    """Why an op of a kind that the graph does not hold stays."""
-    if name == "tensor.empty":
-        static_type(state, op.result)  # raises NotUnderstood: any other is not an op of its own
-    if name == "tensor.dim":
-        return "expected a dim of a tensor of known sizes, but they are not known"
-    if name in _CALLS:
-        return "expected ops in place, but got a call: the function called is planned alone"
-    if name.startswith("scf."):
-        return "expected straight-line code, but got control flow: it stays as it is inside"
-    return "expected an op of linalg or tensor, but got one that is not known here"
-
-
-def _fill(state: State, op: Any) -> None:
-    kind = static_type(state, op.results[0])
-    value = op.operation.operands[0]
-    if str(value.type) != kind.element:
-        raise NotUnderstood(
-            f"expected a fill of type {kind.element}, but the value is {value.type}"
-        )
-    if value in state.scalars:
-        state.fills[op.results[0]] = state.scalars[value][0]
-        return
-    _spread(state, scalar_tensor(state, value, op), new_tensor(state, op.results[0], kind), kind)
-
-
-def _spread(state: State, scalar: int, result: int, kind: TensorType) -> None:
-    """Fill a tensor with a number that is known at run time only."""
-    rank = len(kind.shape)
-    state.builder.add(
-        Structured(
-            (scalar,),
-            (Uninitialized(),),
-            (result,),
-            kind.shape,
-            (IteratorType.PARALLEL,) * rank,
-            ((), identity_map(rank)),
-            copy_body(kind.element),
-        )
-    )
-
-
-def _pad(state: State, op: Any) -> None:
-    kind = static_type(state, op.result)
-    block = op.operation.regions[0].blocks[0]
-    yielded = list(block.operations)[-1].operation.operands[0]
-    text = state.scalars.get(yielded)
-    if text is None and len(list(block.operations)) == 2:
-        inner = next(iter(block.operations))
-        if inner.operation.name == "arith.constant":
-            text = (str(inner.operation.attributes["value"]), kind.element)
-    inside = [*block.arguments, *(v for o in block.operations for v in o.operation.results)]
-    if text is None and yielded in inside:
-        raise NotUnderstood("expected one padding value, but it is computed for each element")
-    _, low_given, high_given = segments(op.operation)
-    low = ranges(state.sizes, op.operation, "static_low", low_given, state.scalars)
-    high = ranges(state.sizes, op.operation, "static_high", high_given, state.scalars)
-    if low is None or high is None:
-        raise NotUnderstood("expected padding of known sizes, but it is computed")
-    if any(bounds(n)[0] < 0 for n in (*low, *high)):
-        raise NotUnderstood(f"expected padding that adds elements, but got low {low} high {high}")
-    source = tensor_of(state, op.operation.operands[0])
-    whole = state.builder.types[source].shape
-    if any(a + n + b != m for a, n, b, m in zip(low, whole, high, kind.shape, strict=True)):
-        raise NotUnderstood(f"expected padding that makes {kind}, but got low {low} high {high}")
-    if text is not None:
-        state.builder.add(Pad(source, new_tensor(state, op.result, kind), low, high, text[0]))
-        return
-    border = state.builder.tensor(kind.shape, kind.element)
-    _spread(state, scalar_tensor(state, yielded, op), border, kind)
-    into = new_tensor(state, op.result, kind)
-    state.builder.add(Insert(source, border, into, low, (1,) * len(low)))
-
-
-def _extension(state: State, op: Any, kind: type[Extension]) -> None:
-    operands, values = kind.operands(op.operation), list(op.operation.results)
-    made = [static_type(state, v) for v in values]
-    sources = [tensor_of(state, v) for v in operands]
-    types = [*(state.builder.types[t] for t in sources), *made]
-    count = len(sources)
-    places = tuple(range(len(types)))
-    found = kind.read(op.operation, places[:count], places[count:], types)
-    if isinstance(found, Refusal):
-        raise NotUnderstood(found.reason)
-    results = [new_tensor(state, v, t) for v, t in zip(values, made, strict=True)]
-    numbers = (*sources, *results)
-    state.builder.add(found.renamed(numbers.__getitem__, numbers.__getitem__))
-
-
-def _open_number(state: State, op: Any) -> bool:
-    """Keep an op that computes a number of sizes, as a symbol of its own; whether it is one."""
-    found = undecided(state.sizes, op, state.scalars)
-    if found is None:
-        return False
-    low, high, planned = found
-    realize(state, op)
-    state.kept.append(op)
-    make = partial(symbol, low=low, high=high, planned=planned)
-    value = op.operation.results[0]
-    if str(value.type) != "index":
-        with ir.InsertionPoint.after(op.operation), op.operation.location:
-            value = ir.Operation.create(
-                "arith.index_cast", results=[ir.IndexType.get()], operands=[value]
-            ).results[0]
-    number = state.sizes.name(f"n{len(state.sizes.values)}", make, value, len(state.kept))
-    state.sizes.numbers[op.operation.results[0]] = number
-    return True
-
-
-def _buffer_dim(state: State, op: Any) -> None:
-    """A size of a buffer that the caller gives."""
-    buffer, result = op.operation.operands[0], op.operation.results[0]
-    given = isinstance(buffer.owner, ir.Block)
-    axis = ir.IntegerAttr(op.operation.attributes["index"]).value
-    name = f"arg{ir.BlockArgument(buffer).arg_number}.{axis}" if given else f"buffer.{axis}"
-    make = partial(symbol, planned=planned_for(axis))
-    state.sizes.numbers[result] = state.sizes.name(name, make, result, len(state.kept))
-
-
-def _opaque(state: State, op: Any, name: str, reason: str) -> None:
-    realize(state, op)
-    read = state.keep(op)
-    results = []
-    if name == "util.assume.int":
-        assumed(state.sizes, op, len(state.kept))
-    elif name == _BUFFER_DIM:
-        _buffer_dim(state, op)
-    for value in op.operation.results:
-        add_symbols(state, value, f"t{len(state.builder.types)}")
-        kind = known_type(state, value)
-        if kind is not None:
-            tensor = new_tensor(state, value, kind)
-            state.stages[tensor] = len(state.kept)
-            state.inputs.append(tensor)
-            results.append(tensor)
-    state.builder.add(Opaque(name, read, tuple(results), reason))

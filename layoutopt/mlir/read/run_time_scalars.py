@@ -64,17 +64,49 @@ def scalar_tensor(state: State, value: Any, reader: Any) -> int:
 def realize(state: State, reader: Any) -> None:
     """Keep the deferred ops that an op which stays reads, itself or inside its regions."""
     for operation in _nested(reader.operation):
-        for position, value in enumerate(operation.operands):
-            if value in state.sizes.numbers:
-                number = state.sizes.numbers[value]
-                operation.operands[position] = materialized(state.sizes, number, value.type, reader)
-                continue
-            op = state.deferred.get(value)
-            if op is None or op in state.kept:
-                continue
-            realize(state, op)
-            op.operation.move_before(reader.operation)
-            state.keep(op)
+        for position in range(len(operation.operands)):
+            _realize_operand(state, operation, position, reader)
+
+
+def realize_elsewhere(state: State, block: Any) -> None:
+    """Keep the deferred ops that other blocks read; tensors that those read are outputs."""
+    *operations, terminator = list(block.operations)
+    for op in operations:
+        for value in op.operation.results:
+            uses = [use for use in value.uses if not _stands_in(use.owner.operation, block)]
+            for use in uses:
+                _realize_operand(state, use.owner.operation, use.operand_number, terminator)
+            if uses and any(
+                value in known for known in (state.tensors, state.fills, state.empties)
+            ):
+                state.outputs[tensor_of(state, value)] = None
+
+
+def _realize_operand(state: State, operation: Any, position: int, reader: Any) -> None:
+    """Let an operand be there in front of ``reader``, unless it is a tensor of the graph."""
+    value = operation.operands[position]
+    if value in state.sizes.numbers:
+        number = state.sizes.numbers[value]
+        made = materialized(state.sizes, number, value.type, reader)
+        state.sizes.numbers[made] = number
+        operation.operands[position] = made
+        return
+    op = state.deferred.get(value)
+    if op is None or op in state.kept:
+        return
+    realize(state, op)
+    op.operation.move_before(reader.operation)
+    state.keep(op)
+
+
+def _stands_in(operation: Any, block: Any) -> bool:
+    """Whether an op is one of a block, or inside one."""
+    above = operation
+    while above is not None and above.parent is not None:
+        if above.block == block:
+            return True
+        above = above.parent.operation
+    return False
 
 
 def _nested(operation: Any) -> list[Any]:

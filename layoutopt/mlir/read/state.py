@@ -44,6 +44,11 @@ class State:
     """The tensor without dims that holds a scalar, for ops that read it as one."""
     stages: dict[int, int] = field(default_factory=dict)
     sizes: Sizes = field(default_factory=Sizes)
+    prefix: str = ""
+    """What names of sizes begin with: empty for a function, else the name of the block."""
+    recomputed: set[Any] = field(default_factory=set)
+    """Values from outside of the block that its graph computes anew: ops that stay read them as
+    they are."""
     extensions: dict[str, type[Extension]] = field(default_factory=extensions)
     """Kinds of ops that say of themselves how they are read, by name."""
 
@@ -54,6 +59,8 @@ class State:
 
         def visit(operation: Any) -> None:
             for value in operation.operands:
+                if value in self.recomputed:
+                    continue
                 if value in self.tensors or value in self.fills or value in self.empties:
                     found[tensor_of(self, value)] = None
             for region in operation.regions:
@@ -71,7 +78,7 @@ class NotUnderstood(Exception):  # noqa: N818 -- it is control flow: the op stay
 
 
 def given(state: State, value: Any, kind: TensorType) -> None:
-    """A tensor from outside: an argument of the function."""
+    """A tensor from outside: an argument, or one that a block captures."""
     tensor = new_tensor(state, value, kind)
     state.stages[tensor] = 0
     state.inputs.append(tensor)

@@ -34,7 +34,7 @@ def splice(lifted: Lifted, lowered: Lowered, symbols: set[str]) -> None:
     """
     hoisted = initializers(lowered.hoisted)
     names = {t: _new_name(symbols) for weights in hoisted for _, t in weights.outputs}
-    function = lifted.block.owner
+    function = _top_level(lifted.block)
     with function.context:
         leaves = list(lowered.inputs)
         outputs = list(lowered.outputs)
@@ -57,6 +57,14 @@ def splice(lifted: Lifted, lowered: Lowered, symbols: set[str]) -> None:
         for operation in operations[:-1]:
             operation.operation.move_before(function)
         _erase_dead(lifted)
+
+
+def _top_level(block: Any) -> Any:
+    """The op of the module that a block stands in."""
+    owner = block.owner.operation
+    while owner.parent.parent is not None:
+        owner = owner.parent.operation
+    return owner
 
 
 def _new_name(symbols: set[str]) -> str:
@@ -172,10 +180,12 @@ def _read(op: Any) -> Iterator[Any]:
 
 
 def _erase_dead(lifted: Lifted) -> None:
-    """Erase the ops that the plan wrote anew, and constants that are no longer read."""
-    constants = [
-        lifted.values[op.result].owner for op in lifted.graph.ops if isinstance(op, Constant)
-    ]
+    """Erase the ops that the plan wrote anew, and its constants that are no longer read.
+
+    Those that it captures are left to the block they stand in.
+    """
+    read = [lifted.values[op.result].owner for op in lifted.graph.ops if isinstance(op, Constant)]
+    constants = [op for op in read if op.operation.block == lifted.block]
     for operation in (*reversed(lifted.planned), *constants):
         op = operation.operation
         if all(not list(value.uses) for value in op.results):

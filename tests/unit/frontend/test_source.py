@@ -49,7 +49,7 @@ def opened(tmp_path: Path) -> Opened:
         folder = tmp_path / f"job{count}"
         folder.mkdir()
         source, module = open_source(model, folder, FLAGS, 60.0, models)
-        assert module.functions
+        assert module.blocks
         return source
 
     return open_it

@@ -11,6 +11,7 @@ from layoutopt.pricing.source import PriceSource
 from layoutopt.report.checks import UncheckedReport, VerificationReport
 from layoutopt.report.explanation import explanation
 from layoutopt.report.report import (
+    BlockReport,
     CapturedReport,
     ContractionsReport,
     ConversionReport,
@@ -35,6 +36,22 @@ def printed(report: Report) -> str:
 
 def test_flag_sets_that_fail_say_why() -> None:
     assert "stack limit exceeded" in printed(REPORT)
+
+
+def test_how_often_blocks_are_taken_to_run_is_said() -> None:
+    blocks = (
+        BlockReport("main/for.0", "main", 6),
+        BlockReport("main/while.0.body/for.0", "main", 3, ("main/while.0.body",)),
+    )
+    text = printed(replace(REPORT, blocks=blocks))
+    assert (
+        "In predicted times, main/for.0 6 times, main/while.0.body/for.0 3 times a call.\n"
+    ) in text
+    assert (
+        "Not known is how often main/while.0.body runs: predicted times count one run; "
+        "--trip-count says how many.\n"
+    ) in text
+    assert "Not known is how often" not in printed(REPORT)
 
 
 def test_equal_refusals_are_counted_not_repeated() -> None:

@@ -167,7 +167,7 @@ def test_a_region_that_captures_tensors_demands_them() -> None:
     assert isinstance(branch, Opaque)
     assert branch.sources == (made.results[0], 1, 0)
     assert branch.reason == (
-        "expected straight-line code, but got control flow: it stays as it is inside"
+        "expected straight-line code, but got control flow: its blocks are planned alone"
     )
     assert made.results[0] in graph.outputs
 

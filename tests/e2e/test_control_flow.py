@@ -1,0 +1,119 @@
+"""Loops and branches through the main job: what is inside is planned, and computes the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import layoutopt
+from layoutopt.options import Objective
+
+H, W = "tensor<8x64xf32>", "tensor<64x64xf32>"
+HEAD = f"""
+  %w = arith.constant dense<0.02> : {W}
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c6 = arith.constant 6 : index
+  %e = tensor.empty() : {H}
+"""
+WEIGHT = f"""
+  %s = tensor.empty() : {W}
+  %v = linalg.map {{ math.exp }} ins(%w : {W}) outs(%s : {W})
+"""
+
+
+def step(result: str, h: str, x: str) -> str:
+    """tanh(h @ w + x)"""
+    return f"""
+      %f = linalg.fill ins(%zero : f32) outs(%e : {H}) -> {H}
+      %m = linalg.matmul ins({h}, %v : {H}, {W}) outs(%f : {H}) -> {H}
+      %a = linalg.map {{ arith.addf }} ins(%m, {x} : {H}, {H}) outs(%e : {H})
+      {result} = linalg.map {{ math.tanh }} ins(%a : {H}) outs(%e : {H})"""
+
+
+RNN = f"""
+func.func @main(%xs: tensor<6x8x64xf32>, %h0: {H}) -> {H} {{
+  {HEAD}
+  {WEIGHT}
+  %r = scf.for %i = %c0 to %c6 step %c1 iter_args(%h = %h0) -> ({H}) {{
+    %x = tensor.extract_slice %xs[%i, 0, 0] [1, 8, 64] [1, 1, 1]
+      : tensor<6x8x64xf32> to {H}
+    {step("%t", "%h", "%x")}
+    scf.yield %t : {H}
+  }}
+  return %r : {H}
+}}
+"""
+WHILE = f"""
+func.func @main(%x: {H}) -> {H} {{
+  {HEAD}
+  {WEIGHT}
+  %n:2 = scf.while (%i = %c0, %h = %x) : (index, {H}) -> (index, {H}) {{
+    %t = arith.cmpi slt, %i, %c6 : index
+    scf.condition(%t) %i, %h : index, {H}
+  }} do {{
+  ^bb0(%i: index, %h: {H}):
+    %k = arith.addi %i, %c1 : index
+    {step("%t", "%h", "%x")}
+    scf.yield %k, %t : index, {H}
+  }}
+  return %n#1 : {H}
+}}
+"""
+BRANCH = f"""
+func.func @main(%x: {H}, %p: i1) -> {H} {{
+  %v = arith.constant dense<0.03> : {W}
+  {HEAD}
+  %b = linalg.map {{ math.absf }} ins(%x : {H}) outs(%e : {H})
+  cf.cond_br %p, ^one, ^two(%x : {H})
+^one:
+  {step("%t", "%b", "%x")}
+  cf.br ^two(%t : {H})
+^two(%y: {H}):
+  %g = linalg.map {{ arith.addf }} ins(%y, %b : {H}, {H}) outs(%e : {H})
+  return %g : {H}
+}}
+"""
+
+
+def report_of(
+    folder: Path, text: str, options: layoutopt.Options
+) -> tuple[layoutopt.Plan, dict[str, set[str]]]:
+    """The plan, and the ops that it chose a form for, by graph."""
+    (folder / "model.mlir").write_text(text)
+    plan = layoutopt.optimize(folder / "model.mlir", options=options)
+    assert plan.report.verification is not None
+    assert plan.report.verification.passed
+    assert plan.report.verification.unverified == ()
+    assert plan.report.discrepancies == ()
+    chosen: dict[str, set[str]] = {}
+    for choice in plan.report.choices:
+        chosen.setdefault(choice.function, set()).add(choice.op.split(".")[0])
+    return plan, chosen
+
+
+@pytest.mark.parametrize(
+    ("text", "block"),
+    [(RNN, "main/for.0"), (WHILE, "main/while.0.body"), (BRANCH, "main/block.1")],
+    ids=["for", "while", "branch"],
+)
+def test_contractions_inside_are_planned(tmp_path: Path, text: str, block: str) -> None:
+    plan, chosen = report_of(tmp_path, text, layoutopt.Options(cache=tmp_path / "cache"))
+    assert "contraction" in chosen[block]
+    assert block in {b.name for b in plan.report.blocks}
+
+
+def test_weights_are_packed_once_and_times_count_trips(tmp_path: Path) -> None:
+    options = layoutopt.Options(cache=tmp_path / "cache", objective=Objective.CONVERSIONS)
+    plan, _ = report_of(tmp_path, RNN, options)
+    plan.apply(tmp_path / "out.mlir")
+    text = (tmp_path / "out.mlir").read_text()
+    initializer, body = text.split("func.func @main")
+    assert "linalg.pack" in initializer
+    assert "math.exp" in initializer
+    assert "util.global.load immutable @layoutopt_weight_0" in body
+    assert "math.exp" not in body
+    (inside,) = (f.plan for f in plan.functions if f.name == "main/for.0")
+    assert plan.report.after.predicted_ms == pytest.approx(6 * inside.cost_ns / 1e6)
