@@ -91,6 +91,14 @@ class Extension(ABC):
         ``errors``: those of the sources; None where they are exact.
         """
 
+    def positions(self, types: Sequence[TensorType]) -> dict[int, tuple[int, ...]]:
+        """The sources whose integers are positions, and how many of these there are.
+
+        One number for all integers of a source, or one for each along its last dim. An integer
+        outside of them has no meaning.
+        """
+        return {}
+
     def terms(self, types: Sequence[TensorType]) -> int:
         """The length of the longest sum that one element of a result is made of."""
         return 1

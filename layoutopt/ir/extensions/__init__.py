@@ -5,9 +5,10 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 
 from layoutopt.ir.extension import Extension
+from layoutopt.ir.extensions.scan import Scan
 from layoutopt.ir.extensions.softmax import Softmax
 
-EXTENSIONS: tuple[type[Extension], ...] = (Softmax,)
+EXTENSIONS: tuple[type[Extension], ...] = (Softmax, Scan)
 """Those that layoutopt has."""
 
 
