@@ -5,10 +5,11 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 
 from layoutopt.ir.extension import Extension
+from layoutopt.ir.extensions.attention import Attention
 from layoutopt.ir.extensions.scan import Scan
 from layoutopt.ir.extensions.softmax import Softmax
 
-EXTENSIONS: tuple[type[Extension], ...] = (Softmax, Scan)
+EXTENSIONS: tuple[type[Extension], ...] = (Softmax, Scan, Attention)
 """Those that layoutopt has."""
 
 
