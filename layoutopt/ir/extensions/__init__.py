@@ -8,8 +8,10 @@ from layoutopt.ir.extension import Extension
 from layoutopt.ir.extensions.attention import Attention
 from layoutopt.ir.extensions.scan import Scan
 from layoutopt.ir.extensions.softmax import Softmax
+from layoutopt.ir.extensions.sort import Sort
+from layoutopt.ir.extensions.topk import TopK
 
-EXTENSIONS: tuple[type[Extension], ...] = (Softmax, Scan, Attention)
+EXTENSIONS: tuple[type[Extension], ...] = (Softmax, Scan, Attention, Sort, TopK)
 """Those that layoutopt has."""
 
 

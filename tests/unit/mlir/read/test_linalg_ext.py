@@ -7,8 +7,11 @@ import pytest
 
 from layoutopt.ir.extensions.attention import Attention
 from layoutopt.ir.extensions.scan import Scan
+from layoutopt.ir.extensions.sort import Sort
+from layoutopt.ir.extensions.topk import TopK
 from layoutopt.ir.graph import Graph, Opaque
 from layoutopt.ir.layout import Layout
+from layoutopt.ir.order import plain_order, total_order
 from layoutopt.ir.size import Size
 from layoutopt.oracle import evaluate_bounded
 from layoutopt.rules.propagation import propagate
@@ -134,3 +137,107 @@ def test_the_bound_of_attention_in_f16_covers_its_roundings() -> None:
     (y,) = graph.outputs
     assert (np.abs(found[y] - shares @ v) <= errors[y]).all()
     assert errors[y].max() < 0.05
+
+
+KEYS = "tensor<3x7xf32>"
+NUMBERS = "tensor<3x7xi32>"
+BITS = """
+      %u = arith.bitcast %a : f32 to i32
+      %un = arith.cmpi slt, %u, %zero : i32
+      %um = arith.subi %most, %u : i32
+      %uk = arith.select %un, %um, %u : i32
+      %v = arith.bitcast %b : f32 to i32
+      %vn = arith.cmpi slt, %v, %zero : i32
+      %vm = arith.subi %most, %v : i32
+      %vk = arith.select %vn, %vm, %v : i32"""
+
+
+def sort(region: str) -> Graph:
+    return lifted(f"""func.func @f(%x: {KEYS}, %i: {NUMBERS}) -> ({KEYS}, {NUMBERS}) {{
+  %zero = arith.constant 0 : i32
+  %most = arith.constant 2147483647 : i32
+  %y, %j = iree_linalg_ext.sort dimension(1) outs(%x, %i : {KEYS}, {NUMBERS}) {{
+    ^bb0(%a: f32, %b: f32, %p: i32, %q: i32):
+      {region}
+      iree_linalg_ext.yield %c : i1
+    }} -> {KEYS}, {NUMBERS}
+  return %y, %j : {KEYS}, {NUMBERS}
+}}""")
+
+
+@pytest.mark.parametrize(
+    ("region", "wanted"),
+    [
+        ("%c = arith.cmpf ogt, %a, %b : f32", (plain_order("f32", "ogt"), 0)),
+        ("%c = arith.cmpf ogt, %b, %a : f32", (plain_order("f32", "olt"), 0)),
+        ("%c = arith.cmpi ule, %p, %q : i32", (plain_order("i32", "ule"), 1)),
+        (f"{BITS}\n%c = arith.cmpi slt, %uk, %vk : i32", (total_order("f32", 32), 0)),
+    ],
+)
+def test_a_sort_is_read(region: str, wanted: tuple[object, ...]) -> None:
+    graph = sort(region)
+    assert graph.ops == (Sort((0, 1), (2, 3), 1, *wanted),)  # type: ignore[arg-type]
+    assert through_text(graph).ops == graph.ops
+
+
+@pytest.mark.parametrize(
+    "region",
+    [
+        "%c = arith.cmpf oeq, %a, %b : f32",
+        "%c = arith.cmpf olt, %a, %a : f32",
+        "%n = arith.negf %a : f32\n%c = arith.cmpf olt, %n, %b : f32",
+        "%d = arith.cmpf olt, %a, %b : f32\n%e = arith.cmpi slt, %p, %q : i32\n"
+        "%c = arith.ori %d, %e : i1",
+    ],
+)
+def test_a_sort_by_anything_else_stays(region: str) -> None:
+    assert reason(sort(region)) == "expected a region that compares one key, but got another"
+
+
+def test_equal_elements_of_a_sort_may_bring_any_of_their_numbers() -> None:
+    graph = sort("%c = arith.cmpf olt, %a, %b : f32")
+    values = {0: np.zeros((3, 7), "float32"), 1: np.tile(np.arange(7, dtype="int32"), (3, 1))}
+    values[0][:, 0] = 1.0
+    _, errors = evaluate_bounded(graph, values)
+    assert 2 not in errors
+    assert np.isinf(errors[3][:, :6]).all()
+    assert (errors[3][:, 6] == 0).all()
+
+
+def topk(region: str) -> Graph:
+    made = ("tensor<3x2xf32>", "tensor<3x2xi32>")
+    return lifted(f"""func.func @f(%x: {KEYS}) -> ({", ".join(made)}) {{
+  %low = arith.constant 0xFF800000 : f32
+  %zero = arith.constant 0 : i32
+  %e = tensor.empty() : {made[0]}
+  %d = tensor.empty() : {made[1]}
+  %s = linalg.fill ins(%low : f32) outs(%e : {made[0]}) -> {made[0]}
+  %t = linalg.fill ins(%zero : i32) outs(%d : {made[1]}) -> {made[1]}
+  %y, %j = iree_linalg_ext.topk dimension(1) ins(%x : {KEYS}) outs(%s, %t : {", ".join(made)}) {{
+    ^bb0(%a: f32, %b: f32):
+      {region}
+      iree_linalg_ext.yield %c : i1
+    }} -> {", ".join(made)}
+  return %y, %j : {", ".join(made)}
+}}""")
+
+
+def test_a_top_k_is_read() -> None:
+    *_, op = topk("%c = arith.cmpf ogt, %a, %b : f32").ops
+    assert isinstance(op, TopK)
+    assert (op.dim, op.order) == (1, plain_order("f32", "ogt"))
+
+
+def test_a_top_k_by_a_key_stays() -> None:
+    region = "%n = math.absf %a : f32\n%m = math.absf %b : f32\n%c = arith.cmpf ogt, %n, %m : f32"
+    assert reason(topk(region)) == "expected a region that compares elements, but got another"
+
+
+def test_the_first_of_equal_elements_is_the_top() -> None:
+    graph = topk("%c = arith.cmpf ogt, %a, %b : f32")
+    rows = np.asarray([[1, 3, 3, 2, 3, 0, 0], [5, 4, 3, 2, 1, 0, -1], [-np.inf] * 7], "float32")
+    found, errors = evaluate_bounded(graph, {0: rows})
+    y, j = graph.outputs
+    np.testing.assert_array_equal(found[y][:2], [[3, 3], [5, 4]])
+    np.testing.assert_array_equal(found[j], [[1, 2], [0, 1], [0, 0]])
+    assert not errors
