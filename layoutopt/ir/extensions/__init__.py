@@ -6,12 +6,22 @@ from importlib.metadata import entry_points
 
 from layoutopt.ir.extension import Extension
 from layoutopt.ir.extensions.attention import Attention
+from layoutopt.ir.extensions.gather_by_index import GatherByIndex
 from layoutopt.ir.extensions.scan import Scan
+from layoutopt.ir.extensions.scatter_by_index import ScatterByIndex
 from layoutopt.ir.extensions.softmax import Softmax
 from layoutopt.ir.extensions.sort import Sort
 from layoutopt.ir.extensions.topk import TopK
 
-EXTENSIONS: tuple[type[Extension], ...] = (Softmax, Scan, Attention, Sort, TopK)
+EXTENSIONS: tuple[type[Extension], ...] = (
+    Softmax,
+    Scan,
+    Attention,
+    Sort,
+    TopK,
+    ScatterByIndex,
+    GatherByIndex,
+)
 """Those that layoutopt has."""
 
 

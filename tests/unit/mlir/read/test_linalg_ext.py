@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from layoutopt.ir.extensions.attention import Attention
+from layoutopt.ir.extensions.gather_by_index import GatherByIndex
 from layoutopt.ir.extensions.scan import Scan
+from layoutopt.ir.extensions.scatter_by_index import ScatterByIndex
 from layoutopt.ir.extensions.sort import Sort
 from layoutopt.ir.extensions.topk import TopK
 from layoutopt.ir.graph import Graph, Opaque
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.order import plain_order, total_order
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.size import Size
 from layoutopt.oracle import evaluate_bounded
 from layoutopt.rules.propagation import propagate
+from layoutopt.verification.index_bounds import integers_of
 from tests.parsing import lifted, through_text
 
 ROWS = "tensor<4x6x8xi64>"
@@ -241,3 +247,87 @@ def test_the_first_of_equal_elements_is_the_top() -> None:
     np.testing.assert_array_equal(found[y][:2], [[3, 3], [5, 4]])
     np.testing.assert_array_equal(found[j], [[1, 2], [0, 1], [0, 0]])
     assert not errors
+
+
+def scatter(region: str, indices: str = "3x1", unique: str = "false") -> Graph:
+    return lifted(f"""func.func @f(%u: tensor<3x8xf32>, %i: tensor<{indices}xi32>,
+    %x: tensor<6x8xf32>) -> tensor<6x8xf32> {{
+  %y = iree_linalg_ext.scatter dimension_map = [0] unique_indices({unique})
+    ins(%u, %i : tensor<3x8xf32>, tensor<{indices}xi32>) outs(%x : tensor<6x8xf32>) {{
+    ^bb0(%a: f32, %b: f32):
+      {region}
+    }} -> tensor<6x8xf32>
+  return %y : tensor<6x8xf32>
+}}""")
+
+
+ADDED = "%c = arith.addf %b, %a : f32\niree_linalg_ext.yield %c : f32"
+PUT = "iree_linalg_ext.yield %a : f32"
+
+
+def test_a_scatter_is_read() -> None:
+    (op,) = scatter(ADDED).ops
+    assert op == ScatterByIndex((0, 1, 2), (3,), (0,), "arith.addf", unique=False)
+    (op,) = scatter(PUT, unique="true").ops
+    assert op == ScatterByIndex((0, 1, 2), (3,), (0,), None, unique=True)
+    assert not isinstance(scatter(PUT, indices="3").ops[0], Opaque), "one number an index"
+
+
+def test_a_scatter_that_is_not_known_stays() -> None:
+    kept = "iree_linalg_ext.yield %b : f32"
+    assert reason(scatter(kept)) == (
+        "expected a sum, a product or an extreme of f32, but got another region"
+    )
+    op, types = ScatterByIndex.examples()[0]
+    partial = (replace(types[0], shape=(3, 4)), *types[1:])
+    assert op.unknown(partial) == Refusal(
+        "expected whole slices of the first dims, but got (0,) of (6, 5)"
+    )
+    indices = (types[0], replace(types[1], shape=(4, 1)), *types[2:])
+    assert op.unknown(indices) == Refusal("expected an index for each slice, but got (4, 1)")
+
+
+def test_positions_of_a_scatter_are_inputs_inside_of_its_tensor() -> None:
+    graph = scatter(PUT)
+    assert integers_of(graph, 1) == 6
+
+
+def test_updates_that_come_twice_have_no_meaning_where_they_are_said_to_be_unique() -> None:
+    values = {
+        0: np.ones((3, 8), "float32"),
+        1: np.asarray([[2], [4], [2]], "int32"),
+        2: np.zeros((6, 8), "float32"),
+    }
+    _, errors = evaluate_bounded(scatter(PUT, unique="true"), values)
+    assert np.isinf(errors[3][2]).all()
+    assert (errors[3][[0, 1, 3, 4, 5]] == 0).all()
+    found, errors = evaluate_bounded(scatter(ADDED), values)
+    assert (found[3][2] == 2).all()
+    assert errors[3].max() < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("layout", "wanted"),
+    [
+        (Layout((1, 0)), "expected the first 1 dims of iree_linalg_ext.scatter outermost, but got"),
+        (Layout((0, 1), (0,), (2,)), "expected the first 1 dims of iree_linalg_ext.scatter"),
+        (Layout((0, 1), (1,), (4,)), ""),
+    ],
+)
+def test_slices_of_a_scatter_are_tiled_and_what_is_looked_up_is_not(
+    layout: Layout, wanted: str
+) -> None:
+    graph = scatter(PUT)
+    found = propagate(graph.ops[0], graph.types, 2, layout)
+    assert found.reason.startswith(wanted) if isinstance(found, Refusal) else not wanted
+
+
+def test_a_gather_is_read() -> None:
+    graph = lifted("""func.func @f(%x: tensor<6x8xf32>, %i: tensor<3x1xi64>) -> tensor<3x8xf32> {
+  %e = tensor.empty() : tensor<3x8xf32>
+  %y = iree_linalg_ext.gather dimension_map = [0]
+    ins(%x, %i : tensor<6x8xf32>, tensor<3x1xi64>) outs(%e : tensor<3x8xf32>) -> tensor<3x8xf32>
+  return %y : tensor<3x8xf32>
+}""")
+    assert graph.ops == (GatherByIndex((0, 1), (2,), (0,)),)
+    assert integers_of(graph, 1) == 6
