@@ -6,6 +6,7 @@ from importlib.metadata import entry_points
 
 from layoutopt.ir.extension import Extension
 from layoutopt.ir.extensions.attention import Attention
+from layoutopt.ir.extensions.fft import Fft
 from layoutopt.ir.extensions.gather_by_index import GatherByIndex
 from layoutopt.ir.extensions.scan import Scan
 from layoutopt.ir.extensions.scatter_by_index import ScatterByIndex
@@ -21,6 +22,7 @@ EXTENSIONS: tuple[type[Extension], ...] = (
     TopK,
     ScatterByIndex,
     GatherByIndex,
+    Fft,
 )
 """Those that layoutopt has."""
 

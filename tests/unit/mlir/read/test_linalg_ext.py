@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from layoutopt.ir.extensions.attention import Attention
+from layoutopt.ir.extensions.fft import Fft
 from layoutopt.ir.extensions.gather_by_index import GatherByIndex
 from layoutopt.ir.extensions.scan import Scan
 from layoutopt.ir.extensions.scatter_by_index import ScatterByIndex
@@ -331,3 +332,43 @@ def test_a_gather_is_read() -> None:
 }""")
     assert graph.ops == (GatherByIndex((0, 1), (2,), (0,)),)
     assert integers_of(graph, 1) == 6
+
+
+def test_stages_of_a_fourier_transform_are_read() -> None:
+    """All of them make one, of numbers in the order of their reversed bits."""
+    part = "tensor<2x4xf32>"
+    graph = lifted(f"""func.func @f(%r: {part}, %i: {part}) -> ({part}, {part}) {{
+  %one = arith.constant 1 : index
+  %two = arith.constant 2 : index
+  %p = arith.constant dense<1.0> : tensor<1xf32>
+  %q = arith.constant dense<0.0> : tensor<1xf32>
+  %s = arith.constant dense<[1.0, 0.0]> : tensor<2xf32>
+  %t = arith.constant dense<[0.0, -1.0]> : tensor<2xf32>
+  %a, %b = iree_linalg_ext.fft ins(%one, %p, %q : index, tensor<1xf32>, tensor<1xf32>)
+    outs(%r, %i : {part}, {part}) : {part}, {part}
+  %c, %d = iree_linalg_ext.fft ins(%two, %s, %t : index, tensor<2xf32>, tensor<2xf32>)
+    outs(%a, %b : {part}, {part}) : {part}, {part}
+  return %c, %d : {part}, {part}
+}}""")
+    first, second = (op for op in graph.ops if isinstance(op, Fft))
+    assert (first.stage, second.stage, second.sources[:2]) == (1, 2, first.results)
+    numbers = np.random.default_rng(0).standard_normal((2, 4)).astype("float32")
+    given = {0: numbers[:, [0, 2, 1, 3]], 1: np.zeros((2, 4), "float32")}
+    factors = ([1], [0], [1, 0], [0, -1])
+    tensors = (*first.sources[2:], *second.sources[2:])
+    given |= {t: np.asarray(f, "float32") for t, f in zip(tensors, factors, strict=True)}
+    found, errors = evaluate_bounded(graph, given)
+    real, imaginary = graph.outputs
+    apart = np.abs(found[real] + 1j * found[imaginary] - np.fft.fft(numbers.astype("float64")))
+    assert (apart <= errors[real] + errors[imaginary]).all()
+    assert errors[real].max() < 1e-4
+
+
+def test_a_stage_without_twiddle_factors_stays() -> None:
+    part = "tensor<2x4xf32>"
+    graph = lifted(f"""func.func @f(%r: {part}, %i: {part}) -> {part} {{
+  %one = arith.constant 1 : index
+  %a, %b = iree_linalg_ext.fft ins(%one : index) outs(%r, %i : {part}, {part}) : {part}, {part}
+  return %a : {part}
+}}""")
+    assert reason(graph) == "expected twiddle factors, but IREE does not compile it without"
