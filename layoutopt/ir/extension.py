@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.refusal import Assignment, Refusal
+from layoutopt.ir.scalar import Body
 from layoutopt.ir.types import Array, TensorType
 
 if TYPE_CHECKING:
@@ -90,6 +91,21 @@ class Extension(ABC):
 
         ``errors``: those of the sources; None where they are exact.
         """
+
+    def computed(self) -> tuple[tuple[Body, int], ...]:
+        """Bodies of one argument that are computed from a source each, element by element.
+
+        ``evaluate`` and ``error`` get what these yield behind the values of the sources.
+        """
+        return ()
+
+    def positions(self, types: Sequence[TensorType]) -> dict[int, tuple[int, ...]]:
+        """The sources whose integers are positions, and how many of these there are.
+
+        One number for all integers of a source, or one for each along its last dim. An integer
+        outside of them has no meaning.
+        """
+        return {}
 
     def terms(self, types: Sequence[TensorType]) -> int:
         """The length of the longest sum that one element of a result is made of."""

@@ -27,11 +27,13 @@ from layoutopt.ir.graph import (
     Unpack,
 )
 from layoutopt.ir.types import Array, TensorType
+from layoutopt.oracle.body import compute_body
 from layoutopt.oracle.constant import constant
 from layoutopt.oracle.contraction import contract, is_matmul
 from layoutopt.oracle.error import OracleError
 from layoutopt.oracle.rounding import Bounded, total
 from layoutopt.oracle.structured import Tensors, evaluate_loops, start_of, unknown_type
+from layoutopt.oracle.wide import stored
 
 Scalars = Callable[[str, str], Array]
 """The value of a constant, given its text and element type."""
@@ -83,7 +85,8 @@ def evaluate_op(
     if isinstance(op, Structured):
         return tuple(found.value for found in _structured(op, Tensors(types, values, None)))
     if isinstance(op, Extension):
-        return op.evaluate([values[t] for t in op.inputs], types)
+        given = _given(op, Tensors(types, values, None))
+        return op.evaluate([g.value for g in given], types)
     return _moved(op, types, values, _scalar)
 
 
@@ -97,9 +100,10 @@ def _bounded(
         made, beside = _with_errors(inner, values, errors)
         return [(made[t], beside.get(t)) for t in op.yields]
     if isinstance(op, Extension):
-        sources = [values[t] for t in op.inputs]
+        given = _given(op, Tensors(types, values, errors))
+        sources = [g.value for g in given]
         results = op.evaluate(sources, types)
-        bounds = op.error(sources, [errors.get(t) for t in op.inputs], results, types)
+        bounds = op.error(sources, [g.error for g in given], results, types)
         return [(value, total(error)) for value, error in zip(results, bounds, strict=True)]
     results = _moved(op, types, values, _scalar)
     if not any(t in errors for t in op.inputs):
@@ -112,6 +116,16 @@ def _bounded(
         (value, total(error))
         for value, error in zip(results, _moved(op, types, read, _no_error), strict=True)
     ]
+
+
+def _given(op: Extension, tensors: Tensors) -> list[Bounded]:
+    """What an extension is given: its sources, and what its bodies yield of them."""
+    found = [tensors.stored(t) for t in op.inputs]
+    for body, source in op.computed():
+        (made,) = compute_body(body, [tensors.read(source)], tensors.errors is not None)
+        kept = stored(made.value, body.type_of(body.yields[0]))
+        found.append(Bounded(kept, made.error))
+    return found
 
 
 def _structured(op: Structured, tensors: Tensors) -> list[Bounded]:

@@ -13,7 +13,7 @@ from enum import Enum
 
 import numpy as np
 
-from layoutopt.ir.graph import DispatchRegion, Gather, Graph, Op, Structured
+from layoutopt.ir.graph import DispatchRegion, Extension, Gather, Graph, Op, Structured
 from layoutopt.ir.types import Array, TensorType, integer_bits, is_complex, is_float, numpy_dtype
 from layoutopt.oracle.error import OracleError
 from layoutopt.oracle.evaluate import evaluate_bounded
@@ -67,6 +67,10 @@ def candidate_inputs(graph: Graph, fixed: Mapping[int, Array]) -> Iterator[dict[
         for op in graph.ops:
             if isinstance(op, Gather) and op.indices in graph.inputs:
                 values[op.indices] = values[op.indices] % graph.types[op.table].shape[op.axis]
+            elif isinstance(op, Extension):
+                for t, counts in op.positions(graph.types).items():
+                    if t in graph.inputs:
+                        values[t] = (values[t] % np.asarray(counts)).astype(values[t].dtype)
         yield values
 
 

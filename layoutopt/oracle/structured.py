@@ -15,21 +15,20 @@ import numpy as np
 
 from layoutopt.ir.affine import IndexMap
 from layoutopt.ir.graph import Fill, FromTensor, Structured
-from layoutopt.ir.scalar import ScalarOp, is_reassociable
+from layoutopt.ir.scalar import is_reassociable
 from layoutopt.ir.types import Array, TensorType, numpy_dtype
+from layoutopt.oracle.body import scalar_result
 from layoutopt.oracle.constant import constant
 from layoutopt.oracle.error import OracleError
 from layoutopt.oracle.precision import rounds
 from layoutopt.oracle.rounding import (
     Bounded,
     as_read,
-    error_of,
     quantum_of,
     rounding_error,
     sum_error,
     total,
 )
-from layoutopt.oracle.scalar import compute
 from layoutopt.oracle.wide import rounded, stored, widened
 
 _BLOCK = 1 << 22
@@ -57,6 +56,12 @@ class Tensors:
         """A tensor in the widest type of its kind."""
         wide = widened(self.values[tensor], self.types[tensor].element)
         return Bounded(wide, None if self.errors is None else self.errors.get(tensor))
+
+    def stored(self, tensor: int) -> Bounded:
+        """A tensor in its own type."""
+        return Bounded(
+            self.values[tensor], None if self.errors is None else self.errors.get(tensor)
+        )
 
     def kept(self, tensor: int, found: Bounded) -> Bounded:
         """A result as the tensor's type holds it."""
@@ -260,20 +265,9 @@ class _Loops:
                 continue
             kinds = [body.type_of(o) for o in scalar.operands]
             operands = [values[o] for o in scalar.operands]
-            values.append(self._scalar(scalar, kinds, operands, len(values) in accumulated))
+            wide = len(values) in accumulated
+            values.append(scalar_result(scalar, kinds, operands, self.tracks, wide))
         return values
-
-    def _scalar(
-        self, scalar: ScalarOp, kinds: list[str], operands: list[Bounded], accumulated: bool
-    ) -> Bounded:
-        found = compute(scalar, [o.value for o in operands], kinds)
-        if found is None:
-            raise OracleError(
-                f"oracle: expected a known scalar op, but got {scalar.name}; skip the check"
-            )
-        error = error_of(scalar, kinds, operands, found) if self.tracks else None
-        wide = accumulated and rounds(scalar.type)
-        return Bounded(found.exact if wide else rounded(found.exact, scalar.type), error)
 
     def _position(self, loop: int, point: tuple[int, ...]) -> Array:
         if loop in self.looped:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from layoutopt.ir.graph import Gather, Graph, Op, Opaque, Structured
+from layoutopt.ir.graph import Extension, Gather, Graph, Op, Opaque, Structured
 from layoutopt.verification.input_kinds import Integers, Role
 
 _POSITIONS = ("arith.index_cast", "arith.index_castui", "tensor.extract", "memref.load")
@@ -25,6 +25,9 @@ def integers_of(graph: Graph, tensor: int) -> Integers:
         for op in map(graph.ops.__getitem__, graph.consumers[current]):
             if isinstance(op, Gather) and op.indices == current:
                 rows.append(graph.types[op.table].shape[op.axis])
+                continue
+            if isinstance(op, Extension) and current in (counts := op.positions(graph.types)):
+                rows += counts[current]
                 continue
             known = known and not _hides(op)
             waiting += [t for t in op.outputs if graph.types[t].element.lstrip("u").startswith("i")]

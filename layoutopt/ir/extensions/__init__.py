@@ -5,9 +5,25 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 
 from layoutopt.ir.extension import Extension
+from layoutopt.ir.extensions.attention import Attention
+from layoutopt.ir.extensions.fft import Fft
+from layoutopt.ir.extensions.gather_by_index import GatherByIndex
+from layoutopt.ir.extensions.scan import Scan
+from layoutopt.ir.extensions.scatter_by_index import ScatterByIndex
 from layoutopt.ir.extensions.softmax import Softmax
+from layoutopt.ir.extensions.sort import Sort
+from layoutopt.ir.extensions.topk import TopK
 
-EXTENSIONS: tuple[type[Extension], ...] = (Softmax,)
+EXTENSIONS: tuple[type[Extension], ...] = (
+    Softmax,
+    Scan,
+    Attention,
+    Sort,
+    TopK,
+    ScatterByIndex,
+    GatherByIndex,
+    Fft,
+)
 """Those that layoutopt has."""
 
 

@@ -5,16 +5,14 @@ softmax(x:L) -> y:L        where the dim has no tile, and the padding of y holds
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from layoutopt.ir.extension import Extension
-from layoutopt.ir.layout import Layout
-from layoutopt.ir.neutral import Padding
-from layoutopt.ir.refusal import Assignment, Refusal
+from layoutopt.ir.along_dim import AlongDim
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.size_values import empty_text
 from layoutopt.ir.types import Array, TensorType, roundoff
 
@@ -23,10 +21,8 @@ _ROUNDINGS = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Softmax(Extension):
+class Softmax(AlongDim):
     """One tensor in, one out, of the same type."""
-
-    dim: int = 0
 
     mlir_name = "linalg.softmax"
 
@@ -103,31 +99,3 @@ class Softmax(Extension):
     def terms(self, types: Sequence[TensorType]) -> int:
         """The length of the dim."""
         return types[self.sources[0]].shape[self.dim]
-
-    def propagate(
-        self, types: Sequence[TensorType], tensor: int, layout: Layout
-    ) -> Assignment | Refusal:
-        """Both tensors have one layout; what pads the result is no longer what padded the input."""
-        (source,), (result,) = self.sources, self.results
-        found = {source: layout, result: layout}
-        if layout.pads(types[tensor].shape):
-            found[result] = layout.padded_with(Padding.ANY)
-        return self.refusal(found, types) or found
-
-    def refusal(self, layouts: Assignment, types: Sequence[TensorType]) -> Refusal | None:
-        """The dim is whole, the places are the same, the padding of the result is free."""
-        (source,), (result,) = self.sources, self.results
-        own = layouts[result]
-        if self.dim in own.inner_dims_pos:
-            return Refusal(f"expected no tile along dim {self.dim} of a softmax, but got {own}")
-        if layouts[source].padded_with(own.padding) != own:
-            return Refusal(
-                f"expected one layout around a softmax, but got {layouts[source]}, {own}"
-            )
-        if own.pads(types[result].shape) and own.padding is not Padding.ANY:
-            return Refusal(f"expected padding of any value behind a softmax, but got {own}")
-        return None
-
-    def moved(self, layouts: Mapping[int, Layout]) -> Softmax:
-        """The dim where it lies in memory."""
-        return replace(self, dim=layouts[self.results[0]].outer_dims_perm.index(self.dim))

@@ -10,6 +10,7 @@ from typing import assert_never
 
 from layoutopt.compiler.installed import quirks
 from layoutopt.ir.affine import map_text, plain_dims, runs_backwards
+from layoutopt.ir.body_text import body_lines
 from layoutopt.ir.graph import (
     Concat,
     Constant,
@@ -34,10 +35,8 @@ from layoutopt.ir.graph import (
 )
 from layoutopt.ir.named import NamedOp, named_op
 from layoutopt.ir.scalar import Body, fill_value
-from layoutopt.ir.size import Size
 from layoutopt.ir.size_values import (
     empty_text,
-    index_text,
     list_text,
     size_lines,
     sized_text,
@@ -307,26 +306,7 @@ def _region(body: Body, reads: dict[int, list[str]]) -> list[str]:
     names = [f"%b{i}" for i in range(len(body.arguments))]
     header = ", ".join(f"%b{i}: {kind}" for i, kind in enumerate(body.arguments) if i not in reads)
     lines = [f"  ^bb0({header}):", *(line for made in reads.values() for line in made)]
-    types = list(body.arguments)
-    for i, op in enumerate(body.ops):
-        name = f"%s{i}"
-        operands = ", ".join(names[o] for o in op.operands)
-        kinds = ", ".join(types[o] for o in op.operands)
-        attributes = ", ".join(k if v == "unit" else f"{k} = {v}" for k, v in op.attributes)
-        if isinstance(op.size, Size):
-            name = index_text(op.size)
-        elif op.name == "linalg.index":
-            lines.append(f"    {name} = linalg.index {op.attribute('dim')} : index")
-        elif op.name == "arith.constant":
-            lines.append(f"    {name} = arith.constant {op.attribute('value')}")
-        else:
-            dictionary = f" {{{attributes}}}" if attributes else ""
-            lines.append(
-                f'    {name} = "{op.name}"({operands}){dictionary} : ({kinds}) -> {op.type}'
-            )
-        names.append(name)
-        types.append(op.type)
+    made, names = body_lines(body, names)
+    kinds = ", ".join(map(body.type_of, body.yields))
     values = ", ".join(names[y] for y in body.yields)
-    kinds = ", ".join(types[y] for y in body.yields)
-    lines.append(f"    linalg.yield {values} : {kinds}")
-    return lines
+    return [*lines, *made, f"    linalg.yield {values} : {kinds}"]
