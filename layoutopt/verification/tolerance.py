@@ -75,7 +75,7 @@ def _rounding(graph: Graph) -> Rounding:
 
 def _variance(op: Op, types: Sequence[TensorType]) -> float:
     if isinstance(op, Extension):
-        return max(_roundoff(types[t].element) for t in op.results) ** 2 * planned(op.terms(types))
+        return max(_roundoff(types[t].element) for t in op.results) ** 2 * op.terms(types)
     if not isinstance(op, Structured):
         return 0.0
     terms = math.prod(op.domain[d] for d in op.reduction_dims)

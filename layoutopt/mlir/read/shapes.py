@@ -106,8 +106,9 @@ def ranges(
     left = iter(given)
     found: list[int] = []
     for stated in ir.DenseI64ArrayAttr(operation.attributes[attribute]):
-        number = stated if stated != DYNAMIC else sizes.number_of(next(left), scalars)
-        if number is None or isinstance(number, bool):
+        value = next(left, None) if stated == DYNAMIC else None
+        number = stated if value is None else sizes.number_of(value, scalars)
+        if number is None or number == DYNAMIC or isinstance(number, bool):
             return None
         found.append(number)
     return tuple(found)
