@@ -68,6 +68,12 @@ from tests.unit.mlir.read.reading import MAP, PAR, X, graph_of
             "expected padding that adds elements, but got low (1, -1) high (-1, 1)",
         ),
         (
+            "%v = arith.constant 1.0 : f32\n"
+            f"%r = tensor.pad %x low[0, {-(2**63)}] high[0, 1] {{ ^bb0(%i: index, %j: index): "
+            f"tensor.yield %v : f32 }} : {X} to {X}",
+            "expected padding of known sizes, but it is computed",
+        ),
+        (
             "%i = arith.fptosi %s : f32 to i32\n%j = arith.index_cast %i : i32 to index\n"
             f"%r = tensor.extract_slice %x[%j, 0] [4, 6] [1, 1] : {X} to {X}",
             "expected a slice of known sizes, but offsets or sizes are computed",
