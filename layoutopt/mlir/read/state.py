@@ -72,6 +72,10 @@ class NotUnderstood(Exception):  # noqa: N818 -- it is control flow: the op stay
     """The graph cannot see through an op; the text says why."""
 
 
+class PlaceNotLinear(NotUnderstood):
+    """A body reads a tensor at a place that no indexing map says."""
+
+
 def given(state: State, value: Any, kind: TensorType) -> None:
     """A tensor from outside: an argument of the function."""
     tensor = new_tensor(state, value, kind)
