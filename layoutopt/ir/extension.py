@@ -15,11 +15,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.refusal import Assignment, Refusal
-from layoutopt.ir.scalar import Body
+from layoutopt.ir.scalar import Body, ScalarOp
 from layoutopt.ir.types import Array, TensorType
 
 if TYPE_CHECKING:
     from layoutopt.ir.relayout import Physical
+
+Known = tuple[Array, Array | None]
+"""Values in the widest type of their kind, and bounds of their errors; None where exact."""
+Compute = Callable[[ScalarOp, Sequence[str], Sequence[Known]], Known]
+"""What an op of a body computes of operands of these element types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,8 @@ class Extension(ABC):
 
     mlir_name: ClassVar[str]
     """The op in MLIR, such as ``linalg.softmax``."""
+    is_fallback: ClassVar[bool] = False
+    """Whether ops of this name are read so only where their bodies read at places without a map."""
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -106,6 +113,15 @@ class Extension(ABC):
         outside of them has no meaning.
         """
         return {}
+
+    def bounded(
+        self, given: Sequence[Known], types: Sequence[TensorType], compute: Compute
+    ) -> tuple[Known, ...] | None:
+        """The results and their bounds in one, of wide arrays: for kinds whose bodies need it.
+
+        ``compute``: what one op of a body computes. None: ``evaluate`` and ``error`` say it.
+        """
+        return None
 
     def terms(self, types: Sequence[TensorType]) -> int:
         """The length of the longest sum that one element of a result is made of."""

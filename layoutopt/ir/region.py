@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,7 @@ SUMS = ("arith.addf", "arith.addi")
 PRODUCTS = ("arith.mulf", "arith.muli")
 EXTREMES = tuple(name for name in COMBINERS if "max" in name or "min" in name)
 _BYTE = 8
+_MAP = re.compile(r"affine_map<\(([^)]*)\) -> \(([^)]*)\)>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +87,15 @@ def region_lines(name: str, element: str, end: str) -> list[str]:
 def known_errors(error: Array | None, shape: tuple[int, ...]) -> Array:
     """Bounds of errors, zero where a tensor is exact."""
     return np.zeros(shape) if error is None else np.broadcast_to(np.asarray(error), shape)
+
+
+def plain_maps(text: str) -> tuple[tuple[int, ...], ...] | None:
+    """The maps of an attribute, None where a dim is no plain loop."""
+    found: list[tuple[int, ...]] = []
+    for loops, dims in _MAP.findall(text):
+        number = {name: i for i, name in enumerate(loops.split(", "))}
+        names = dims.split(", ") if dims else []
+        if any(name not in number for name in names):
+            return None
+        found.append(tuple(number[name] for name in names))
+    return tuple(found)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from layoutopt.ir.extension import Known
 from layoutopt.ir.graph import (
     Concat,
     Constant,
@@ -26,8 +27,9 @@ from layoutopt.ir.graph import (
     Structured,
     Unpack,
 )
+from layoutopt.ir.scalar import ScalarOp
 from layoutopt.ir.types import Array, TensorType
-from layoutopt.oracle.body import compute_body
+from layoutopt.oracle.body import compute_body, scalar_result
 from layoutopt.oracle.constant import constant
 from layoutopt.oracle.contraction import contract, is_matmul
 from layoutopt.oracle.error import OracleError
@@ -85,6 +87,9 @@ def evaluate_op(
     if isinstance(op, Structured):
         return tuple(found.value for found in _structured(op, Tensors(types, values, None)))
     if isinstance(op, Extension):
+        whole = _whole(op, Tensors(types, values, None))
+        if whole is not None:
+            return tuple(found.value for found in whole)
         given = _given(op, Tensors(types, values, None))
         return op.evaluate([g.value for g in given], types)
     return _moved(op, types, values, _scalar)
@@ -100,6 +105,9 @@ def _bounded(
         made, beside = _with_errors(inner, values, errors)
         return [(made[t], beside.get(t)) for t in op.yields]
     if isinstance(op, Extension):
+        whole = _whole(op, Tensors(types, values, errors))
+        if whole is not None:
+            return [(found.value, found.error) for found in whole]
         given = _given(op, Tensors(types, values, errors))
         sources = [g.value for g in given]
         results = op.evaluate(sources, types)
@@ -116,6 +124,23 @@ def _bounded(
         (value, total(error))
         for value, error in zip(results, _moved(op, types, read, _no_error), strict=True)
     ]
+
+
+def _whole(op: Extension, tensors: Tensors) -> list[Bounded] | None:
+    """The results of an extension that says values and bounds in one."""
+    tracks = tensors.errors is not None
+
+    def compute(scalar: ScalarOp, kinds: Sequence[str], operands: Sequence[Known]) -> Known:
+        given = [Bounded(value, error) for value, error in operands]
+        found = scalar_result(scalar, kinds, given, tracks)
+        return found.value, found.error
+
+    read = [tensors.read(t) for t in op.inputs]
+    found = op.bounded([(r.value, r.error) for r in read], tensors.types, compute)
+    if found is None:
+        return None
+    pairs = zip(op.outputs, found, strict=True)
+    return [tensors.kept(t, Bounded(value, error)) for t, (value, error) in pairs]
 
 
 def _given(op: Extension, tensors: Tensors) -> list[Bounded]:

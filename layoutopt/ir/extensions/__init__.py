@@ -6,6 +6,7 @@ from importlib.metadata import entry_points
 
 from layoutopt.ir.extension import Extension
 from layoutopt.ir.extensions.attention import Attention
+from layoutopt.ir.extensions.computed_reads import ComputedReads
 from layoutopt.ir.extensions.fft import Fft
 from layoutopt.ir.extensions.gather_by_index import GatherByIndex
 from layoutopt.ir.extensions.scan import Scan
@@ -23,6 +24,7 @@ EXTENSIONS: tuple[type[Extension], ...] = (
     ScatterByIndex,
     GatherByIndex,
     Fft,
+    ComputedReads,
 )
 """Those that layoutopt has."""
 

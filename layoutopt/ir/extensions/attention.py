@@ -7,7 +7,6 @@ Every tensor is read by a map of its own, so that an order of dims is another ma
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +17,7 @@ from layoutopt.ir.affine import map_text, plain_map
 from layoutopt.ir.extension import Extension
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.refusal import Assignment, Refusal
-from layoutopt.ir.region import known_errors, yielded_argument
+from layoutopt.ir.region import known_errors, plain_maps, yielded_argument
 from layoutopt.ir.size_values import empty_text
 from layoutopt.ir.types import Array, TensorType, roundoff
 
@@ -26,7 +25,6 @@ _ROUNDINGS = 128
 """Of the exponential, which IREE approximates, of the difference, the quotient and the casts."""
 _COARSE = 4
 """Roundings of a score to the type of the queries: the scale, and these times the scale."""
-_MAP = re.compile(r"affine_map<\(([^)]*)\) -> \(([^)]*)\)>")
 
 Loops = tuple[int, ...]
 
@@ -66,7 +64,7 @@ class Attention(Extension):
             return Refusal("expected a constant scale, but it is computed")
         if yielded_argument(operation) is None:
             return Refusal("expected a region that yields the score, but it changes it")
-        maps = _maps(str(operation.attributes["indexing_maps"]))
+        maps = plain_maps(str(operation.attributes["indexing_maps"]))
         if maps is None:
             return Refusal("expected maps of plain dims, but got others")
         maps = (*maps[:3], *maps[4:])
@@ -254,18 +252,6 @@ def _sums(one: Array, one_map: Loops, other: Array, other_map: Loops, result: Lo
 def _softmax(scores: Array, axes: Loops) -> Array:
     raised = np.exp(scores - scores.max(axis=axes, keepdims=True, initial=-np.inf))
     return np.asarray(raised / raised.sum(axis=axes, keepdims=True))
-
-
-def _maps(text: str) -> tuple[Loops, ...] | None:
-    """The maps of an attribute, None where a dim is no plain loop."""
-    found: list[Loops] = []
-    for loops, dims in _MAP.findall(text):
-        number = {name: i for i, name in enumerate(loops.split(", "))}
-        names = dims.split(", ") if dims else []
-        if any(name not in number for name in names):
-            return None
-        found.append(tuple(number[name] for name in names))
-    return tuple(found)
 
 
 def _ordered(own: Loops, order: Loops, shared: frozenset[int]) -> Layout:

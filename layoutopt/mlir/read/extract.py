@@ -18,7 +18,7 @@ from iree.compiler import ir
 
 from layoutopt.ir.affine import Affine, IndexMap, affine
 from layoutopt.mlir.read.computed_index import ComputedIndex, linear_form, repeat_of
-from layoutopt.mlir.read.state import NotUnderstood
+from layoutopt.mlir.read.state import NotUnderstood, PlaceNotLinear
 
 _SIGNS = {"arith.addi": 1, "arith.subi": -1}
 
@@ -90,7 +90,7 @@ def _index(
         return _form(value, forms, scalars)
     number, dim = found.repeats.setdefault(known.loop, (repeat, rank + len(found.repeats)))
     if number != repeat:
-        raise NotUnderstood(
+        raise PlaceNotLinear(
             f"expected one factor of loop {known.loop}, but got {number} and {repeat}"
         )
     return affine([(dim, 1)])
@@ -112,7 +112,9 @@ def checked(index_map: IndexMap, shape: Sequence[int], domain: Sequence[int]) ->
             )
         d = form.plain_dim
         if d is not None and domain[d] not in (1, n):
-            raise NotUnderstood(f"expected a read of all of dim {axis}, but got {domain[d]} of {n}")
+            raise PlaceNotLinear(
+                f"expected a read of all of dim {axis}, but got {domain[d]} of {n}"
+            )
         found.append(form if d is None or domain[d] == n else affine([]))
     return tuple(found)
 
@@ -125,6 +127,6 @@ def _form(
     text = scalars.get(value)
     if text is not None and text[1] == "index":
         return affine([], int(text[0].split(":")[0]))
-    raise NotUnderstood(
+    raise PlaceNotLinear(
         "expected an index that is linear in the loops, but it is computed otherwise"
     )

@@ -40,6 +40,7 @@ from layoutopt.mlir.read.sizes import assumed
 from layoutopt.mlir.read.slices import lift_insert, lift_slice
 from layoutopt.mlir.read.state import (
     NotUnderstood,
+    PlaceNotLinear,
     State,
     add_symbols,
     known_type,
@@ -126,10 +127,10 @@ def _understood(state: State, op: Any, name: str) -> None:  # noqa: PLR0912 -- o
         lift_pack(state, op)
     elif name == "linalg.unpack":
         lift_unpack(state, op)
-    elif name in state.extensions:
+    elif name in state.extensions and not state.extensions[name].is_fallback:
         _extension(state, op, state.extensions[name])
     elif name.startswith("linalg."):
-        lift_structured(state, op)
+        _structured(state, op, state.extensions.get(name))
     elif name in (QUANTIZE, DEQUANTIZE):
         lift_affine_quantization(state, op)
     elif name == "tensor.pad":
@@ -223,6 +224,19 @@ def _pad(state: State, op: Any) -> None:
     _spread(state, scalar_tensor(state, yielded, op), border, kind)
     into = new_tensor(state, op.result, kind)
     state.builder.add(Insert(source, border, into, low, (1,) * len(low)))
+
+
+def _structured(state: State, op: Any, fallback: type[Extension] | None) -> None:
+    """A linalg op; ``fallback`` reads those whose places are not linear."""
+    try:
+        lift_structured(state, op)
+    except PlaceNotLinear as error:
+        if fallback is None:
+            raise
+        try:
+            _extension(state, op, fallback)
+        except NotUnderstood:
+            raise error from None
 
 
 def _extension(state: State, op: Any, kind: type[Extension]) -> None:

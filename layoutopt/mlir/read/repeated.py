@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from layoutopt.ir.affine import IndexMap, affine
 from layoutopt.ir.graph import FromTensor, GraphBuilder, Init, Reshape, Structured
-from layoutopt.mlir.read.state import NotUnderstood
+from layoutopt.mlir.read.state import PlaceNotLinear
 
 
 def add_repeated(
@@ -83,12 +83,12 @@ def _check(op: Structured, repeats: Mapping[int, tuple[int, int]]) -> None:
     for index_map in op.maps:
         for form in index_map:
             if form.plain_dim is None and any(d in repeats for d in form.dims):
-                raise NotUnderstood(
+                raise PlaceNotLinear(
                     f"expected a repeated loop to be read alone, but a map reads '{form}'"
                 )
     looked_at = {int(o.attribute("dim")) for o in op.body.ops if o.name == "linalg.index"}
     if looked_at & {*repeats}:
-        raise NotUnderstood(
+        raise PlaceNotLinear(
             "expected a repeated loop to be an index alone, but the body computes with it"
         )
 

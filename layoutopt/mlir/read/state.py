@@ -77,6 +77,10 @@ class NotUnderstood(Exception):  # noqa: N818 -- it is control flow: the op stay
     """The graph cannot see through an op; the text says why."""
 
 
+class PlaceNotLinear(NotUnderstood):
+    """A body reads a tensor at a place that no indexing map says."""
+
+
 def given(state: State, value: Any, kind: TensorType) -> None:
     """A tensor from outside: an argument, or one that a block captures."""
     tensor = new_tensor(state, value, kind)

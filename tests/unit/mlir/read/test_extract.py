@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from layoutopt.ir.extensions.computed_reads import ComputedReads
 from layoutopt.ir.graph import Opaque, Structured
 from layoutopt.oracle import evaluate
 from tests.parsing import lifted, through_text
@@ -53,12 +54,10 @@ def test_a_read_outside_the_tensor_is_left_alone() -> None:
     assert op.reason == "expected reads inside the tensor, but dim 0 reads 1 to 3"
 
 
-def test_an_index_that_is_not_linear_is_left_alone() -> None:
-    op = lifted(flipped(index="arith.remsi %j, %c2 : index")).ops[-1]
-    assert isinstance(op, Opaque)
-    assert op.reason == (
-        "expected an index that is linear in the loops, but it is computed otherwise"
-    )
+def test_an_index_that_is_not_linear_is_a_read_at_a_computed_place() -> None:
+    graph = lifted(flipped(index="arith.remsi %j, %c2 : index"))
+    assert isinstance(graph.ops[-1], ComputedReads)
+    assert through_text(graph).ops == graph.ops
 
 
 def test_the_flip_of_a_constant_is_a_constant() -> None:
