@@ -261,6 +261,8 @@ class Store(Closing):
             yield
         except OSError as error:
             raise _unusable(self.path, why(error), "check the path") from None
+        except UnicodeDecodeError:  # SQLite's message quotes what the file holds
+            raise DamagedStoreError(self.path, "names that are no text") from None
         except sqlite3.DatabaseError as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
             if code not in _UNUSABLE:

@@ -138,6 +138,17 @@ def test_a_damaged_store_is_reported_in_one_line(tmp_path: Path) -> None:
     assert path.read_bytes()[-1] == 0xFF
 
 
+def test_a_store_whose_names_are_no_text_is_reported_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "prices.sqlite"
+    with Store(path) as store:
+        store.put(record("1"))
+    content = bytearray(path.read_bytes())
+    content[content.index(b"CREATE TABLE") + len(b"CREATE TABLE ")] = 0xB9
+    path.write_bytes(bytes(content))
+    with pytest.raises(InputError, match="expected a price store, but got"):
+        Store(path)
+
+
 def test_another_database_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.sqlite"
     connection = sqlite3.connect(path)
