@@ -26,7 +26,7 @@ from layoutopt.ir.types import TensorType
 
 Draw = Callable[..., Any]
 """Hypothesis' ``draw``."""
-MOST = 20
+MOST = 9
 """A symbol is at most so large."""
 
 
