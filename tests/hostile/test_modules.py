@@ -29,7 +29,6 @@ BARRIERS = {
     "a map with floordiv and mod": "linalg.generic",
     "matmul of no elements": "linalg.matmul",
     "huge shapes": "linalg.map",
-    "packs and unpacks": "linalg.pack",
     "branches": "branching",
 }
 
