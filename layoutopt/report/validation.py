@@ -148,6 +148,6 @@ def _expected(plan: GraphPlan) -> list[_Expected]:
             kind = ConversionKind.TRANSPOSE
         label = str(conversion)
         rows.append(
-            _Expected(label, plan.conversion_costs[conversion], (closed(shape),), kind.value)
+            _Expected(label, plan.conversion_costs.get(conversion, 0), (closed(shape),), kind.value)
         )
     return rows
