@@ -136,7 +136,7 @@ def price_space(space: PlanSpace, setting: PlanSetting, progress: Progress) -> P
     options, pricer = setting.options, setting.pricer
     if options.objective is Objective.CONVERSIONS:
         pricer = Analytic(space.target)
-    if pricer.source is not PriceSource.MEASURED:
+    if pricer.source not in (PriceSource.MEASURED, PriceSource.COMPILED):
         return price_all(space, pricer, progress)
     known = price_as_it_came(space, pricer, progress)
     if options.search is not Search.ILP or options.free_io_layout:
