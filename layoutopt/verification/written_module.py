@@ -22,6 +22,11 @@ class CompiledModules:
     after: Facts
 
     @property
+    def is_priced(self) -> bool:
+        """Whether both compile, so that both have a price."""
+        return not self.before.reason and not self.after.reason
+
+    @property
     def dispatches(self) -> Dispatches:
         """Kernels on both sides; of a module that does not compile, none."""
         counts = [

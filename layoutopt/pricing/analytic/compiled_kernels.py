@@ -78,7 +78,7 @@ class Kernels:
         if key not in self._known:
             with workspace() as folder:
                 output = folder / "module.hal.mlir"
-                outcome = compile_kernels(path, output, flags, timeout_s)
+                outcome = _dumped(path, output, flags, timeout_s)
                 facts = Facts(key, reason=f"{outcome.outcome.value}: {outcome.reason}")
                 if outcome.ok:
                     facts = Facts(key, self._reader.one_call(output, dumps_of(output)))
@@ -136,10 +136,15 @@ def compile_kernels(
     source: Path, output: Path, flags: tuple[str, ...], timeout_s: float
 ) -> CompileOutcome:
     """Compile kernels and write the program that calls them; their code lies in `dumps_of`."""
+    return _dumped(source, output, (*flags, *quirks().flags.quick), timeout_s)
+
+
+def _dumped(
+    source: Path, output: Path, flags: tuple[str, ...], timeout_s: float
+) -> CompileOutcome:  # fmt: skip
     dumps = dumps_of(output)
     dumps.mkdir(exist_ok=True)
-    more = (*quirks().flags.quick, f"{quirks().flags.dump}{dumps}")
-    return compile_to(source, Phase.HAL, output, (*flags, *more), timeout_s)
+    return compile_to(source, Phase.HAL, output, (*flags, f"{quirks().flags.dump}{dumps}"), timeout_s)
 
 
 def dumps_of(module: Path) -> Path:

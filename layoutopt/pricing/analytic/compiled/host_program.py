@@ -68,14 +68,14 @@ def read_program(lines: Iterable[str]) -> Program:
             for called in made.calls:
                 recorded.setdefault(name, []).extend(functions.get(called, _Function()).commands)
     kept = {called for made in initializers if made.stores for called in made.calls}
-    called = {name for function in functions.values() for name in function.calls}
+    inner = {name for function in functions.values() for name in function.calls}
     return Program(
         {
             name: tuple(_ran(name, functions, recorded, frozenset()))
             for name in functions
             if name not in kept
         },
-        tuple(name for name in functions if name not in kept and name not in called),
+        tuple(name for name in functions if name not in kept and name not in inner),
     )
 
 

@@ -139,8 +139,11 @@ def _runs(rounds: float, fresh: float) -> float:
 
 
 def _missed(bound_bytes: int, taken_bytes: float, machine: Machine) -> float:
-    """Bytes that come from or go to memory: none where the last cache keeps all that a kernel touches
-    and as much beside it; else all once, and again what it takes more than once and is not kept."""
+    """Bytes that come from or go to memory.
+
+    None where the last cache keeps all that a kernel touches and as much beside it; else all once,
+    and again what it takes more than once and is not kept.
+    """
     kept = max((level.size_bytes for level in machine.levels), default=0)
     if 2 * bound_bytes <= kept:
         return 0.0
