@@ -144,7 +144,9 @@ def _dumped(
 ) -> CompileOutcome:  # fmt: skip
     dumps = dumps_of(output)
     dumps.mkdir(exist_ok=True)
-    return compile_to(source, Phase.HAL, output, (*flags, f"{quirks().flags.dump}{dumps}"), timeout_s)
+    return compile_to(
+        source, Phase.HAL, output, (*flags, f"{quirks().flags.dump}{dumps}"), timeout_s
+    )
 
 
 def dumps_of(module: Path) -> Path:

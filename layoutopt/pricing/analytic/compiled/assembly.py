@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from layoutopt.pricing.analytic.compiled.loops import regions
 from layoutopt.pricing.analytic.compiled.matrix_passes import matrix_cycles
 
-_START = re.compile(r"^([\w.$]+):\s*(?:;.*)?$")
+_START = re.compile(r"^(\"[^\"]+\"|[\w.$-]+):\s*(?:;.*)?$")
 _LABEL = re.compile(r"^(\.L\w+):")
 _BRANCH = re.compile(r"^\s+s_c?branch\w*\s+(\.L\w+)")
 _LINE = re.compile(r"^\s+([a-z]\w+)(?:\s+(.*))?$")
@@ -81,17 +81,16 @@ class Assembly:
 
 
 def parse_assembly(text: str) -> dict[str, Assembly]:
-    """All kernels of a file by name. Raises ValueError where one has no metadata."""
+    """All kernels of a file that have metadata, by name."""
     lines = text.splitlines()
     metadata = dict(_metadata(text))
     found = {}
     for place, line in enumerate(lines):
         start = _START.match(line)
-        if start and start[1] in metadata:
+        name = start[1].strip('"') if start else ""
+        if name in metadata:
             code = list(_code(lines[place + 1 :]))
-            found[start[1]] = _kernel(start[1], metadata[start[1]], code)
-    if not found:
-        raise ValueError("assembly without kernel metadata")
+            found[name] = _kernel(name, metadata[name], code)
     return found
 
 
@@ -215,7 +214,7 @@ def _metadata(text: str) -> Iterator[tuple[str, str]]:
     for part in parts[1:]:
         name = re.search(r"^\s+\.name:\s+(\S+)$", part, re.MULTILINE)
         if name is not None:
-            yield name[1], part
+            yield name[1].strip("'\""), part
 
 
 def _field(fields: str, name: str) -> int:
