@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from layoutopt.ir.extension import Extension
+from layoutopt.ir.extension import EvaluatedExtension
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.neutral import Padding
 from layoutopt.ir.refusal import Assignment, Refusal
@@ -17,7 +17,7 @@ from layoutopt.ir.types import TensorType
 
 
 @dataclass(frozen=True, slots=True)
-class AlongDim(Extension):
+class AlongDim(EvaluatedExtension):
     """All tensors have the same dims, of which only ``dim`` may differ in size.
 
     A row of padding gives a row of padding: a kind must be defined for any numbers.

@@ -13,6 +13,7 @@ from typing import Any
 from iree.compiler import ir
 
 from layoutopt.ir.affine import identity_map
+from layoutopt.ir.extension import Occurrence
 from layoutopt.ir.graph import (
     Concat,
     Constant,
@@ -246,7 +247,7 @@ def _extension(state: State, op: Any, kind: type[Extension]) -> None:
     types = [*(state.builder.types[t] for t in sources), *made]
     count = len(sources)
     places = tuple(range(len(types)))
-    found = kind.read(op.operation, places[:count], places[count:], types)
+    found = kind.read(Occurrence(op.operation, places[:count], places[count:], types))
     if isinstance(found, Refusal):
         raise NotUnderstood(found.reason)
     results = [new_tensor(state, v, t) for v, t in zip(values, made, strict=True)]
