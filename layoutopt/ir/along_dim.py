@@ -5,7 +5,7 @@ op(x:L) -> y:L        where the dim has no tile, and the padding of y holds anyt
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -29,6 +29,14 @@ class AlongDim(EvaluatedExtension):
     def without_dim(self) -> tuple[int, ...]:
         """Tensors that have all the other dims and not this one."""
         return ()
+
+    def loops(self, types: Sequence[TensorType]) -> Mapping[int, Sequence[Hashable]]:
+        """All dims but the one."""
+        every = range(len(types[self._whole()].shape))
+        whole = [None if d == self.dim else d for d in every]
+        reduced = [d for d in every if d != self.dim]
+        tensors = (*self.inputs, *self.outputs)
+        return {t: reduced if t in self.without_dim else whole for t in tensors}
 
     def propagate(
         self, types: Sequence[TensorType], tensor: int, layout: Layout

@@ -9,7 +9,7 @@ its name into the table there; an installed package can do the same by an entry 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -113,6 +113,13 @@ class Extension(ABC):
 
         One number for all integers of a source, or one for each along its last dim. An integer
         outside of them has no meaning.
+        """
+        return {}
+
+    def loops(self, types: Sequence[TensorType]) -> Mapping[int, Sequence[Hashable]]:
+        """By tensor, what each of its dims is along: dims along one loop have one size.
+
+        None: a dim that no other is known to be like.
         """
         return {}
 

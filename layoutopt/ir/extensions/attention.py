@@ -7,7 +7,7 @@ Every tensor is read by a map of its own, so that an order of dims is another ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -86,7 +86,7 @@ class Attention(EvaluatedExtension):
     def emit(self, types: Sequence[TensorType]) -> list[str]:
         """The named op."""
         (result,) = self.results
-        kind, loops = types[result], self._loops()
+        kind, loops = types[result], self._rank()
         maps = [map_text(plain_map(m), loops) for m in self.maps]
         maps.insert(3, map_text((), loops))
         names = [f"%t{t}" for t in self.sources]
@@ -184,7 +184,11 @@ class Attention(EvaluatedExtension):
             return Refusal("expected loops of queries, keys and values, but got others")
         return None
 
-    def _loops(self) -> int:
+    def loops(self, types: Sequence[TensorType]) -> Mapping[int, Sequence[Hashable]]:
+        """Those of the maps."""
+        return dict(zip((*self.sources, *self.results), self.maps, strict=True))
+
+    def _rank(self) -> int:
         return 1 + max(d for own in self.maps for d in own)
 
     def _batch(self) -> frozenset[int]:

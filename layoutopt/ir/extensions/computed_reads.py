@@ -9,7 +9,7 @@ The loops are the dims of the result as it lies in memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -116,6 +116,12 @@ class ComputedReads(BoundedExtension):
             known = found.get(self.sources[argument], (size,))
             found[self.sources[argument]] = (min(size, *known),)
         return found
+
+    def loops(self, types: Sequence[TensorType]) -> Mapping[int, Sequence[Hashable]]:
+        """Those of the result."""
+        (result,) = self.results
+        maps = zip(self.sources, self.maps, strict=False)
+        return {result: range(len(types[result].shape)), **dict(maps)}
 
     def bounded(
         self, given: Sequence[Known], types: Sequence[TensorType], compute: Compute
