@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from layoutopt.ir.concrete import concrete
 from layoutopt.ir.extensions.attention import Attention
 from layoutopt.ir.graph import Graph, Opaque, Reshape, Slice, Structured
 from layoutopt.ir.planned_sizes import open_sizes, planned_for
-from layoutopt.ir.size import planned
+from layoutopt.ir.size import planned, symbols
 from tests.parsing import lifted
 
 COPY = (
@@ -214,3 +215,18 @@ def test_the_sizes_of_keys_and_values_are_one() -> None:
     )
     assert any(isinstance(op, Attention) for op in graph.ops)
     assert [s.name for s in open_sizes(graph)] == ["arg1.1"]
+
+
+def test_an_offset_that_is_computed_is_a_symbol_inside_the_tensor() -> None:
+    graph = lifted(
+        "func.func @f(%x: tensor<16x6xf32>, %i: tensor<i32>) -> tensor<4x6xf32> {\n"
+        "%v = tensor.extract %i[] : tensor<i32>\n%o = arith.index_cast %v : i32 to index\n"
+        "%r = tensor.extract_slice %x[%o, 0] [4, 6] [1, 1]"
+        " : tensor<16x6xf32> to tensor<4x6xf32>\nreturn %r : tensor<4x6xf32>\n}"
+    )
+    (op,) = (o for o in graph.ops if isinstance(o, Slice))
+    (offset,) = symbols(op.offsets[0])
+    assert (offset.low, offset.high, op.offsets[1]) == (0, 12, 0)
+    assert open_sizes(graph) == ()
+    (at_place,) = (o for o in concrete(graph, {offset.name: 5}).ops if isinstance(o, Slice))
+    assert at_place.offsets == (5, 0)
