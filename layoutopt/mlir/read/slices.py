@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from iree.compiler import ir
 
 from layoutopt.ir.graph import Insert, Reshape, Slice
-from layoutopt.ir.size import Size
+from layoutopt.ir.size import MOST, Size, symbol
 from layoutopt.mlir.read.shapes import ranges, segments
+from layoutopt.mlir.read.sizes import DYNAMIC
 from layoutopt.mlir.read.state import NotUnderstood, State, new_tensor, static_type, tensor_of
 
 
@@ -49,17 +51,40 @@ def lift_insert(state: State, op: Any) -> None:
 
 def _ranges(state: State, op: Any) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     given = segments(op.operation)[-3:]
-    names = ("static_offsets", "static_sizes", "static_strides")
-    offsets, sizes, strides = (
+    names = ("static_sizes", "static_strides")
+    sizes, strides = (
         ranges(state.sizes, op.operation, name, values, state.scalars)
-        for name, values in zip(names, given, strict=True)
+        for name, values in zip(names, given[1:], strict=True)
     )
-    if offsets is None or sizes is None or strides is None:
-        raise NotUnderstood("expected a slice of known sizes, but offsets or sizes are computed")
+    if sizes is None or strides is None:
+        raise NotUnderstood("expected a slice of known sizes, but they are computed")
     if any(isinstance(n, Size) for n in strides):
         raise NotUnderstood(f"expected strides that are numbers, but got {strides}")
-    _inside(state, op.operation.operands[-1 - sum(map(len, given))], offsets, sizes)
+    whole = op.operation.operands[-1 - sum(map(len, given))]
+    stated = integers(op.operation.attributes["static_offsets"])
+    open_dims = [d for d, n in enumerate(stated) if n == DYNAMIC]
+    _name_offsets(state, dict(zip(open_dims, given[0], strict=True)), whole, sizes)
+    offsets = ranges(state.sizes, op.operation, "static_offsets", given[0], state.scalars)
+    if offsets is None:
+        raise NotUnderstood("expected offsets that are indices, but got others")
+    _inside(state, whole, offsets, sizes)
     return offsets, sizes, strides
+
+
+def _name_offsets(state: State, given: Mapping[int, Any], whole: Any, sizes: Sequence[int]) -> None:
+    """Name the offsets that the module computes from its tensors: symbols of their own.
+
+    A slice lies inside of the tensor, whatever they are.
+    """
+    shape = state.sizes.shape_of(whole) or ()
+    for d, value in given.items():
+        if state.sizes.number_of(value, state.scalars) is not None:
+            continue
+        room = shape[d] - sizes[d] if d < len(shape) else MOST
+        high = MOST if isinstance(room, Size) else max(room, 0)
+        make = partial(symbol, high=high, planned=high // 2 if high < MOST else 0)
+        name = f"offset{len(state.sizes.values)}"
+        state.sizes.numbers[value] = state.sizes.name(name, make, value, len(state.kept))
 
 
 def _inside(state: State, whole: Any, offsets: Sequence[int], sizes: Sequence[int]) -> None:
