@@ -48,6 +48,8 @@ class KernelRates:
     """Exponent: how well compute units and memory overlap."""
     uncertainty: float
     """Error that two of three held-out estimates stay within: a factor of 1 + this."""
+    uncertainty_vector: float
+    """The same of kernels without matrix instructions that compute units bound."""
 
 
 def kernel_rates(table: Table) -> KernelRates | None:

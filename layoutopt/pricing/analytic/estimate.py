@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from layoutopt.candidates.candidate import PhysicalForm
-from layoutopt.pricing.analytic.compiled.kernel_time import step_time
+from layoutopt.pricing.analytic.compiled.kernel_time import COMPUTE, step_time
 from layoutopt.pricing.analytic.compiled.read_module import Step
 from layoutopt.pricing.analytic.form import all_work
 from layoutopt.pricing.analytic.roofline import estimate
@@ -29,10 +29,13 @@ def estimate_steps(steps: Sequence[Step], target: Target) -> Estimate:
     parts = []
     for step in steps:
         took = step_time(step, target.machine, rates)
-        known = step.kernel is not None or not step.reason
-        error = rates.uncertainty if known else target.machine.uncertainty
         ns = target.rates.launch_ns + took.ns
         bound = took.bound if took.ns > target.rates.launch_ns else "launch"
+        error = rates.uncertainty
+        if step.reason:
+            error = target.machine.uncertainty
+        elif step.kernel is not None and bound == COMPUTE and not step.kernel.has_matrix:
+            error = rates.uncertainty_vector
         parts.append(Estimate(ns, error, bound, step.reason))
     return together(parts)
 

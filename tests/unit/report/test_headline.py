@@ -138,6 +138,7 @@ def took(ms: float, winner: str = "layoutopt", plan_ms: float | None = None) -> 
         "plan fails",
         "original fails",
         "estimated",
+        "within the noise",
         "not run",
         "nothing planned",
         "several reasons",

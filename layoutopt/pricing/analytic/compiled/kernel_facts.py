@@ -54,6 +54,11 @@ class KernelFacts:
     """Of each tensor that is bound to it."""
 
     @property
+    def has_matrix(self) -> bool:
+        """Whether it has matrix instructions."""
+        return any(body.counts.matrix for body in self.bodies)
+
+    @property
     def waves(self) -> int:
         """Of one workgroup."""
         return -(-self.workgroup_size // self.wave_size)

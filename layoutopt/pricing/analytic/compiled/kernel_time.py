@@ -28,6 +28,8 @@ VGPR_GRANULE = 8
 LDS_BYTES_A_CYCLE = 128
 FIRST_CACHE_BYTES = 32768
 """Of a compute unit: AMD CDNA 3 white paper."""
+COMPUTE = "compute units"
+"""What bounds a kernel that waits for no cache or memory that all share."""
 MOST_WORKGROUPS = 32
 """That one compute unit holds at once."""
 
@@ -50,7 +52,7 @@ def kernel_time(facts: KernelFacts, machine: Machine, rates: KernelRates) -> Ker
     held = min(together, math.ceil(facts.workgroups / machine.compute_units))
     l2_bytes, cache_bytes = _traffic(facts, held)
     parts = {
-        "compute units": cycles / rates.clock_ghz,
+        COMPUTE: cycles / rates.clock_ghz,
         "L2": l2_bytes / rates.l2_gb_s,
         "last cache": cache_bytes / rates.cache_gb_s,
         "memory": _missed(sum(facts.binding_bytes), cache_bytes, machine) / rates.memory_gb_s,

@@ -8,16 +8,26 @@ from layoutopt.pricing.analytic.compiled.assembly import Counts
 from layoutopt.pricing.analytic.compiled.kernel_facts import Body, KernelFacts
 from layoutopt.pricing.analytic.compiled.kernel_time import kernel_time, workgroups_together
 from layoutopt.pricing.analytic.compiled.memory_lines import Lines
+from layoutopt.pricing.analytic.compiled.read_module import Step
+from layoutopt.pricing.analytic.estimate import estimate_steps
 from layoutopt.profiles.target import Target, load_target
 
 LOOP = Body(
     100.0,
-    Counts(matrix_cycles=256, vector_cycles=100, loads=4, lds_reads=12, lds_writes=4, barriers=2,
-           lds_write_bytes=64),
+    Counts(
+        matrix=16,
+        matrix_cycles=256,
+        vector_cycles=100,
+        loads=4,
+        lds_reads=12,
+        lds_writes=4,
+        barriers=2,
+        lds_write_bytes=64,
+    ),
     Lines(4, 16384, 128, 128, 32, 1.0, 1.0),
     Lines(),
     300.0,
-)  # fmt: skip
+)
 KERNEL = KernelFacts(1024, 256, 64, 100, 0, 16384, (LOOP,), (1 << 20, 1 << 20, 1 << 20))
 
 
@@ -84,3 +94,17 @@ def test_what_bounds_a_kernel_is_named(target: Target) -> None:
     found = kernel_time(stream, target.machine, target.kernel_rates)
     assert found.bound == "memory"
     assert kernel_time(KERNEL, target.machine, target.kernel_rates).bound == "compute units"
+
+
+def test_a_kernel_without_matrix_instructions_is_less_sure(target: Target) -> None:
+    assert target.kernel_rates is not None
+    plain = with_loop(counts=replace(LOOP.counts, matrix=0, matrix_cycles=0, vector_cycles=9000))
+    sure, unsure = (estimate_steps((Step("k", k),), target).uncertainty for k in (KERNEL, plain))
+    assert sure == pytest.approx(target.kernel_rates.uncertainty)
+    assert unsure == pytest.approx(target.kernel_rates.uncertainty_vector)
+
+
+def test_a_kernel_that_was_not_read_is_priced_by_its_bytes(target: Target) -> None:
+    (made,) = (estimate_steps((Step("k", None, 1 << 30, "why"),), target),)
+    assert (made.uncertainty, made.reason) == (pytest.approx(target.machine.uncertainty), "why")
+    assert made.low_ns < made.ns < made.high_ns
