@@ -13,6 +13,7 @@ from layoutopt.files.written import write_text
 from layoutopt.options import Objective
 from layoutopt.pricing.source import PriceSource
 from layoutopt.report.checks import UncheckedReport, VerificationReport
+from layoutopt.report.kernels import KernelReport
 from layoutopt.report.solver import SolverReport
 from layoutopt.report.validation import Validation
 
@@ -246,6 +247,8 @@ class Report:
     """Why the original was written though a plan was made that cannot be used; else empty."""
     blocks: tuple[BlockReport, ...] = ()
     """Blocks of control flow that were planned."""
+    kernels: tuple[KernelReport, ...] = ()
+    """Of both modules, where they were compiled for a target that is not here."""
 
     @property
     def speedup(self) -> float | None:
