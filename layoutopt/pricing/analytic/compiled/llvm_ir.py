@@ -9,6 +9,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+
+class UnreadableError(ValueError):
+    """A kernel that this model does not understand; the message says why."""
+
+
 _FLAGS = frozenset((
     "tail", "musttail", "notail", "nuw", "nsw", "exact", "disjoint", "samesign", "nneg", "volatile",
     "fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc", "inbounds", "nusw",
@@ -140,7 +145,7 @@ def take_type(text: str) -> tuple[str, str]:
                 return text[: place + 1], text[place + 1 :].lstrip()
     end = re.match(r"ptr addrspace\(\d+\)|[\w.%]+", text)
     if end is None:
-        raise ValueError(f"expected a type of LLVM IR, but got '{text[:40]}'")
+        raise UnreadableError(f"expected a type of LLVM IR, but got '{text[:40]}'")
     return end[0], text[end.end() :].lstrip()
 
 
@@ -162,7 +167,7 @@ def size_of(kind: str) -> int:
         return total
     found = _ELEMENT.match(kind)
     if found is None:
-        raise ValueError(f"expected a type of LLVM IR with a size, but got '{kind}'")
+        raise UnreadableError(f"expected a type of LLVM IR with a size, but got '{kind}'")
     return -(-int(found[1] or _BITS[found[0]]) // 8)
 
 

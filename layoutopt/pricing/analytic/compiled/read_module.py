@@ -11,8 +11,12 @@ from layoutopt.files.given import read_input
 from layoutopt.pricing.analytic.compiled.assembly import Assembly, parse_assembly
 from layoutopt.pricing.analytic.compiled.host_program import Command, read_program
 from layoutopt.pricing.analytic.compiled.kernel_facts import KernelFacts, read_facts
-from layoutopt.pricing.analytic.compiled.llvm_ir import Function, parse_functions, shared_sizes
-from layoutopt.pricing.analytic.compiled.trace import UnreadableError
+from layoutopt.pricing.analytic.compiled.llvm_ir import (
+    Function,
+    UnreadableError,
+    parse_functions,
+    shared_sizes,
+)
 
 TRANSFERS = ("fill", "copy")
 """Names of steps that run no kernel."""

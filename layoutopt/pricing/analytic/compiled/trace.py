@@ -28,21 +28,22 @@ from layoutopt.pricing.analytic.compiled.lane_values import (
 from layoutopt.pricing.analytic.compiled.llvm_ir import (
     Function,
     Instruction,
-    size_of,
+    UnreadableError,
     split_operands,
     take_type,
 )
 from layoutopt.pricing.analytic.compiled.loops import Region, regions
+from layoutopt.pricing.analytic.compiled.memory_instructions import (
+    MemoryInstruction,
+    address_names,
+    memory_of,
+)
 
 Mask = NDArray[np.bool_]
 SAMPLED = 2
 """Iterations of a loop that are run."""
 MOST_ITERATIONS = 256
 """Iterations that are run where the number does not follow from the first ones."""
-
-
-class UnreadableError(ValueError):
-    """A kernel that this model does not understand; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +99,6 @@ def trace(function: Function, shared: dict[str, int], geometry: Geometry) -> Tra
     return _Run(function, shared, geometry).result()
 
 
-@dataclass(frozen=True, slots=True)
-class _Memory:
-    """An instruction that touches memory: where, how many bytes a lane, in which direction."""
-
-    space: str
-    writes: bool
-    lane_bytes: int
-    parts: tuple[Rule, ...]
-    """Summed up they are the address."""
-
-
 class _Run:
     def __init__(self, function: Function, shared: dict[str, int], geometry: Geometry) -> None:
         self._function = function
@@ -151,7 +141,7 @@ class _Run:
         for block in self._blocks.values():
             for i in block.instructions:
                 if id(i) in self._memory:
-                    wanted += _address_names(i)
+                    wanted += address_names(i)
             wanted += operands_of(block.instructions[-1])
         found: dict[int, Rule] = {}
         seen: set[str] = set()
@@ -233,7 +223,9 @@ class _Run:
             found = value if found is None else _chosen(mask, value, found)
         return found
 
-    def _touch(self, memory: _Memory, mask: Mask, place: tuple[int, tuple[int, ...]]) -> None:
+    def _touch(
+        self, memory: MemoryInstruction, mask: Mask, place: tuple[int, tuple[int, ...]]
+    ) -> None:
         parts: list[Any] = [part(self._env) for part in memory.parts]
         known = all(part is not None and not isinstance(part, tuple) for part in parts)
         addresses = np.broadcast_to(sum(parts), self._shape) if known else None
@@ -398,69 +390,3 @@ def _start(function: Function, shared: dict[str, int], geometry: Geometry) -> En
         env[name] = np.int64(offset)
         offset += -(-size // 16) * 16
     return env
-
-
-_SPACES = {1: "global", 7: "global", 8: "global", 3: "lds", 0: "global"}
-
-
-def memory_of(instruction: Instruction) -> _Memory | None:
-    """What an instruction touches; None for nothing, and for scratch and constant memory."""
-    opcode, rest = instruction.opcode, instruction.rest
-    if opcode == "load":
-        kind, rest = take_type(rest)
-        return _memory(split_operands(rest.lstrip(", "))[0], size_of(kind), False)
-    if opcode == "store":
-        stored, pointer = split_operands(rest)[:2]
-        return _memory(pointer, size_of(take_type(stored)[0]), True)
-    if opcode != "call" or "@llvm." not in rest:
-        return None
-    return _intrinsic(rest)
-
-
-def _intrinsic(rest: str) -> _Memory | None:
-    name = rest[rest.index("@llvm.") + 1 : rest.index("(", rest.index("@llvm."))]
-    arguments = split_operands(rest[rest.index("(", rest.index("@llvm.")) + 1 :])
-    result = rest[: rest.index("@llvm.")].split()
-    if "load.async.to.lds" in name or "load.to.lds" in name or "global.load.lds" in name:
-        return _memory(arguments[0], int(arguments[2].split(" ")[-1]), False)
-    if "ds.read.tr" in name:
-        return _memory(arguments[0], size_of(_last_type(rest)), False)
-    if "ptr.buffer.load" in name:
-        return _buffer(arguments, size_of(_last_type(rest)), False)
-    if "ptr.buffer.store" in name:
-        return _buffer(arguments[1:], size_of(take_type(arguments[0])[0]), True)
-    if name.startswith("llvm.masked.load"):
-        return _memory(arguments[0], size_of(_last_type(rest)), False)
-    if name.startswith("llvm.masked.store"):
-        return _memory(arguments[1], size_of(take_type(arguments[0])[0]), True)
-    if result and name.startswith(("llvm.memcpy", "llvm.memset")):
-        raise UnreadableError(f"a call of {name}")
-    return None
-
-
-def _last_type(rest: str) -> str:
-    """The type that a call returns: what stands before the name."""
-    before = rest[: rest.index("@llvm.")].rstrip()
-    found = re.search(r"(<[^<>]*>|\w+)$", before)
-    if found is None:
-        raise UnreadableError(f"a call whose type is not known: {rest[:60]}")
-    return found[1]
-
-
-def _memory(pointer: str, lane_bytes: int, writes: bool) -> _Memory | None:
-    kind, read = typed(pointer)
-    number = re.search(r"addrspace\((\d+)\)", kind)
-    space = _SPACES.get(int(number[1]) if number else 0)
-    if space is None:
-        return None
-    return _Memory(space, writes, lane_bytes, (read,))
-
-
-def _buffer(arguments: list[str], lane_bytes: int, writes: bool) -> _Memory:
-    return _Memory("global", writes, lane_bytes, tuple(typed(a)[1] for a in arguments[:3]))
-
-
-def _address_names(instruction: Instruction) -> list[str]:
-    if instruction.opcode == "store":
-        return re.findall(r"%[\w.$-]+", split_operands(instruction.rest)[1])
-    return operands_of(instruction)

@@ -3,7 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from layoutopt.pricing.analytic.compiled.llvm_ir import parse_functions, shared_sizes
+from layoutopt.pricing.analytic.compiled.llvm_ir import (
+    UnreadableError,
+    parse_functions,
+    shared_sizes,
+)
 from layoutopt.pricing.analytic.compiled.memory_lines import (
     Lines,
     lines_of,
@@ -12,7 +16,6 @@ from layoutopt.pricing.analytic.compiled.memory_lines import (
 from layoutopt.pricing.analytic.compiled.trace import (
     Geometry,
     Trace,
-    UnreadableError,
     rounds_until,
     trace,
 )
