@@ -7,7 +7,7 @@ are equal ways to compute it (an e-class), added by rewrite rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -77,6 +77,8 @@ class Graph:
     """A name per op for reports; empty where they have none."""
     fixed: frozenset[int] = frozenset()
     """Inputs and outputs whose memory others than the caller see too: they lie row-major."""
+    weight_names: Mapping[int, str] = field(default_factory=dict, compare=False)
+    """What constants are called in their module: equal names for equal values, in all functions."""
 
     @cached_property
     def producers(self) -> tuple[tuple[int, ...], ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 from layoutopt.ir.graph import (
     Graph,
 )
 from layoutopt.ir.types import TensorType
+from layoutopt.ir.weights import meaning
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,11 @@ class HoistedWeight:
     planned_tensor: int
     """The tensor of the planned graph that stands for it."""
 
+    def meaning(self, names: Mapping[int, Hashable]) -> Hashable:
+        """What tells it from other weights. ``names``: of the model's constants."""
+        read = {tensor: names[constant] for constant, tensor in self.inputs.items()}
+        return meaning(self.graph, self.result, read)
+
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
@@ -34,7 +41,9 @@ class Lowered:
     """Outputs of the model, as tensors of ``graph``."""
     hoisted: tuple[HoistedWeight, ...]
 
-    @property
-    def copied_weights(self) -> tuple[TensorType, ...]:
-        """The weights in other layouts, as they are held in memory."""
-        return tuple(self.graph.types[w.planned_tensor] for w in self.hoisted)
+    def copied_weights(self, names: Mapping[int, Hashable]) -> dict[Hashable, TensorType]:
+        """The weights in other layouts, as they are held in memory, each once.
+
+        ``names``: of the model's constants.
+        """
+        return {w.meaning(names): self.graph.types[w.planned_tensor] for w in self.hoisted}

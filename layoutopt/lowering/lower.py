@@ -13,7 +13,6 @@ from layoutopt.candidates.form import Form
 from layoutopt.candidates.regions import emitted
 from layoutopt.compiler.installed import quirks
 from layoutopt.errors import LoweringError
-from layoutopt.ir.backward_slice import backward_slice
 from layoutopt.ir.dead_code import live_ops
 from layoutopt.ir.graph import (
     Constant,
@@ -30,6 +29,7 @@ from layoutopt.ir.layout import Layout, row_major, same_memory
 from layoutopt.ir.lowered import HoistedWeight, Lowered
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.renaming import renumbered
+from layoutopt.lowering.hoisted_copy import hoisted_copy
 from layoutopt.lowering.order import Pair, in_order
 from layoutopt.pricing.analytic.form import dispatches
 
@@ -150,24 +150,9 @@ class _Lowering:
 
     def _hoist(self, pair: Pair) -> None:
         """Have a constant converted ahead of time; the plan reads the converted one."""
-        tensor, goal = pair
-        graph = self.graph
-        ops, leaves = backward_slice(graph, tensor)
-        form = conversion_form(graph, Conversion(tensor, self._plain(tensor), goal))
-        first = len(graph.types)
-        number = {t: first + t for t in range(len(form.graph.types))} | {form.inputs[0]: tensor}
-        types = (*graph.types, *form.graph.types)
-        whole = Graph(
-            types,
-            (*ops, *(renumbered(op, number) for op in form.graph.ops)),
-            leaves,
-            (number[form.outputs[0]],),
-        )
-        self.hoisted.append(
-            HoistedWeight(
-                whole, {t: t for t in leaves}, number[form.outputs[0]], self._place(*pair)
-            )
-        )
+        copy = hoisted_copy(self.graph, *pair)
+        read = {t: t for t in copy.graph.inputs}
+        self.hoisted.append(HoistedWeight(copy.graph, read, copy.result, self._place(*pair)))
 
     def _candidate(self, candidate: Candidate) -> None:
         cluster = self.clusters[candidate.cluster]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,9 +25,11 @@ from layoutopt.mlir.read.globals import constant_globals
 from layoutopt.mlir.read.initializers import external_tensors
 from layoutopt.mlir.read.lift import Lifted, lift_blocks
 from layoutopt.mlir.read.parameters import Parameter, module_parameters, parameter_of
+from layoutopt.mlir.read.weight_names import with_weight_names
 from layoutopt.mlir.write.dead_ops import erase_dead_ops
 from layoutopt.mlir.write.hoisting import hoist_weights
 from layoutopt.mlir.write.splice import splice
+from layoutopt.mlir.write.weight_globals import WeightGlobals
 
 FLAGS_ATTRIBUTE = "layoutopt.compile_flags"
 MATCHING = "correct the module, or convert it with a matching IREE version"
@@ -129,15 +131,21 @@ class Module:
         """
         inside = [i for i in lowered if not self.blocks[i].is_whole]
         whole = [i for i in lowered if self.blocks[i].is_whole]
+        made: dict[Hashable, str] = {}
         for place in (*sorted(inside, reverse=True), *sorted(whole)):
-            self.replace(place, lowered[place])
+            self.replace(place, lowered[place], made)
         functions = dict.fromkeys(self.blocks[i].function for i in inside)
         for op in self.operation.regions[0].blocks[0].operations:
             if "sym_name" in op.operation.attributes and _symbol_name(op) in functions:
                 erase_dead_ops(op)
 
-    def replace(self, block: int, lowered: Lowered) -> None:
-        """Put a lowered plan in place of a block's ops. Raises LoweringError."""
+    def replace(
+        self, block: int, lowered: Lowered, made: dict[Hashable, str] | None = None
+    ) -> None:
+        """Put a lowered plan in place of a block's ops. Raises LoweringError.
+
+        ``made``: by meaning, the globals of weights that other plans hoisted; its own are added.
+        """
         body = self.operation.regions[0].blocks[0].operations
         symbols = {
             ir.StringAttr(op.operation.attributes["sym_name"]).value
@@ -147,7 +155,8 @@ class Module:
         lifted = self.blocks[block]
         constants = [op.result for op in lifted.graph.ops if isinstance(op, Constant)]
         external = external_tensors(lifted, self.operation)
-        splice(lifted, hoist_weights(lowered, constants, external), symbols)
+        weights = WeightGlobals(symbols, {} if made is None else made)
+        splice(lifted, hoist_weights(lowered, constants, external), weights)
 
     def write(self, path: Path, compile_flags: Sequence[str]) -> None:
         """Write the module with the flags it is to be compiled with; whole or not at all."""
@@ -203,7 +212,7 @@ def parse_module(path: Path, model: Path | None = None) -> Module:
     counts = {_symbol_name(f): sum(len(list(r.blocks)) for r in f.regions) for f in functions}
     return Module(
         operation,
-        tuple(lifted),
+        tuple(with_weight_names(lifted)),
         tuple((name, count) for name, count in counts.items() if count > 1),
     )
 

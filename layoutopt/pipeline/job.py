@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from layoutopt.errors import (
 from layoutopt.files.written import check_writable
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.lowered import Lowered
-from layoutopt.ir.weights import weight_bytes
+from layoutopt.ir.types import TensorType
+from layoutopt.ir.weights import constant_names, weight_bytes
 from layoutopt.mlir.module import Module, parse_module
 from layoutopt.mlir.read.located import operands_at
 from layoutopt.options import Objective, Options
@@ -294,8 +295,11 @@ class _Job:
         budget = self.model.options.weight_budget
         if self.plan is None or budget is None:
             return
-        most = budget.size_bytes(sum(map(weight_bytes, graphs)))
-        copied = sum(kind.size_bytes for low in lowered for kind in low.copied_weights)
+        most = budget.size_bytes(weight_bytes(graphs))
+        copies: dict[Hashable, TensorType] = {}
+        for place, (graph, low) in enumerate(zip(graphs, lowered, strict=True)):
+            copies |= low.copied_weights(constant_names(graph, place))
+        copied = sum(kind.size_bytes for kind in copies.values())
         if copied > most:
             raise InputError(
                 str(self.plan),

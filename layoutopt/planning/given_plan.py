@@ -16,6 +16,7 @@ from layoutopt.ir.graph import Graph
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.weights import weight_bytes
 from layoutopt.options import Options
+from layoutopt.planning.copy_budget import CopyBudget
 from layoutopt.planning.free_io import chosen_io, free_tensors
 from layoutopt.planning.plan_file import PlanFile, chosen, fingerprint, read_plan
 from layoutopt.planning.planner import GraphPlan
@@ -120,7 +121,7 @@ def _inconsistency(space: Space, choice: Choice, options: Options) -> str | None
         dict.fromkeys(choice.candidates, 0),
         dict.fromkeys(choice.conversions, 0),
         free,
-        weight_bytes(graph) if copies else None,
+        CopyBudget(weight_bytes([graph])) if copies else None,
     )
     wrong = unmet(
         selection.problem,

@@ -18,6 +18,7 @@ from layoutopt.ir.graph import Graph
 from layoutopt.ir.weights import weight_bytes
 from layoutopt.options import Objective, Options
 from layoutopt.planning.chosen_sizes import other_sizes
+from layoutopt.planning.copy_budget import CopyBudget
 from layoutopt.planning.free_io import free_tensors
 from layoutopt.planning.known_refusals import among
 from layoutopt.planning.objective import conversion_objective
@@ -62,7 +63,7 @@ class PlanSpace:
     """Candidates that cannot be written."""
     regions_left_out: int
     """Dispatch regions: an estimate does not tell which of them compile."""
-    weight_budget_bytes: int | None = None
+    budget: CopyBudget | None = None
 
     @property
     def egraph(self) -> EGraph:
@@ -112,7 +113,7 @@ class PlanSpace:
             costs_ns,
             conversion_costs_ns,
             self.free,
-            self.weight_budget_bytes,
+            self.budget,
         )
         return selection, selection.solved(limit, search, [self.as_it_came, *known])
 
@@ -199,7 +200,7 @@ def plan_space(
         tuple(refusals),
         tuple(_refused(space, c, reason) for c, reason in formless),
         len(regions),
-        None if budget is None else budget.size_bytes(weight_bytes(egraph.graph)),
+        None if budget is None else CopyBudget(budget.size_bytes(weight_bytes([graph]))),
     )
 
 

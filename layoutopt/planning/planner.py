@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from layoutopt.candidates.candidate import Candidate
@@ -16,11 +16,12 @@ from layoutopt.candidates.form_name import form_name
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.lowered import Lowered
-from layoutopt.ir.weights import weight_bytes
+from layoutopt.ir.weights import constant_names, weight_bytes
 from layoutopt.lowering.lower import lower, packs_lowered
 from layoutopt.options import Objective, Options, WeightBudget
 from layoutopt.planning.answer import check_answer
 from layoutopt.planning.as_it_came import price_as_it_came
+from layoutopt.planning.copy_budget import HeldCopies
 from layoutopt.planning.free_io import (
     chosen_io,
     with_one_input_layout,
@@ -104,27 +105,42 @@ def plan_graphs(
     plans: list[GraphPlan] = []
     left = setting.options.weight_budget
     if left is not None:
-        left = WeightBudget(left.size_bytes(sum(map(weight_bytes, graphs))))
-    for graph, out in zip(graphs, refused or [()] * len(graphs), strict=True):
+        left = WeightBudget(left.size_bytes(weight_bytes(graphs)))
+    copies: frozenset[Hashable] = frozenset()
+    for place, graph in enumerate(graphs):
+        names = constant_names(graph, place)
         rest = replace(setting.options, weight_budget=left)
-        plan = plan_graph(graph, replace(setting, options=rest), out)
+        held = HeldCopies(names, copies)
+        plan = plan_graph(
+            graph, replace(setting, options=rest), refused[place] if refused else (), held
+        )
         plans.append(plan)
         if left is not None:
-            spent = sum(kind.size_bytes for kind in plan.lowered().copied_weights)
+            made = plan.lowered().copied_weights(names)
+            spent = sum(kind.size_bytes for copy, kind in made.items() if copy not in copies)
             left = WeightBudget(left.amount - spent)
+            copies |= made.keys()
     return tuple(plans)
 
 
-def plan_graph(graph: Graph, setting: PlanSetting, refused: Collection[str] = ()) -> GraphPlan:
+def plan_graph(
+    graph: Graph,
+    setting: PlanSetting,
+    refused: Collection[str] = (),
+    held: HeldCopies | None = None,
+) -> GraphPlan:
     """The cheapest consistent plan of one function. Raises SolverError where there is none.
 
-    ``refused``: digests of candidates that do not compile inside the model.
+    ``refused``: digests of candidates that do not compile inside the model. ``held``: copies of
+    weights that take nothing of the budget.
     """
     options = setting.options
     counts = options.objective is Objective.CONVERSIONS
     estimated = setting.pricer.source is not PriceSource.MEASURED or counts
     with setting.clock.stage("enumerate"):
         space = plan_space(graph, setting.target, options, estimated, refused)
+        if space.budget is not None and held is not None:
+            space = replace(space, budget=replace(space.budget, held=held))
     with setting.clock.stage("price") as progress:
         priced = price_space(space, setting, progress)
     with setting.clock.stage("select"):

@@ -151,7 +151,7 @@ def _ops(outcome: OptimizationResult) -> OpsReport:
 
 
 def _weights(outcome: OptimizationResult) -> WeightsReport:
-    size = sum(map(weight_bytes, outcome.graphs))
+    size = weight_bytes(outcome.graphs)
     budget = outcome.options.weight_budget
     return WeightsReport(
         size,
