@@ -323,4 +323,4 @@ class _Job:
         model = self.model
         graphs = tuple(f.graph for f in model.functions)
         setting = PlanSetting(model.target, AtSizes(pricer), model.options, self.limit, self.clock)
-        return plan_graphs(graphs, setting, refused.digests)
+        return plan_graphs(graphs, setting, refused.digests, model.flow)
