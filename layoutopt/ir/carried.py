@@ -2,6 +2,7 @@
 
 for %i iter_args(%h = %x) { ..; yield %y }      %x, %h, %y and the result are one tensor
 if %p { yield %y } else { yield %z }            %y, %z and the result are
+for .. { f(%x) }                                %x inside is %x outside
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class Carried:
     name: str
     """``main/for.0 1`` is what the first loop in ``main`` carries second."""
     made: tuple[Place, ...]
-    """Arguments of blocks and results of control flow: inputs of graphs."""
+    """Arguments of blocks, results of control flow, values from outside: inputs of graphs."""
     read: tuple[Place, ...]
     """What is handed on: outputs of graphs, or constants."""
 
@@ -38,6 +39,15 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True)
+class CarriedEnd:
+    """A carried tensor in one graph."""
+
+    name: str
+    tensor: int
+    layout: Layout
+
+
+@dataclass(frozen=True, slots=True)
 class Ends:
     """The layouts in which the carried tensors of one graph come and go."""
 
@@ -47,8 +57,8 @@ class Ends:
     """Outputs and constants that control flow takes in other layouts than row-major."""
     handed_only: frozenset[int] = frozenset()
     """Outputs that are read in these layouts alone."""
-    names: tuple[tuple[str, Layout], ...] = ()
-    """The layout of each carried tensor by name."""
+    carried: tuple[CarriedEnd, ...] = ()
+    """Each carried tensor once, row-major ones too."""
 
 
 def ends_of(graph: int, carried: Mapping[Carried, Layout], handed_only: frozenset[int]) -> Ends:
@@ -62,5 +72,8 @@ def ends_of(graph: int, carried: Mapping[Carried, Layout], handed_only: frozense
         {t: layout for t, layout in taken.items() if not layout.is_row_major},
         tuple(pair for pair in handed if not pair[1].is_row_major),
         only,
-        tuple((c.name, layout) for c, layout in here),
+        tuple(
+            CarriedEnd(c.name, next(t for g, t in (*c.made, *c.read) if g == graph), layout)
+            for c, layout in here
+        ),
     )

@@ -267,7 +267,7 @@ def lower(model: Model, plans: Sequence[GraphPlan]) -> LoweredModel:
             "report this as a bug of layoutopt",
         )
     planned = zip(model.functions, plans, strict=True)
-    carried = dict(row for plan in plans for row in plan.ends.names)
+    carried = {end.name: end.layout for plan in plans for end in plan.ends.carried}
     module.replace_all({function.place: plan.lowered() for function, plan in planned}, carried)
     tiling = (model.target.data_tiling_flag,) if any(p.data_tiled for p in plans) else ()
     flags = (*model.source.phase_flags, *model.target.flags, *tiling)

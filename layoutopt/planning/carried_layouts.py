@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+import networkx as nx
+
 from layoutopt.candidates.conversion import Conversion
-from layoutopt.ir.carried import Carried
+from layoutopt.ir.carried import Carried, Place
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.planning.plan_space import PlanSpace
 
@@ -17,17 +19,37 @@ _MOST = 8
 """Layouts of one carried tensor at most: those that most candidates like, and row-major."""
 
 
-def possible_layouts(spaces: Sequence[PlanSpace], carried: Carried) -> tuple[Layout, ...]:
-    """The layouts that candidates at some place read or make it in; row-major comes first."""
+def possible_layouts(
+    spaces: Sequence[PlanSpace], carried: Sequence[Carried]
+) -> dict[Carried, tuple[Layout, ...]]:
+    """The layouts that candidates at some place read or make each in; row-major comes first.
+
+    What is handed on as another one (by a loop to a loop inside) may have the layouts of that too.
+    """
+    own = {c: _liked(spaces, c) for c in carried}
+    shared: nx.Graph[Carried | Place] = nx.Graph()
+    shared.add_nodes_from(carried)
+    shared.add_edges_from((c, place) for c in carried for place in (*c.made, *c.read))
+    found: dict[Carried, tuple[Layout, ...]] = {}
+    for group in nx.connected_components(shared):
+        members = [c for c in carried if c in group]
+        together = sum((own[c] for c in members), Counter[Layout]())
+        for c in members:
+            place, tensor = c.made[0]
+            plain = row_major(len(spaces[place].graph.types[tensor].shape))
+            ranked = (*own[c].most_common(), *together.most_common())
+            liked = dict.fromkeys(layout for layout, _ in ranked if layout != plain)
+            found[c] = (plain, *[*liked][: _MOST - 1])
+    return {c: found[c] for c in carried}
+
+
+def _liked(spaces: Sequence[PlanSpace], carried: Carried) -> Counter[Layout]:
     found: Counter[Layout] = Counter()
     for place, tensor in carried.made:
         found.update(_read(spaces[place], tensor))
     for place, tensor in carried.read:
         found.update(_made(spaces[place], tensor))
-    place, tensor = carried.made[0]
-    plain = row_major(len(spaces[place].graph.types[tensor].shape))
-    liked = [layout for layout, _ in found.most_common() if layout != plain]
-    return (plain, *liked[: _MOST - 1])
+    return found
 
 
 def end_conversions(

@@ -3,8 +3,8 @@
     choose l      needs nothing, makes every argument and result in layout l, and token K in l
     hand on l     needs every operand in l, and K in l; makes D, which is demanded
 
-Nobody but "choose l" makes (K, l), so that operands come in the layout that arguments have. What is
-handed on need not be there before the argument is: a loop is no circle.
+Nothing but "choose l" makes (K, l), so that operands come in the layout that arguments have. What
+is handed on need not be there before the argument is: a loop is no circle.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def joint_space(
     """The spaces with the conversions that carried tensors may need."""
     if not carried:
         return JointSpace(tuple(spaces), tuple(runs))
-    layouts = {c: possible_layouts(spaces, c) for c in carried}
+    layouts = possible_layouts(spaces, carried)
     parts = tuple(
         with_conversions(space, end_conversions(spaces, place, layouts), options)
         for place, space in enumerate(spaces)

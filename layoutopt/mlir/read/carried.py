@@ -6,6 +6,7 @@ branches lead to.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from iree.compiler import ir
 
 from layoutopt.ir.carried import Carried, Place
-from layoutopt.mlir.read.lift import Lifted
+from layoutopt.mlir.read.lift import ASYNC, Lifted
 
 Uses = frozenset[tuple[Any, int]]
 """Operands of ops, by number."""
@@ -29,22 +30,41 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Capture:
+    """A value that blocks inside read, and the op, in its own block, that holds the first."""
+
+    value: Any
+    holder: Any
+
+
+@dataclass(frozen=True, slots=True)
 class CarriedValues:
     """A carried tensor with its values in the module."""
 
     tensor: Carried
-    link: Link
+    values: Link | Capture
+    uses: Uses
+    """The operands that read it."""
 
 
 def with_carried(blocks: Sequence[Lifted]) -> tuple[tuple[Lifted, ...], tuple[CarriedValues, ...]]:
     """The blocks, each with the outputs that only control flow reads, and the carried tensors."""
     places = _Places(blocks)
     links = (link for b in blocks for op in b.kept for link in _links(op.operation, places))
-    found = [carried for carried in map(places.carried, links) if carried is not None]
-    uses: Uses = frozenset(use for carried in found for use in carried.link.read)
+    found = [carried for carried in map(places.linked, links) if carried is not None]
+    captures = [*places.captured()]
+    uses: Uses = frozenset(use for carried in (*found, *captures) for use in carried.uses)
     known = [c for c in found if not any(places.is_lost(p, uses) for p in c.tensor.made)]
-    uses = frozenset(use for carried in known for use in carried.link.read)
-    return tuple(_with_handed(block, uses) for block in blocks), tuple(known)
+    known += captures
+    uses = frozenset(use for carried in known for use in carried.uses)
+    inside = {place for carried in captures for place in carried.tensor.made}
+    return (
+        tuple(
+            _with_handed(block, uses, frozenset(t for place, t in inside if place == number))
+            for number, block in enumerate(blocks)
+        ),
+        tuple(known),
+    )
 
 
 class _Places:
@@ -54,6 +74,7 @@ class _Places:
         self.blocks = blocks
         self.number = {block.block: i for i, block in enumerate(blocks)}
         self._tensors = [{value: t for t, value in b.values.items()} for b in blocks]
+        self.planned = [{op.operation for op in b.planned} for b in blocks]
 
     def name(self, block: Any) -> str:
         """What the control flow around a block is called; empty where the block has no graph."""
@@ -63,20 +84,76 @@ class _Places:
         last = lifted.name.rpartition("/")[2].split(".")[:2]
         return f"{lifted.enclosing}/{'.'.join(last)}"
 
-    def carried(self, link: Link) -> CarriedValues | None:
+    def linked(self, link: Link) -> CarriedValues | None:
         """A link as a carried tensor; None where its values are not all tensors of one type."""
         made = [self._made(value) for value in link.made]
         read = [self._read(op, number) for op, number in link.read]
         kinds = {value.type for value in link.made}
         kinds |= {op.operands[number].type for op, number in link.read}
-        kind = next(iter(kinds))
         places = [place for place in (*made, *read) if place is not None]
         if len(kinds) > 1 or len(places) < len(made) + len(read):
             return None
-        if not isinstance(kind, ir.RankedTensorType) or not kind.has_static_shape or not kind.rank:
+        if not all(map(_may_move, kinds)):
             return None
         taken, handed = places[: len(made)], places[len(made) :]
-        return CarriedValues(Carried(link.name, tuple(taken), tuple(handed)), link)
+        tensor = Carried(link.name, tuple(taken), tuple(handed))
+        return CarriedValues(tensor, link, frozenset(link.read))
+
+    def captured(self) -> Iterator[CarriedValues]:
+        """The tensors that blocks read from outside, where nothing but planned ops reads them."""
+        found: dict[Any, list[Place]] = {}
+        for place, block in enumerate(self.blocks):
+            for tensor in block.graph.inputs:
+                value = block.values[tensor]
+                if self._home(value) != block.block and _may_move(value.type):
+                    found.setdefault(value, []).append((place, tensor))
+        seen: Counter[int] = Counter()
+        for value, inside in found.items():
+            uses = self._uses_inside(value)
+            if uses is None or self._home(value) not in self.number:
+                continue
+            home = self.number[self._home(value)]
+            outside = self._tensors[home].get(value)
+            holder = self._holder(self.blocks[home].block, [place for place, _ in inside])
+            if holder is None or outside is None:
+                continue
+            if outside not in self.blocks[home].graph.outputs:
+                continue
+            name = f"{self.blocks[home].name.removesuffix(ASYNC)} captured {seen[home]}"
+            seen[home] += 1
+            carried = Carried(name, tuple(inside), ((home, outside),))
+            yield CarriedValues(carried, Capture(value, holder), uses)
+
+    def _home(self, value: Any) -> Any:
+        """The block that a value is made in."""
+        owner = value.owner
+        return owner if isinstance(owner, ir.Block) else owner.operation.block
+
+    def _uses_inside(self, value: Any) -> Uses | None:
+        """The operands that read a value in other blocks than its own; None where one stays."""
+        found: set[tuple[Any, int]] = set()
+        for use in value.uses:
+            op = use.owner.operation
+            while op.block not in self.number:
+                op = op.parent.operation
+            if op.block == self._home(value):
+                continue
+            if op not in self.planned[self.number[op.block]]:
+                return None
+            found.add((use.owner.operation, use.operand_number))
+        return frozenset(found)
+
+    def _holder(self, home: Any, inside: Sequence[int]) -> Any | None:
+        """The first op of a block that holds other blocks; None where one is beside it."""
+        holders = set()
+        for place in inside:
+            op = self.blocks[place].block.owner.operation
+            while op.parent is not None and op.block != home:
+                op = op.parent.operation
+            if op.parent is None:
+                return None
+            holders.add(op)
+        return next(op.operation for op in home.operations if op.operation in holders)
 
     def is_lost(self, place: Place, uses: Uses) -> bool:
         """Whether ops read a tensor that its graph does not know to be read."""
@@ -137,14 +214,23 @@ def _last(block: Any) -> Any:
     return list(block.operations)[-1].operation
 
 
-def _with_handed(block: Lifted, uses: Uses) -> Lifted:
-    """The block with the outputs that are read by ``uses`` alone, operands of control flow."""
+def _with_handed(block: Lifted, uses: Uses, captured: frozenset[int]) -> Lifted:
+    """The block with the outputs that are read by ``uses`` alone.
+
+    ``captured``: what comes from outside; blocks inside of this one take it from there.
+    """
     graph = block.graph
-    handed = {op.operands[number] for op, number in uses if op.block == block.block}
+    outputs = tuple(t for t in graph.outputs if t not in captured)
+    handed = {op.operands[number] for op, number in uses}
     only = frozenset(
-        t for t in graph.outputs if block.values.get(t) in handed and not _stays(block, t, uses)
+        t for t in outputs if block.values.get(t) in handed and not _stays(block, t, uses)
     )
-    return replace(block, graph=replace(graph, handed_only=only))
+    return replace(block, graph=replace(graph, outputs=outputs, handed_only=only))
+
+
+def _may_move(kind: Any) -> bool:
+    """Whether a type is that of a tensor that may lie otherwise."""
+    return isinstance(kind, ir.RankedTensorType) and kind.has_static_shape and kind.rank > 0
 
 
 def _stays(block: Lifted, tensor: int, uses: Uses) -> bool:

@@ -18,7 +18,7 @@ from iree.compiler import ir
 
 from layoutopt.errors import LoweringError
 from layoutopt.ir.layout import Layout
-from layoutopt.mlir.read.carried import CarriedValues
+from layoutopt.mlir.read.carried import Capture, CarriedValues
 from layoutopt.mlir.read.lift import Lifted
 
 CAST = "builtin.unrealized_conversion_cast"
@@ -44,14 +44,20 @@ class Relaid:
         for c, layout in chosen:
             place, tensor = c.tensor.made[0]
             kind = layout.physical_type(blocks[place].graph.types[tensor])
-            with c.link.made[0].type.context:
+            with blocks[place].block.owner.context:
                 new = ir.Type.parse(str(kind))
-            for (place, tensor), (op, number) in zip(c.tensor.read, c.link.read, strict=True):
-                cast = self._handed(op, number, new)
+            values = c.values
+            if isinstance(values, Capture):
+                casts = [_cast(values.value, new, ir.InsertionPoint(values.holder))]
+                made = casts * len(c.tensor.made)
+            else:
+                casts = [self._handed(op, number, new) for op, number in values.read]
+                made = [self._taken(value, new) for value in values.made]
+            for (place, tensor), cast in zip(c.tensor.read, casts, strict=True):
                 known = handed[place].get((tensor, layout), ())
                 handed[place][tensor, layout] = (*known, cast)
-            for (place, tensor), value in zip(c.tensor.made, c.link.made, strict=True):
-                taken[place][tensor] = self._taken(value, new)
+            for (place, tensor), value in zip(c.tensor.made, made, strict=True):
+                taken[place][tensor] = value
         self.blocks = tuple(
             replace(
                 block,
@@ -64,10 +70,9 @@ class Relaid:
 
     def _handed(self, op: Any, number: int, kind: Any) -> Any:
         """An operand of control flow in another type, behind a cast."""
-        with ir.InsertionPoint(op), op.location:
-            cast = ir.Operation.create(CAST, results=[kind], operands=[op.operands[number]])
-        op.operands[number] = cast.results[0]
-        return cast.results[0]
+        cast = _cast(op.operands[number], kind, ir.InsertionPoint(op))
+        op.operands[number] = cast
+        return cast
 
     def _taken(self, value: Any, kind: Any) -> Any:
         """A value in another type; all that reads it reads a cast of it."""
@@ -76,22 +81,26 @@ class Relaid:
         place = (
             ir.InsertionPoint.at_block_begin(owner) if inside else ir.InsertionPoint.after(owner)
         )
-        with place, ir.Location.unknown(old.context):
-            cast = ir.Operation.create(CAST, results=[old], operands=[value])
-        value.replace_all_uses_except(cast.results[0], cast)
+        cast = _cast(value, old, place)
+        value.replace_all_uses_except(cast, cast.owner.operation)
         value.set_type(kind)
-        self._seen[value] = cast.results[0]
+        self._seen[value] = cast
         self._casts.append(cast)
         return value
 
     def finish(self) -> None:
         """Erase the casts that are left and that nothing reads. Raises LoweringError."""
         for cast in self._casts:
-            if list(cast.results[0].uses):
+            if list(cast.uses):
                 raise LoweringError(
-                    str(cast.results[0].type),
+                    str(cast.type),
                     "plans that make and take it in one layout",
                     "one that does neither",
                     "report this as a bug of layoutopt",
                 )
-            cast.erase()
+            cast.owner.erase()
+
+
+def _cast(value: Any, kind: Any, place: Any) -> Any:
+    with place, ir.Location.unknown(value.type.context):
+        return ir.Operation.create(CAST, results=[kind], operands=[value]).results[0]

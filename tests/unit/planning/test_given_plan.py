@@ -12,7 +12,7 @@ from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.renaming import counted_from_zero
 from layoutopt.options import Objective, Options
-from layoutopt.planning.given_plan import given_plans
+from layoutopt.planning.given_plan import AskedPlans, given_plans
 from layoutopt.planning.plan_file import (
     TOOL,
     FunctionPlan,
@@ -51,7 +51,8 @@ def filed(plan: GraphPlan, graph: Graph = GRAPH) -> FunctionPlan:
 
 
 def replayed(path: Path, target: str, options: Options) -> GraphPlan:
-    (found,) = given_plans(path, MODEL, [("main", GRAPH)], load_target(target), options)
+    asked = AskedPlans(MODEL, [("main", GRAPH)])
+    (found,) = given_plans(path, asked, load_target(target), options)
     return found
 
 
