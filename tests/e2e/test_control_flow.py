@@ -8,6 +8,7 @@ import pytest
 
 import layoutopt
 from layoutopt.options import Objective
+from tests.fuzz.through_iree import RandomPricer
 
 H, W = "tensor<8x64xf32>", "tensor<64x64xf32>"
 HEAD = f"""
@@ -220,3 +221,18 @@ def test_what_is_carried_is_packed_once_outside(tmp_path: Path) -> None:
     again.apply(tmp_path / "again.mlir")
     assert (tmp_path / "again.mlir").read_bytes() == (tmp_path / "out.mlir").read_bytes()
     assert again.report.carried == plan.report.carried
+
+
+@pytest.mark.parametrize("seed", ["0", "5", "6"])
+def test_any_layout_is_carried_right(tmp_path: Path, seed: str) -> None:
+    """Prices are made up, so that layouts are odd ones: padded, transposed, another at each end."""
+    text = "\n".join(CARRIED.values()).replace("8x64", "7x61").replace("64x64", "61x61")
+    (tmp_path / "model.mlir").write_text(text)
+    options = layoutopt.Options(cache=tmp_path / "cache")
+    plan = layoutopt.optimize(tmp_path / "model.mlir", options=options, pricer=RandomPricer(seed))
+    assert plan.report.verification is not None
+    assert plan.report.verification.passed
+    assert plan.report.kept_for == ""
+    ends = {end.name: end.layout for f in plan.functions for end in f.plan.ends.carried}
+    assert any(layout.pads((7, 61)) for layout in ends.values())
+    assert any(not layout.is_tiled and not layout.is_row_major for layout in ends.values())
