@@ -14,6 +14,7 @@ from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.lowered import Lowered
 from layoutopt.lowering.lower import lower, packs_lowered
 from layoutopt.options import Options
+from layoutopt.planning.copy_budget import CopyBudget
 from layoutopt.planning.planner import GraphPlan
 from layoutopt.planning.selection import build_selection
 from layoutopt.planning.setting import PlanSetting
@@ -40,7 +41,11 @@ def planned(graph: Graph, price: Price, conversion_ns: int, budget: int | None =
     conversions = needed_conversions(space.egraph.graph, space.clusters, tuple(costs))
     changes = {c: 0 if is_free(space.egraph.graph, c) else conversion_ns for c in conversions}
     selection = build_selection(
-        space.egraph.graph, space.clusters, costs, changes, weight_budget_bytes=budget
+        space.egraph.graph,
+        space.clusters,
+        costs,
+        changes,
+        budget=None if budget is None else CopyBudget(budget),
     )
     solution = solve(selection.problem)
     assert solution.status is Status.OPTIMAL

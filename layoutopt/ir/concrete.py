@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from layoutopt.ir.graph import DispatchRegion, Graph, Insert, Op, Slice, Structured
+from layoutopt.ir.graph import DispatchRegion, Graph, Op, Structured, is_placed
 from layoutopt.ir.size import Size, at
 
 
@@ -31,9 +31,8 @@ def _is_open(op: Op) -> bool:
     """Whether an op over tensors of known sizes needs other numbers: of places, in its body."""
     if isinstance(op, DispatchRegion):
         return any(map(_is_open, op.ops))
-    if isinstance(op, Slice | Insert):
-        return any(isinstance(n, Size) for n in op.offsets)
-    return isinstance(op, Structured) and any(s.size is not None for s in op.body.ops)
+    in_body = isinstance(op, Structured) and any(s.size is not None for s in op.body.ops)
+    return in_body or is_placed(op)
 
 
 def _with(part: Any, new: Callable[[int], int]) -> Any:

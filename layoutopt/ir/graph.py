@@ -7,7 +7,7 @@ are equal ways to compute it (an e-class), added by rewrite rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -31,6 +31,7 @@ from layoutopt.ir.ops import (
     Slice,
     Structured,
     Uninitialized,
+    is_placed,
     kind_name,
 )
 from layoutopt.ir.packed_ops import Pack, Unpack
@@ -61,6 +62,7 @@ __all__ = [
     "Structured",
     "Uninitialized",
     "Unpack",
+    "is_placed",
     "kind_name",
 ]
 
@@ -77,6 +79,10 @@ class Graph:
     """A name per op for reports; empty where they have none."""
     fixed: frozenset[int] = frozenset()
     """Inputs and outputs whose memory others than the caller see too: they lie row-major."""
+    handed_only: frozenset[int] = field(default=frozenset(), compare=False)
+    """Outputs that nothing reads but control flow, which hands them on (`Carried`)."""
+    weight_names: Mapping[int, str] = field(default_factory=dict, compare=False)
+    """What constants are called in their module: equal names for equal values, in all functions."""
 
     @cached_property
     def producers(self) -> tuple[tuple[int, ...], ...]:
@@ -95,9 +101,10 @@ class Graph:
 
     @property
     def _varying(self) -> frozenset[int]:
-        """Inputs, and tensors whose sizes are known at run time only."""
+        """Inputs, and tensors of sizes or from places that are known at run time only."""
         dynamic = (t for t, kind in enumerate(self.types) if not kind.is_static)
-        return frozenset((*self.inputs, *dynamic))
+        placed = (t for op in self.ops if is_placed(op) for t in op.outputs)
+        return frozenset((*self.inputs, *dynamic, *placed))
 
     @cached_property
     def splats(self) -> dict[int, str]:

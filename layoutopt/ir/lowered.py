@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 
 from layoutopt.ir.graph import (
     Graph,
 )
+from layoutopt.ir.layout import Layout
 from layoutopt.ir.types import TensorType
+from layoutopt.ir.weights import meaning
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,11 @@ class HoistedWeight:
     planned_tensor: int
     """The tensor of the planned graph that stands for it."""
 
+    def meaning(self, names: Mapping[int, Hashable]) -> Hashable:
+        """What tells it from other weights. ``names``: of the model's constants."""
+        read = {tensor: names[constant] for constant, tensor in self.inputs.items()}
+        return meaning(self.graph, self.result, read)
+
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
@@ -33,8 +41,17 @@ class Lowered:
     outputs: dict[int, int]
     """Outputs of the model, as tensors of ``graph``."""
     hoisted: tuple[HoistedWeight, ...]
+    handed: Mapping[tuple[int, Layout], int] = field(default_factory=dict)
+    """Tensors of the model that control flow takes in other layouts, as tensors of ``graph``."""
 
     @property
-    def copied_weights(self) -> tuple[TensorType, ...]:
-        """The weights in other layouts, as they are held in memory."""
-        return tuple(self.graph.types[w.planned_tensor] for w in self.hoisted)
+    def made(self) -> tuple[int, ...]:
+        """The tensors of ``graph`` that are read outside of it."""
+        return (*self.outputs.values(), *self.handed.values())
+
+    def copied_weights(self, names: Mapping[int, Hashable]) -> dict[Hashable, TensorType]:
+        """The weights in other layouts, as they are held in memory, each once.
+
+        ``names``: of the model's constants.
+        """
+        return {w.meaning(names): self.graph.types[w.planned_tensor] for w in self.hoisted}

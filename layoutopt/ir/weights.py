@@ -1,14 +1,50 @@
-"""How much memory the weights of a function take."""
+"""Weights of several functions: which of them are one, and how much memory they take."""
 
 from __future__ import annotations
 
-from layoutopt.ir.graph import Constant, Graph
+from collections.abc import Hashable, Iterable, Mapping
+
+from layoutopt.ir.graph import Constant, Graph, Op
+from layoutopt.ir.renaming import counted_from_zero
 
 
-def weight_bytes(graph: Graph) -> int:
-    """Bytes of the constants that a function reads, splats left out."""
-    return sum(
-        graph.types[op.result].size_bytes
-        for op in graph.ops
-        if isinstance(op, Constant) and op.splat is None and graph.consumers[op.result]
-    )
+def weight_bytes(graphs: Iterable[Graph]) -> int:
+    """Bytes of the constants that functions read, each once; splats are left out."""
+    sizes: dict[Hashable, int] = {}
+    for place, graph in enumerate(graphs):
+        names = constant_names(graph, place)
+        for op in graph.ops:
+            if isinstance(op, Constant) and op.splat is None and graph.consumers[op.result]:
+                sizes[names[op.result]] = graph.types[op.result].size_bytes
+    return sum(sizes.values())
+
+
+def constant_names(graph: Graph, place: int) -> dict[int, Hashable]:
+    """What tells the constants of function ``place`` from others, in all functions of a module."""
+    found = (op.result for op in graph.ops if isinstance(op, Constant))
+    return {t: graph.weight_names.get(t, (place, t)) for t in found}
+
+
+def meaning(graph: Graph, tensor: int, names: Mapping[int, Hashable]) -> Hashable:
+    """What a tensor is computed from, and how: the same for tensors that are equal for certain.
+
+    ``graph`` makes each tensor once; ``names``: of the constants that it starts from.
+    """
+    makers = {t: op for op in graph.ops for t in op.outputs}
+    ordered: dict[Op, None] = {}
+    waiting = [tensor]
+    while waiting:
+        op = makers.get(waiting[-1])
+        made = [] if op is None else [t for t in op.inputs if t in makers]
+        missing = [t for t in made if makers[t] not in ordered]
+        if missing:
+            waiting.append(missing[0])
+            continue
+        if op is not None:
+            ordered[op] = None
+        waiting.pop()
+    ops, tensors = counted_from_zero(ordered)
+    leaves = tuple(names[t] if t not in makers else None for t in tensors)
+    if not ops:
+        return names[tensor]
+    return ops, tuple(graph.types[t] for t in tensors), leaves, tensors.index(tensor)

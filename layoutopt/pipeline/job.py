@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from layoutopt.errors import (
 from layoutopt.files.written import check_writable
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.lowered import Lowered
-from layoutopt.ir.weights import weight_bytes
+from layoutopt.ir.types import TensorType
+from layoutopt.ir.weights import constant_names, weight_bytes
 from layoutopt.mlir.module import Module, parse_module
 from layoutopt.mlir.read.located import operands_at
 from layoutopt.options import Objective, Options
@@ -31,9 +32,15 @@ from layoutopt.pipeline.stages import (
     read,
     verify,
 )
-from layoutopt.planning.given_plan import given_plans
+from layoutopt.planning.given_plan import AskedPlans, given_plans
 from layoutopt.planning.known_refusals import KnownRefusals
-from layoutopt.planning.plan_file import PlanFile, fingerprint, function_plan, write_plan
+from layoutopt.planning.plan_file import (
+    CarriedLayout,
+    PlanFile,
+    fingerprint,
+    function_plan,
+    write_plan,
+)
 from layoutopt.planning.planner import GraphPlan, plan_graphs
 from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.analytic.compiled_kernels import Kernels
@@ -102,7 +109,11 @@ class Plan:
         """Write the choices as JSON, for ``layoutopt optimize --plan``."""
         check_writable(Path(path))
         functions = tuple(function_plan(f.name, f.graph, f.plan) for f in self.functions)
-        write_plan(Path(path), PlanFile(self.target, self.report.objective, functions))
+        found = {end.name: end.layout for f in self.functions for end in f.plan.ends.carried}
+        carried = tuple(CarriedLayout(name, layout) for name, layout in found.items())
+        write_plan(
+            Path(path), PlanFile(self.target, self.report.objective, functions, carried=carried)
+        )
 
     def _repr_html_(self) -> str:
         """The report's page, for notebooks."""
@@ -318,8 +329,11 @@ class _Job:
         budget = self.model.options.weight_budget
         if self.plan is None or budget is None:
             return
-        most = budget.size_bytes(sum(map(weight_bytes, graphs)))
-        copied = sum(kind.size_bytes for low in lowered for kind in low.copied_weights)
+        most = budget.size_bytes(weight_bytes(graphs))
+        copies: dict[Hashable, TensorType] = {}
+        for place, (graph, low) in enumerate(zip(graphs, lowered, strict=True)):
+            copies |= low.copied_weights(constant_names(graph, place))
+        copied = sum(kind.size_bytes for kind in copies.values())
         if copied > most:
             raise InputError(
                 str(self.plan),
@@ -331,9 +345,8 @@ class _Job:
     def _plans(self, refused: KnownRefusals) -> tuple[GraphPlan, ...]:
         model = self.model
         if self.plan is not None:
-            functions = [(f.name, f.graph) for f in model.functions]
-            found = given_plans(self.plan, model.path, functions, model.target, model.options)
-            return tuple(found)
+            asked = AskedPlans(model.path, [(f.name, f.graph) for f in model.functions], model.flow)
+            return given_plans(self.plan, asked, model.target, model.options)
         if self.pricer is not None:
             return self._planned(self.pricer, refused)
         with prices(model.target, model.options) as pricer:
@@ -343,4 +356,4 @@ class _Job:
         model = self.model
         graphs = tuple(f.graph for f in model.functions)
         setting = PlanSetting(model.target, AtSizes(pricer), model.options, self.limit, self.clock)
-        return plan_graphs(graphs, setting, refused.digests)
+        return plan_graphs(graphs, setting, refused.digests, model.flow)

@@ -30,15 +30,19 @@ from layoutopt.frontend.in_memory import InMemory, written_down
 from layoutopt.frontend.size_names import size_names
 from layoutopt.frontend.source import Source, open_source
 from layoutopt.ir.graph import Graph
+from layoutopt.ir.planned_sizes import divided, open_sizes
 from layoutopt.mlir.module import Module, exported_name, has_work, parse_module
 from layoutopt.options import Options
+from layoutopt.oracle.size_limits import size_limits
 from layoutopt.parameters.files import resolve
 from layoutopt.planning.chosen_sizes import chosen_sizes
 from layoutopt.planning.chosen_trip_counts import chosen_trip_counts
+from layoutopt.planning.control_flow import ControlFlow
+from layoutopt.planning.joint_space import JointSpace
 from layoutopt.planning.lazy_pricing import Priced
 from layoutopt.planning.plan_file import fingerprint
 from layoutopt.planning.plan_space import PlanSpace, plan_space
-from layoutopt.planning.planner import GraphPlan, price_space, select_plan
+from layoutopt.planning.planner import GraphPlan, price_space, select_plans
 from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.at_sizes import AtSizes
 from layoutopt.pricing.pricers import at_device, open_pricer
@@ -94,6 +98,8 @@ class Model:
     """(scope, file) of the parameters that the model leaves outside."""
     size_names: Mapping[str, str] = field(default_factory=dict)
     """What the model calls sizes that are known at run time only."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Those to plan for, by name, where they are not what is planned for by default."""
 
     def __post_init__(self) -> None:
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
@@ -105,11 +111,6 @@ class Model:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
-    def sizes(self) -> dict[str, int]:
-        """Sizes that the user plans for, by name. Raises InputError where the model lacks one."""
-        return chosen_sizes(self.module.graphs, self.options.sizes)
-
-    @property
     def trip_counts(self) -> dict[str, int]:
         """Those that the user gives, by block. Raises InputError where the model tells its own."""
         around = self.module.uncounted.values()
@@ -118,8 +119,12 @@ class Model:
 
     @cached_property
     def functions(self) -> tuple[Function, ...]:
-        """Those with something to plan."""
+        """Those with something to plan, and those that hand tensors on to them."""
         blocks, runs = self.module.blocks, self.module.runs(self.trip_counts)
+        busy = {place for place, block in _numbered(blocks) if has_work(block.graph)}
+        for tied in control_flow(self.module, self.trip_counts).groups:
+            if busy.intersection(tied):
+                busy.update(tied)
         return tuple(
             Function(
                 exported_name(block.name),
@@ -130,8 +135,24 @@ class Model:
                 runs[place],
             )
             for place, block in _numbered(blocks)
-            if has_work(block.graph)
+            if place in busy
         )
+
+    @property
+    def flow(self) -> ControlFlow:
+        """What the graphs of ``functions`` hand to each other."""
+        places = [f.place for f in self.functions]
+        return control_flow(self.module, self.trip_counts).among(places)
+
+
+_UNKNOWN_TRIPS = 2
+"""Trips of a loop that does not tell: what can be done outside of it is."""
+
+
+def control_flow(module: Module, trip_counts: Mapping[str, int]) -> ControlFlow:
+    """What the blocks of a module hand to each other."""
+    carried = tuple(c.tensor for c in module.carried)
+    return ControlFlow(module.runs(trip_counts, _UNKNOWN_TRIPS), carried)
 
 
 @dataclass(frozen=True)
@@ -158,14 +179,15 @@ def read(
         source, module = open_source(path, folder, target.flags, limit_s, converted)
         names = size_names(path, module.graphs)
         module = module.with_names(names)
-        module = module.planned_for(chosen_sizes(module.graphs, options.sizes))
+        sizes = _limited(module.graphs) | chosen_sizes(module.graphs, options.sizes)
+        module = module.planned_for(sizes)
         archives: tuple[tuple[str, Path], ...] = ()
         if target.measurable:
             archives = resolve(path, module.parameters, options.parameters)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return Model(path, source, module, target, options, folder, archives, names)
+    return Model(path, source, module, target, options, folder, archives, names, sizes)
 
 
 def lift(model: Model) -> tuple[Function, ...]:
@@ -212,7 +234,8 @@ def price(
     options = options or Options()
     limit = limit or TimeLimit(options.time_limit_s)
     setting = PlanSetting(space.target, AtSizes(pricer), options, limit, Clock(SilentSteps()))
-    return price_space(space, setting, progress or Silent())
+    (priced,) = price_space(JointSpace.alone(space), setting, progress or Silent())
+    return priced
 
 
 def select(
@@ -223,7 +246,9 @@ def select(
 ) -> GraphPlan:
     """The cheapest consistent plan. Raises SolverError where there is none."""
     options = options or Options()
-    return select_plan(space, priced, options, limit or TimeLimit(options.time_limit_s))
+    limit = limit or TimeLimit(options.time_limit_s)
+    (plan,) = select_plans(JointSpace.alone(space), (priced,), options, limit)
+    return plan
 
 
 def lower(model: Model, plans: Sequence[GraphPlan]) -> LoweredModel:
@@ -242,7 +267,8 @@ def lower(model: Model, plans: Sequence[GraphPlan]) -> LoweredModel:
             "report this as a bug of layoutopt",
         )
     planned = zip(model.functions, plans, strict=True)
-    module.replace_all({function.place: plan.lowered() for function, plan in planned})
+    carried = {end.name: end.layout for plan in plans for end in plan.ends.carried}
+    module.replace_all({function.place: plan.lowered() for function, plan in planned}, carried)
     tiling = (model.target.data_tiling_flag,) if any(p.data_tiled for p in plans) else ()
     flags = (*model.source.phase_flags, *model.target.flags, *tiling)
     path = model.folder / "optimized.mlirbc"
@@ -264,6 +290,19 @@ def verify(model: Model, lowered: LoweredModel, clock: Clock | None = None) -> C
 def _target(profile: str | Target, options: Options) -> Target:
     target = load_target(profile) if isinstance(profile, str) else profile
     return at_device(target, options.device, None, options.threads)
+
+
+def _limited(graphs: Sequence[Graph]) -> dict[str, int]:
+    """Sizes to plan for, by name, where a model means nothing at those that are planned for."""
+    found: dict[str, int] = {}
+    for graph in graphs:
+        limits = size_limits(graph)
+        for symbol in open_sizes(graph):
+            name, divisor = divided(symbol)
+            limit = limits.get(symbol.name, symbol.planned)
+            if limit < symbol.planned:
+                found[name] = min(found.get(name, limit * divisor), limit * divisor)
+    return found
 
 
 def compared_modules(model: Model, lowered: LoweredModel) -> Modules:

@@ -6,11 +6,12 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from layoutopt.candidates.candidate import Candidate
-from layoutopt.candidates.choice import Choice, is_free
+from layoutopt.candidates.choice import Choice
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.conversion import Conversion
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout, row_major
+from layoutopt.planning.copy_budget import CopyBudget
 from layoutopt.solver import Search, Solution, TimeLimit
 from layoutopt.solver import problem as integer
 
@@ -22,6 +23,8 @@ class Selection:
     problem: integer.Problem
     candidates: tuple[Candidate, ...]
     conversions: tuple[Conversion, ...]
+    number: Mapping[int, Mapping[Layout, int]]
+    """By tensor, the layouts that have numbers; row-major is 0 everywhere."""
 
     def choice(self, candidates: Sequence[int], conversions: Sequence[int]) -> Choice:
         """The candidates and conversions behind the solver's indices."""
@@ -56,7 +59,7 @@ def build_selection(
     costs: Mapping[Candidate, int],
     conversion_costs: Mapping[Conversion, int],
     free: Container[int] = (),
-    weight_budget_bytes: int | None = None,
+    budget: CopyBudget | None = None,
 ) -> Selection:
     """The integer problem over all priced candidates and conversions. Costs in nanoseconds.
 
@@ -74,7 +77,7 @@ def build_selection(
     for candidate in candidates:
         cluster = clusters[candidate.cluster]
         inputs = [pair(t, candidate.layout_of(t)) for t in cluster.inputs]
-        for weight in cluster.weights if weight_budget_bytes is not None else ():
+        for weight in cluster.weights if budget is not None else ():
             layout = candidate.layout_of(weight)
             plain = row_major(layout.rank)
             inputs.append(pair(weight, layout))
@@ -95,9 +98,7 @@ def build_selection(
             pair(c.tensor, c.source)[1],
             pair(c.tensor, c.target)[1],
             conversion_costs.get(c, 0),
-            c.target.size_bytes(graph.types[c.tensor])
-            if c in copies and not is_free(graph, c)
-            else 0,
+            budget.taken_by(graph, c) if budget is not None and c in copies else 0,
         )
         for c in conversions
     )
@@ -109,7 +110,7 @@ def build_selection(
         demands.append(integer.Demand(tensor, tuple(layouts or [0])))
     given = {pair(t, row_major(len(graph.types[t].shape))) for t in graph.inputs}
     given |= {(t, n) for t in graph.inputs if t in free for n in _unpadded(graph, t, number)}
-    if weight_budget_bytes is not None:
+    if budget is not None:
         given |= {(t, 0) for c in clusters for t in c.weights}
     return Selection(
         integer.Problem(
@@ -118,10 +119,11 @@ def build_selection(
             tuple(demands),
             tuple(rows),
             changes,
-            weight_budget_bytes,
+            None if budget is None else budget.size_bytes,
         ),
         candidates,
         conversions,
+        number,
     )
 
 

@@ -26,6 +26,7 @@ from layoutopt.report.moves import (
 )
 from layoutopt.report.optimization_result import OptimizationResult
 from layoutopt.report.report import (
+    CarriedReport,
     ChoiceReport,
     FlagSetReport,
     IoLayoutReport,
@@ -111,6 +112,7 @@ def build_report(outcome: OptimizationResult) -> Report:
         compiler_assumed=assumption(installed_version()),
         kept_for=outcome.kept_for,
         blocks=outcome.blocks,
+        carried=() if kept else _carried(outcome),
         kernels=kernel_reports(outcome.compiled, outcome.target),
         sizes=tuple(
             _size(name, symbol, outcome.options.sizes)
@@ -118,6 +120,16 @@ def build_report(outcome: OptimizationResult) -> Report:
             for symbol in open_sizes(graph)
         ),
     )
+
+
+def _carried(outcome: OptimizationResult) -> tuple[CarriedReport, ...]:
+    found = {
+        end.name: CarriedReport(end.name, str(graph.types[end.tensor]), str(end.layout))
+        for graph, plan in zip(outcome.graphs, outcome.plans, strict=True)
+        for end in plan.ends.carried
+        if not end.layout.is_row_major
+    }
+    return tuple(found.values())
 
 
 def _size(function: str, symbol: Symbol, chosen: Sequence[PlannedSize]) -> SizeReport:
@@ -153,7 +165,7 @@ def _ops(outcome: OptimizationResult) -> OpsReport:
 
 
 def _weights(outcome: OptimizationResult) -> WeightsReport:
-    size = sum(map(weight_bytes, outcome.graphs))
+    size = weight_bytes(outcome.graphs)
     budget = outcome.options.weight_budget
     return WeightsReport(
         size,

@@ -19,26 +19,27 @@ from layoutopt.ir.graph import Constant
 from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.size import Symbol
 from layoutopt.ir.size_values import symbols_in
+from layoutopt.ir.weights import constant_names
 from layoutopt.mlir.read.lift import Lifted
 from layoutopt.mlir.write.emit import body_text, function_text
+from layoutopt.mlir.write.weight_globals import WeightGlobals
 from layoutopt.mlir.write.weight_initializers import Initializer, initializers
 
 _LEAF = "builtin.unrealized_conversion_cast"
 
 
-def splice(lifted: Lifted, lowered: Lowered, symbols: set[str]) -> None:
+def splice(lifted: Lifted, lowered: Lowered, weights: WeightGlobals) -> None:
     """Replace the lifted ops by the lowered plan, in the module that ``lifted`` came from.
 
-    ``symbols``: names taken in the module; new globals are added to it. Raises LoweringError where
-    MLIR refuses the new ops.
+    ``weights``: the names of the module, to which those of new globals are added. Raises
+    LoweringError where MLIR refuses the new ops.
     """
-    hoisted = initializers(lowered.hoisted)
-    names = {t: _new_name(symbols) for weights in hoisted for _, t in weights.outputs}
+    names, new = weights.named(lowered.hoisted, constant_names(lifted.graph, 0))
+    hoisted = initializers(new)
     function = _top_level(lifted.block)
     with function.context:
         leaves = list(lowered.inputs)
-        outputs = list(lowered.outputs)
-        text, sizes = _snippet(lowered, leaves, outputs, hoisted, names)
+        text, sizes = _snippet(lowered, leaves, hoisted, names)
         try:
             module = ir.Module.parse(text)
         except ir.MLIRError as error:
@@ -51,11 +52,13 @@ def splice(lifted: Lifted, lowered: Lowered, symbols: set[str]) -> None:
             ) from error
         operations = list(module.body.operations)
         made = [op for op in operations if op.operation.name == "util.initializer"]
-        _move(operations[-1], lifted, leaves, outputs, sizes)
-        for operation, weights in zip(made, hoisted, strict=True):
-            _fill_leaves(operation, lifted, list(weights.inputs))
-        for operation in operations[:-1]:
-            operation.operation.move_before(function)
+        known = len(set(names.values())) - len(new)
+        _move(operations[-1], lifted, lowered, sizes)
+        for operation, computed in zip(made, hoisted, strict=True):
+            _fill_leaves(operation, lifted, list(computed.inputs))
+        _add_globals(function, operations[known:-1])
+        for operation in operations[:known]:
+            operation.operation.erase()
         _erase_dead(lifted)
 
 
@@ -67,38 +70,48 @@ def _top_level(block: Any) -> Any:
     return owner
 
 
-def _new_name(symbols: set[str]) -> str:
-    number = 0
-    while f"layoutopt_weight_{number}" in symbols:
-        number += 1
-    symbols.add(f"layoutopt_weight_{number}")
-    return f"layoutopt_weight_{number}"
+def _add_globals(function: Any, made: Sequence[Any]) -> None:
+    """Put globals and their initializers ahead of a function, and behind the initializers that are
+    there: these run in order, and may store what the new ones read.
+    """
+    behind = None
+    seen = False
+    for op in function.parent.regions[0].blocks[0].operations:
+        seen = seen or op.operation == function
+        if seen and op.operation.name == "util.initializer":
+            behind = op.operation
+    for op in made:
+        if behind is None:
+            op.operation.move_before(function)
+        else:
+            op.operation.move_after(behind)
+            behind = op.operation
 
 
 def _snippet(
     lowered: Lowered,
     leaves: Sequence[int],
-    outputs: Sequence[int],
     hoisted: Sequence[Initializer],
     names: Mapping[int, str],
 ) -> tuple[str, tuple[Symbol, ...]]:
-    """Globals, each with its initializer, then the planned ops as one function.
+    """Globals that are there, new ones with their initializers, the planned ops as one function.
 
-    Behind the leaves it takes the values of the symbols that are returned with it.
+    Behind the leaves that takes the values of the symbols that are returned with it.
     """
-    parts: list[str] = []
-    loads: list[str] = []
+    types = lowered.graph.types
+    globals_of = {name: f"util.global private @{name} : {types[t]}" for t, name in names.items()}
+    made = {names[t] for weights in hoisted for _, t in weights.outputs}
+    parts = [text for name, text in globals_of.items() if name not in made]
     for weights in hoisted:
-        for _, planned in weights.outputs:
-            kind = lowered.graph.types[planned]
-            name = names[planned]
-            parts.append(f"util.global private @{name} : {kind}")
-            loads.append(f"  %t{planned} = util.global.load immutable @{name} : {kind}")
+        parts += [globals_of[names[t]] for _, t in weights.outputs]
         parts.append(_initializer(weights, names))
+    loads = [
+        f"  %t{t} = util.global.load immutable @{name} : {types[t]}" for t, name in names.items()
+    ]
     function = function_text(
         lowered.graph,
         (lowered.inputs[t] for t in leaves),
-        (lowered.outputs[t] for t in outputs),
+        lowered.made,
         "planned",
     )
     head, _, rest = function.partition("\n")
@@ -127,18 +140,12 @@ def _fill_leaves(initializer: Any, lifted: Lifted, leaves: list[int]) -> None:
         place.operation.erase()
 
 
-def _move(
-    planned: Any,
-    lifted: Lifted,
-    leaves: list[int],
-    outputs: list[int],
-    symbols: Sequence[Symbol],
-) -> None:
+def _move(planned: Any, lifted: Lifted, lowered: Lowered, symbols: Sequence[Symbol]) -> None:
     block = planned.operation.regions[0].blocks[0]
     stage: dict[Any, int] = {}
-    arguments = list(block.arguments)
+    arguments, leaves = list(block.arguments), list(lowered.inputs)
     for argument, tensor in zip(arguments, leaves, strict=False):
-        value, at = lifted.values[tensor], lifted.stages[tensor]
+        value, at = lifted.taken.get(tensor, lifted.values[tensor]), lifted.stages[tensor]
         if value.type != argument.type:
             value = _cast(value, argument.type, lifted.kept[at])
         stage[value] = at
@@ -155,8 +162,12 @@ def _move(
         op.move_before(lifted.kept[needed].operation)
         for value in op.results:
             stage[value] = needed
-    for tensor, value in zip(outputs, results, strict=True):
-        if tensor not in leaves:
+    for pair, value in zip(lowered.handed, results[len(lowered.outputs) :], strict=True):
+        for cast in lifted.handed[pair]:
+            cast.replace_all_uses_with(value)
+            cast.owner.erase()
+    for tensor, value in zip(lowered.outputs, results, strict=False):
+        if tensor not in leaves or tensor in lifted.taken:
             old = lifted.values[tensor]
             same = old.type == value.type
             new = value if same else _cast(value, old.type, lifted.kept[stage[value]])

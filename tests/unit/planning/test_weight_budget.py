@@ -1,10 +1,14 @@
 """Budgets as text and in bytes, and what plans make of them."""
 
+from collections.abc import Hashable
+from dataclasses import replace
+
 import pytest
 
 from layoutopt.errors import InputError
 from layoutopt.ir.graph import Graph
-from layoutopt.ir.weights import weight_bytes
+from layoutopt.ir.types import TensorType
+from layoutopt.ir.weights import constant_names, weight_bytes
 from layoutopt.mlir.module import parse_module
 from layoutopt.options import Objective, Options, WeightBudget
 from layoutopt.planning.planner import GraphPlan, plan_graphs
@@ -55,20 +59,26 @@ def plans(objective: Objective, budget: WeightBudget | None, *graphs: Graph) -> 
 
 
 def copied(*made: GraphPlan) -> int:
-    return sum(kind.size_bytes for plan in made for kind in plan.lowered().copied_weights)
+    """Bytes, where each plan holds its own."""
+    sizes = 0
+    for place, plan in enumerate(made):
+        names = constant_names(replace(plan.egraph.graph, weight_names={}), place)
+        sizes += sum(kind.size_bytes for kind in plan.lowered().copied_weights(names).values())
+    return sizes
 
 
 def test_the_weights_of_a_graph(graph: Graph) -> None:
-    assert weight_bytes(graph) == 4 * (64 * 32 + 2 * 32 * 16 + 32)
+    assert weight_bytes([graph]) == 4 * (64 * 32 + 2 * 32 * 16 + 32)
 
 
 def test_functions_share_one_budget(graph: Graph) -> None:
     whole = copied(*plans(Objective.CONVERSIONS, None, graph))
     assert whole > 0
-    both = plans(Objective.CONVERSIONS, WeightBudget(2 * whole), graph, graph)
+    alone = replace(graph, weight_names={})
+    both = plans(Objective.CONVERSIONS, WeightBudget(2 * whole), alone, alone)
     assert copied(*both) == 2 * whole
     with pytest.raises(InputError) as error:
-        plans(Objective.CONVERSIONS, WeightBudget(2 * whole - 1), graph, graph)
+        plans(Objective.CONVERSIONS, WeightBudget(2 * whole - 1), alone, alone)
     assert str(error.value) == (
         f"--weight-budget: expected at least {whole} bytes for --objective=conversions, but got "
         f"{whole - 1}; raise it"
@@ -79,3 +89,18 @@ def test_a_budget_bounds_the_copies_of_the_fastest_plan(graph: Graph) -> None:
     free = copied(*plans(Objective.LATENCY, None, graph))
     for size in (0, free // 2, free):
         assert copied(*plans(Objective.LATENCY, WeightBudget(size), graph)) <= size
+
+
+def test_weights_that_functions_share_count_once(graph: Graph) -> None:
+    assert weight_bytes([graph, graph]) == weight_bytes([graph])
+    whole = copied(*plans(Objective.CONVERSIONS, None, graph))
+    both = plans(Objective.CONVERSIONS, WeightBudget(whole), graph, graph)
+    assert copied(*both) == 2 * whole
+    assert len({frozenset(held(plan)) for plan in both}) == 1
+    with pytest.raises(InputError, match=f"at least {whole} bytes"):
+        plans(Objective.CONVERSIONS, WeightBudget(whole - 1), graph, graph)
+
+
+def held(plan: GraphPlan) -> dict[Hashable, TensorType]:
+    """What the plan holds, as all functions of the module name it."""
+    return plan.lowered().copied_weights(constant_names(plan.egraph.graph, 0))
