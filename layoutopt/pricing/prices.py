@@ -151,9 +151,9 @@ class Analytic:
     def _of_kernels(self, work: Work, facts: Facts) -> Price:
         if facts.reason:
             return Price(None, facts.reason, compiles=False)
-        if facts.unread:
+        if facts.not_understood:
             price = _estimated(estimate_form(work.form, self.target))
-            return replace(price, reason=f"{ROOFLINE}{facts.unread}")
+            return replace(price, reason=f"{ROOFLINE}{facts.not_understood}")
         return _estimated(estimate_steps(facts.steps, self.target))
 
     def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:

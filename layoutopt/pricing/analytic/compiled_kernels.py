@@ -41,7 +41,7 @@ class Facts(msgspec.Struct, frozen=True):
     reason: str = ""
 
     @property
-    def unread(self) -> str:
+    def not_understood(self) -> str:
         """Why a kernel of it was not understood; empty where all were."""
         return next((step.reason for step in self.steps if step.reason), "")
 

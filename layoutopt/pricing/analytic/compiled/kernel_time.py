@@ -1,9 +1,9 @@
 """How long a compiled kernel takes: nothing counts but its facts and the machine.
 
-Of a workgroup, one round of a loop takes as long as it computes or waits for memory, whichever is
-longer, and what stands behind both. Workgroups of one compute unit fill the gaps of each other as
-far as its units allow. All together take no less than the caches and the memory need to move their
-lines:
+Of a workgroup, one round of a loop takes as long as it computes or as it waits for memory, the
+longer of both, and what stands behind them. Workgroups of one compute unit fill the gaps of each
+other as far as its units allow. All together take no less than the caches and the memory need to
+move their lines:
 
     time = norm(compute units, L2, last cache, memory),  norm(a, b) = (a^p + b^p)^(1/p)
 
