@@ -29,7 +29,7 @@ def facts(report: Report) -> tuple[Fact, ...]:
         *_captured(report),
         *_verification(report),
         *_unchecked(report),
-        *_unread(report),
+        *_not_understood(report),
     )
 
 
@@ -110,7 +110,7 @@ def _unchecked(report: Report) -> Iterator[Fact]:
         yield Fact(f"Of prices: {names}: {reason}", warns=True)
 
 
-def _unread(report: Report) -> Iterator[Fact]:
+def _not_understood(report: Report) -> Iterator[Fact]:
     """Kernels whose code was not understood."""
     rows = ((row.name, row.reason) for row in report.kernels if row.reason)
     for reason, names in _by_reason(rows):
