@@ -23,8 +23,10 @@ class CompiledModules:
 
     @property
     def is_priced(self) -> bool:
-        """Whether both have a price: they compile, and all their kernels were understood."""
-        return not any(facts.reason or facts.not_understood for facts in (self.before, self.after))
+        """Whether both have a price: they compile, and the bytes of all their kernels are known."""
+        both = (self.before, self.after)
+        known = (s.kernel is not None or s.transfer_bytes for f in both for s in f.steps)
+        return all(known) and not any(facts.reason for facts in both)
 
     @property
     def dispatches(self) -> Dispatches:

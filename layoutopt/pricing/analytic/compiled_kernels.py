@@ -29,7 +29,7 @@ LOG = logging.getLogger(__name__)
 
 BATCH = 12
 """Candidates of one module: starting the compiler costs as much as three kernels."""
-READER = 1
+READER = 2
 """Version of what is read. It is part of every key: a new reader makes old facts void."""
 
 

@@ -32,10 +32,10 @@ def test_a_module_that_does_not_compile_is_told_in_the_count() -> None:
     assert not compiled.is_priced
 
 
-def test_where_a_kernel_is_not_understood_modules_have_no_price() -> None:
+def test_where_not_even_the_bytes_of_a_kernel_are_known_modules_have_no_price() -> None:
     read, unread = Facts("a", (FILL,)), Facts("b", (Step("k", None, 8, "a switch in the kernel"),))
-    assert CompiledModules(read, read).is_priced
-    assert not CompiledModules(read, unread).is_priced
+    assert CompiledModules(read, unread).is_priced
+    assert not CompiledModules(read, Facts("c", (Step("k", reason="why"),))).is_priced
     rows = kernel_reports(CompiledModules(read, unread), TARGET)
     told = [fact.text for fact in facts(replace(REPORT, kernels=rows)) if fact.warns]
     assert any(text.endswith(": k: a switch in the kernel") for text in told)

@@ -46,7 +46,6 @@ def memory_of(instruction: Instruction) -> MemoryInstruction | None:
 def _intrinsic(rest: str) -> MemoryInstruction | None:
     name = rest[rest.index("@llvm.") + 1 : rest.index("(", rest.index("@llvm."))]
     arguments = split_operands(rest[rest.index("(", rest.index("@llvm.")) + 1 :])
-    result = rest[: rest.index("@llvm.")].split()
     if "load.async.to.lds" in name or "load.to.lds" in name or "global.load.lds" in name:
         return _memory(arguments[0], int(arguments[2].split(" ")[-1]), False)
     if "ds.read.tr" in name:
@@ -59,9 +58,19 @@ def _intrinsic(rest: str) -> MemoryInstruction | None:
         return _memory(arguments[0], size_of(_last_type(rest)), False)
     if name.startswith("llvm.masked.store"):
         return _memory(arguments[1], size_of(take_type(arguments[0])[0]), True)
-    if result and name.startswith(("llvm.memcpy", "llvm.memset")):
+    if name.startswith("llvm.memset"):
+        return _memory(arguments[0], _length(arguments[2], name), True)
+    if name.startswith(("llvm.memcpy", "llvm.memmove")):
         raise UnreadableError(f"a call of {name}")
     return None
+
+
+def _length(argument: str, name: str) -> int:
+    """Bytes that a lane fills."""
+    text = argument.rsplit(" ", maxsplit=1)[-1]
+    if not text.isdecimal():
+        raise UnreadableError(f"a call of {name} whose length is not a number")
+    return int(text)
 
 
 def _last_type(rest: str) -> str:

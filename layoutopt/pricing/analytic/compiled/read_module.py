@@ -31,7 +31,7 @@ class Step:
     kernel: KernelFacts | None = None
     transfer_bytes: int = 0
     reason: str = ""
-    """Why a kernel has no facts; its time is then estimated from its bytes."""
+    """Why a kernel has no facts; its time is then estimated from its bytes, as far as known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class KernelReader:
             return Step(command.kernel, None, sum(bound), "no assembly of it was found")
         if None in (*command.grid, *command.binding_bytes):
             reason = "its number of workgroups or its sizes are known at run time only"
-            return Step(command.kernel, None, sum(bound), reason)
+            return Step(command.kernel, reason=reason)
         grid = tuple(count or 1 for count in command.grid)
         key = hashlib.sha256(f"{found.text}\n{grid}\n{bound}".encode()).hexdigest()
         if key not in self._known:

@@ -161,3 +161,12 @@ def test_lanes_may_leave_a_loop_at_different_times() -> None:
     start, step = np.array([-4, -8]), np.array([2, 2])
     assert rounds_until("lt", start, step) == 3.0
     assert rounds_until("lt", start, -step) is None
+
+
+def test_a_lane_may_fill_many_bytes_at_once() -> None:
+    filled = "call void @llvm.memset.p1.i64(ptr addrspace(1) %5, i8 0, i64 60, i1 false)"
+    text = GUARDED.replace("store float 1.000000e+00, ptr addrspace(1) %7, align 4", filled)
+    (write,) = [a for a in traced(text, 1).accesses if a.writes]
+    assert write.lane_bytes == 60
+    with pytest.raises(UnreadableError, match=r"a call of llvm\.memset\.p1\.i64 whose length"):
+        traced(text.replace("i64 60", "i64 %6"), 1)
