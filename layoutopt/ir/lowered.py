@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from layoutopt.ir.graph import (
     Graph,
 )
+from layoutopt.ir.layout import Layout
 from layoutopt.ir.types import TensorType
 from layoutopt.ir.weights import meaning
 
@@ -40,6 +41,13 @@ class Lowered:
     outputs: dict[int, int]
     """Outputs of the model, as tensors of ``graph``."""
     hoisted: tuple[HoistedWeight, ...]
+    handed: Mapping[tuple[int, Layout], int] = field(default_factory=dict)
+    """Tensors of the model that control flow takes in other layouts, as tensors of ``graph``."""
+
+    @property
+    def made(self) -> tuple[int, ...]:
+        """The tensors of ``graph`` that are read outside of it."""
+        return (*self.outputs.values(), *self.handed.values())
 
     def copied_weights(self, names: Mapping[int, Hashable]) -> dict[Hashable, TensorType]:
         """The weights in other layouts, as they are held in memory, each once.

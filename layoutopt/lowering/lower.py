@@ -13,6 +13,7 @@ from layoutopt.candidates.form import Form
 from layoutopt.candidates.regions import emitted
 from layoutopt.compiler.installed import quirks
 from layoutopt.errors import LoweringError
+from layoutopt.ir.carried import Ends
 from layoutopt.ir.dead_code import live_ops
 from layoutopt.ir.graph import (
     Constant,
@@ -39,12 +40,14 @@ def lower(
     clusters: Sequence[Cluster],
     choice: Choice,
     io: Mapping[int, Layout] | None = None,
+    ends: Ends | None = None,
 ) -> Lowered:
     """Write the chosen candidates and conversions in an order that works.
 
-    ``io``: layouts in which the memory of some inputs and outputs is taken and given.
+    ``io``: layouts in which the memory of some inputs and outputs is taken and given. ``ends``:
+    those of tensors that control flow hands on, whose types are the ones of their memory.
     """
-    return _Lowering(graph, clusters, io or {}).run(choice)
+    return _Lowering(graph, clusters, io or {}, ends or Ends()).run(choice)
 
 
 def packs_lowered(lowered: Lowered) -> Lowered:
@@ -54,9 +57,12 @@ def packs_lowered(lowered: Lowered) -> Lowered:
 
 
 class _Lowering:
-    def __init__(self, graph: Graph, clusters: Sequence[Cluster], io: Mapping[int, Layout]) -> None:
+    def __init__(
+        self, graph: Graph, clusters: Sequence[Cluster], io: Mapping[int, Layout], ends: Ends
+    ) -> None:
         self.graph = graph
         self.io = io
+        self.ends = ends
         self.clusters = clusters
         self.builder = GraphBuilder()
         self.where: dict[Pair, int] = {}
@@ -81,12 +87,16 @@ class _Lowering:
                 self._candidate(step)
             else:
                 self._conversion(step)
-        outputs = {t: self._given_out(t) for t in self.graph.outputs}
-        built = self.builder.build(inputs.values(), outputs.values())
-        return _live(Lowered(built, inputs, outputs, tuple(self.hoisted)))
+        plain = (t for t in self.graph.outputs if t not in self.ends.handed_only)
+        outputs = {t: self._given_out(t) for t in plain}
+        handed = {pair: self._converted(pair) for pair in self.ends.handed}
+        built = self.builder.build(inputs.values(), (*outputs.values(), *handed.values()))
+        return _live(Lowered(built, inputs, outputs, tuple(self.hoisted), handed))
 
     def _taken(self, tensor: int) -> int:
         """A tensor from outside; of a free input, the memory is read in its own layout."""
+        if tensor in self.ends.taken:
+            return self._place(tensor, self.ends.taken[tensor])
         layout = self.io.get(tensor, self._plain(tensor))
         if layout.is_row_major:
             return self._place(tensor, layout)
@@ -195,6 +205,8 @@ class _Lowering:
         return behind
 
     def _conversion(self, conversion: Conversion) -> None:
+        if conversion.tensor in self.graph.constants:
+            return  # what reads it has it converted ahead of time
         read = (conversion.tensor, conversion.source)
         made = (conversion.tensor, conversion.target)
         if made not in self.where:
@@ -241,7 +253,7 @@ class _Lowering:
 
 def _live(lowered: Lowered) -> Lowered:
     """Drop ops whose results are not read."""
-    kept, needed = live_ops(lowered.graph.ops, lowered.outputs.values())
+    kept, needed = live_ops(lowered.graph.ops, lowered.made)
     graph = replace(lowered.graph, ops=kept, names=())
     hoisted = tuple(w for w in lowered.hoisted if w.planned_tensor in needed)
     return replace(lowered, graph=graph, hoisted=hoisted)

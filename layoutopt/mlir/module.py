@@ -15,10 +15,12 @@ from layoutopt.errors import InputError, LoweringError
 from layoutopt.files.given import read_input
 from layoutopt.files.written import written_atomically
 from layoutopt.ir.graph import Constant, Graph, Opaque
+from layoutopt.ir.layout import Layout
 from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.planned_sizes import planned_for, renamed_sizes
 from layoutopt.ir.types import TensorType
 from layoutopt.mlir.read.boundary import fixed_tensors, referred_functions
+from layoutopt.mlir.read.carried import CarriedValues, with_carried
 from layoutopt.mlir.read.census import ModuleCensus, census, stored_globals
 from layoutopt.mlir.read.entry import Boundary, Exported, boundary_of, exported_functions
 from layoutopt.mlir.read.globals import constant_globals
@@ -28,6 +30,7 @@ from layoutopt.mlir.read.parameters import Parameter, module_parameters, paramet
 from layoutopt.mlir.read.weight_names import with_weight_names
 from layoutopt.mlir.write.dead_ops import erase_dead_ops
 from layoutopt.mlir.write.hoisting import hoist_weights
+from layoutopt.mlir.write.relaid import Relaid
 from layoutopt.mlir.write.splice import splice
 from layoutopt.mlir.write.weight_globals import WeightGlobals
 
@@ -47,6 +50,8 @@ class Module:
     """Bodies of functions in module order, each before the blocks inside it."""
     branching: tuple[tuple[str, int], ...] = ()
     """Functions of several blocks: name and number of blocks."""
+    carried: tuple[CarriedValues, ...] = ()
+    """What control flow hands on; graphs are numbered as ``blocks``."""
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
@@ -76,15 +81,18 @@ class Module:
             found[name] = (*found.get(block.enclosing, ()), *own)
         return {name: blocks for name, blocks in found.items() if blocks}
 
-    def runs(self, trip_counts: Mapping[str, int] = MappingProxyType({})) -> tuple[int, ...]:
+    def runs(
+        self, trip_counts: Mapping[str, int] = MappingProxyType({}), unknown: int = 1
+    ) -> tuple[int, ...]:
         """How often each block runs in one call of its function, each branch counted as taken.
 
-        ``trip_counts``: of blocks that do not tell how often they run, by name; once by default.
+        ``trip_counts``: of blocks that do not tell how often they run, by name; others run
+        ``unknown`` times.
         """
         found: dict[str, int] = {}
         for block in self.blocks:
             name = exported_name(block.name)
-            trips = trip_counts.get(name, 1) if block.trips is None else block.trips
+            trips = trip_counts.get(name, unknown) if block.trips is None else block.trips
             found[name] = found.get(block.enclosing, 1) * trips
         return tuple(found[exported_name(block.name)] for block in self.blocks)
 
@@ -124,27 +132,39 @@ class Module:
         """The bytes of each global that the module computes when it is compiled or loaded."""
         return stored_globals(self.operation)
 
-    def replace_all(self, lowered: Mapping[int, Lowered]) -> None:
+    def replace_all(
+        self,
+        lowered: Mapping[int, Lowered],
+        carried: Mapping[str, Layout] = MappingProxyType({}),
+    ) -> None:
         """Put lowered plans, by place, in place of the blocks' ops. Raises LoweringError.
 
-        A block goes ahead of those whose values it captures.
+        A block goes ahead of those whose values it captures. ``carried``: the layouts of what
+        control flow hands on, by name.
         """
+        relaid = Relaid(self.blocks, self.carried, carried)
         inside = [i for i in lowered if not self.blocks[i].is_whole]
         whole = [i for i in lowered if self.blocks[i].is_whole]
         made: dict[Hashable, str] = {}
         for place in (*sorted(inside, reverse=True), *sorted(whole)):
-            self.replace(place, lowered[place], made)
+            self.replace(place, lowered[place], made, relaid.blocks[place])
         functions = dict.fromkeys(self.blocks[i].function for i in inside)
         for op in self.operation.regions[0].blocks[0].operations:
             if "sym_name" in op.operation.attributes and _symbol_name(op) in functions:
                 erase_dead_ops(op)
+        relaid.finish()
 
     def replace(
-        self, block: int, lowered: Lowered, made: dict[Hashable, str] | None = None
+        self,
+        block: int,
+        lowered: Lowered,
+        made: dict[Hashable, str] | None = None,
+        relaid: Lifted | None = None,
     ) -> None:
         """Put a lowered plan in place of a block's ops. Raises LoweringError.
 
         ``made``: by meaning, the globals of weights that other plans hoisted; its own are added.
+        ``relaid``: the block where control flow hands tensors on in other layouts.
         """
         body = self.operation.regions[0].blocks[0].operations
         symbols = {
@@ -152,7 +172,7 @@ class Module:
             for op in body
             if "sym_name" in op.operation.attributes
         }
-        lifted = self.blocks[block]
+        lifted = relaid or self.blocks[block]
         constants = [op.result for op in lifted.graph.ops if isinstance(op, Constant)]
         external = external_tensors(lifted, self.operation)
         weights = WeightGlobals(symbols, {} if made is None else made)
@@ -210,10 +230,12 @@ def parse_module(path: Path, model: Path | None = None) -> Module:
     referred = referred_functions(operation)
     lifted = (_bounded(b, referred) for f in functions for b in lift_blocks(f, constants))
     counts = {_symbol_name(f): sum(len(list(r.blocks)) for r in f.regions) for f in functions}
+    blocks, carried = with_carried(tuple(with_weight_names(lifted)))
     return Module(
         operation,
-        tuple(with_weight_names(lifted)),
+        blocks,
         tuple((name, count) for name, count in counts.items() if count > 1),
+        carried,
     )
 
 

@@ -32,9 +32,15 @@ from layoutopt.pipeline.stages import (
     read,
     verify,
 )
-from layoutopt.planning.given_plan import given_plans
+from layoutopt.planning.given_plan import AskedPlans, given_plans
 from layoutopt.planning.known_refusals import KnownRefusals
-from layoutopt.planning.plan_file import PlanFile, fingerprint, function_plan, write_plan
+from layoutopt.planning.plan_file import (
+    CarriedLayout,
+    PlanFile,
+    fingerprint,
+    function_plan,
+    write_plan,
+)
 from layoutopt.planning.planner import GraphPlan, plan_graphs
 from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.at_sizes import AtSizes
@@ -100,7 +106,11 @@ class Plan:
         """Write the choices as JSON, for ``layoutopt optimize --plan``."""
         check_writable(Path(path))
         functions = tuple(function_plan(f.name, f.graph, f.plan) for f in self.functions)
-        write_plan(Path(path), PlanFile(self.target, self.report.objective, functions))
+        found = {end.name: end.layout for f in self.functions for end in f.plan.ends.carried}
+        carried = tuple(CarriedLayout(name, layout) for name, layout in found.items())
+        write_plan(
+            Path(path), PlanFile(self.target, self.report.objective, functions, carried=carried)
+        )
 
     def _repr_html_(self) -> str:
         """The report's page, for notebooks."""
@@ -311,9 +321,8 @@ class _Job:
     def _plans(self, refused: KnownRefusals) -> tuple[GraphPlan, ...]:
         model = self.model
         if self.plan is not None:
-            functions = [(f.name, f.graph) for f in model.functions]
-            found = given_plans(self.plan, model.path, functions, model.target, model.options)
-            return tuple(found)
+            asked = AskedPlans(model.path, [(f.name, f.graph) for f in model.functions], model.flow)
+            return given_plans(self.plan, asked, model.target, model.options)
         if self.pricer is not None:
             return self._planned(self.pricer, refused)
         with prices(model.target, model.options) as pricer:
@@ -323,4 +332,4 @@ class _Job:
         model = self.model
         graphs = tuple(f.graph for f in model.functions)
         setting = PlanSetting(model.target, AtSizes(pricer), model.options, self.limit, self.clock)
-        return plan_graphs(graphs, setting, refused.digests)
+        return plan_graphs(graphs, setting, refused.digests, model.flow)

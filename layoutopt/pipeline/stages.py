@@ -35,10 +35,12 @@ from layoutopt.options import Options
 from layoutopt.parameters.files import resolve
 from layoutopt.planning.chosen_sizes import chosen_sizes
 from layoutopt.planning.chosen_trip_counts import chosen_trip_counts
+from layoutopt.planning.control_flow import ControlFlow
+from layoutopt.planning.joint_space import JointSpace
 from layoutopt.planning.lazy_pricing import Priced
 from layoutopt.planning.plan_file import fingerprint
 from layoutopt.planning.plan_space import PlanSpace, plan_space
-from layoutopt.planning.planner import GraphPlan, price_space, select_plan
+from layoutopt.planning.planner import GraphPlan, price_space, select_plans
 from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.at_sizes import AtSizes
 from layoutopt.pricing.pricers import at_device, open_pricer
@@ -118,8 +120,12 @@ class Model:
 
     @cached_property
     def functions(self) -> tuple[Function, ...]:
-        """Those with something to plan."""
+        """Those with something to plan, and those that hand tensors on to them."""
         blocks, runs = self.module.blocks, self.module.runs(self.trip_counts)
+        busy = {place for place, block in _numbered(blocks) if has_work(block.graph)}
+        for tied in control_flow(self.module, self.trip_counts).groups:
+            if busy.intersection(tied):
+                busy.update(tied)
         return tuple(
             Function(
                 exported_name(block.name),
@@ -130,8 +136,24 @@ class Model:
                 runs[place],
             )
             for place, block in _numbered(blocks)
-            if has_work(block.graph)
+            if place in busy
         )
+
+    @property
+    def flow(self) -> ControlFlow:
+        """What the graphs of ``functions`` hand to each other."""
+        places = [f.place for f in self.functions]
+        return control_flow(self.module, self.trip_counts).among(places)
+
+
+_UNKNOWN_TRIPS = 2
+"""Trips of a loop that does not tell: what can be done outside of it is."""
+
+
+def control_flow(module: Module, trip_counts: Mapping[str, int]) -> ControlFlow:
+    """What the blocks of a module hand to each other."""
+    carried = tuple(c.tensor for c in module.carried)
+    return ControlFlow(module.runs(trip_counts, _UNKNOWN_TRIPS), carried)
 
 
 @dataclass(frozen=True)
@@ -212,7 +234,8 @@ def price(
     options = options or Options()
     limit = limit or TimeLimit(options.time_limit_s)
     setting = PlanSetting(space.target, AtSizes(pricer), options, limit, Clock(SilentSteps()))
-    return price_space(space, setting, progress or Silent())
+    (priced,) = price_space(JointSpace.alone(space), setting, progress or Silent())
+    return priced
 
 
 def select(
@@ -223,7 +246,9 @@ def select(
 ) -> GraphPlan:
     """The cheapest consistent plan. Raises SolverError where there is none."""
     options = options or Options()
-    return select_plan(space, priced, options, limit or TimeLimit(options.time_limit_s))
+    limit = limit or TimeLimit(options.time_limit_s)
+    (plan,) = select_plans(JointSpace.alone(space), (priced,), options, limit)
+    return plan
 
 
 def lower(model: Model, plans: Sequence[GraphPlan]) -> LoweredModel:
@@ -242,7 +267,8 @@ def lower(model: Model, plans: Sequence[GraphPlan]) -> LoweredModel:
             "report this as a bug of layoutopt",
         )
     planned = zip(model.functions, plans, strict=True)
-    module.replace_all({function.place: plan.lowered() for function, plan in planned})
+    carried = {end.name: end.layout for plan in plans for end in plan.ends.carried}
+    module.replace_all({function.place: plan.lowered() for function, plan in planned}, carried)
     tiling = (model.target.data_tiling_flag,) if any(p.data_tiled for p in plans) else ()
     flags = (*model.source.phase_flags, *model.target.flags, *tiling)
     path = model.folder / "optimized.mlirbc"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from layoutopt.candidates.choice import is_free
 from layoutopt.candidates.conversion import Conversion
+from layoutopt.ir.backward_slice import backward_slice
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.weights import meaning
 from layoutopt.lowering.hoisted_copy import hoisted_copy
@@ -19,6 +20,11 @@ class HeldCopies:
     names: Mapping[int, Hashable] = field(default_factory=dict)
     """Of the function's constants, as all functions have them."""
     copies: frozenset[Hashable] = frozenset()
+
+    def meaning(self, graph: Graph, tensor: int) -> Hashable:
+        """What tells a weight of ``graph`` from those of other functions."""
+        ops, _ = backward_slice(graph, tensor)
+        return meaning(replace(graph, ops=ops, names=()), tensor, self.names)
 
     def holds(self, graph: Graph, conversion: Conversion) -> bool:
         """Whether a weight of ``graph`` is there already as a conversion would make it."""

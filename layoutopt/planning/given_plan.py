@@ -2,98 +2,158 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from layoutopt.candidates.candidate import Candidate, physical_form, tensors_of
 from layoutopt.candidates.choice import Choice
+from layoutopt.candidates.conversion import Conversion
 from layoutopt.candidates.explore import Space, explore
 from layoutopt.candidates.form import Form
 from layoutopt.candidates.identity import identity_candidates
 from layoutopt.candidates.stable_names import StableNames
 from layoutopt.errors import InputError
+from layoutopt.ir.carried import Carried, Ends, ends_of
 from layoutopt.ir.graph import Graph
+from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.weights import weight_bytes
 from layoutopt.options import Options
+from layoutopt.planning.control_flow import ControlFlow
 from layoutopt.planning.copy_budget import CopyBudget
 from layoutopt.planning.free_io import chosen_io, free_tensors
-from layoutopt.planning.plan_file import PlanFile, chosen, fingerprint, read_plan
+from layoutopt.planning.joint_selection import Part, joined
+from layoutopt.planning.plan_file import FunctionPlan, PlanFile, chosen, fingerprint, read_plan
 from layoutopt.planning.planner import GraphPlan
 from layoutopt.planning.selection import build_selection
 from layoutopt.profiles.target import Target
 from layoutopt.solver import unmet
 
 
+@dataclass(frozen=True)
+class AskedPlans:
+    """What plans are wanted for."""
+
+    model: Path
+    functions: Sequence[tuple[str, Graph]]
+    flow: ControlFlow | None = None
+    """What the functions hand to each other."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The plan of one function as the file has it."""
+
+    space: Space
+    plan: FunctionPlan
+    choice: Choice
+    costs: dict[Candidate, int]
+    conversion_costs: dict[Conversion, int]
+
+
 def given_plans(
-    path: Path,
-    model: Path,
-    functions: Sequence[tuple[str, Graph]],
-    target: Target,
-    options: Options,
-) -> Iterator[GraphPlan]:
+    path: Path, asked: AskedPlans, target: Target, options: Options
+) -> tuple[GraphPlan, ...]:
     """The plan of each function, from a file.
 
     Raises InputError where it is for another model, or does not fit the target and the options.
     """
     file = read_plan(path)
+
+    def unfit(name: str, misfit: str) -> InputError:
+        return InputError(
+            str(path),
+            f"a plan for '{name}' that fits {target.name} and these options",
+            f"{misfit}{_made(file)}",
+            "make the plan again for this target, with the same options",
+        )
+
     known = {f.function: f for f in file.functions}
-    for name, graph in functions:
-        found = known.get(name)
-        if found is None or found.graph != fingerprint(graph):
+    found: list[_Found] = []
+    for name, graph in asked.functions:
+        plan = known.get(name)
+        if plan is None or plan.graph != fingerprint(graph):
             raise InputError(
                 str(path),
-                f"a plan for function '{name}' of {model}",
+                f"a plan for function '{name}' of {asked.model}",
                 f"a plan for another model{_made(file)}",
                 "make the plan again",
             )
-        space = explore(graph, target, admitted=options.admitted, rules=options.rules)
-        resolved = chosen(found, StableNames(space.egraph.graph, space.clusters))
-        misfit: str | None
-        if isinstance(resolved, str):
-            misfit = resolved
-        else:
-            choice, costs, conversion_costs = resolved
-            misfit = _misfit(space, choice, target, options)
+        read = _read(plan, graph, target, options)
+        if isinstance(read, str):
+            raise unfit(name, read)
+        found.append(read)
+    names = [name for name, _ in asked.functions]
+    flow = asked.flow or ControlFlow.none([graph for _, graph in asked.functions])
+    layouts = _carried(file, flow, found)
+    if isinstance(layouts, str):
+        raise unfit(names[0], layouts)
+    for together in flow.groups:
+        misfit = _inconsistency([found[g] for g in together], together, layouts, options)
         if misfit is not None:
-            raise InputError(
-                str(path),
-                f"a plan for '{name}' that fits {target.name} and these options",
-                f"{misfit}{_made(file)}",
-                "make the plan again for this target, with the same options",
-            )
-        io = options.free_io_layout
-        yield GraphPlan(
-            space.egraph,
-            space.clusters,
-            choice,
-            costs,
-            conversion_costs,
-            found.solution,
-            space.refusals,
-            None,
-            chosen_io(space.egraph.graph, space.clusters, choice) if io else {},
-            options.lower_packs,
-            identity=identity_candidates(space.egraph, space.clusters),
-        )
+            raise unfit(names[together[0]], misfit)
+    ends = (ends_of(g, layouts, f.space.egraph.graph.handed_only) for g, f in enumerate(found))
+    return tuple(_plan(f, own, options) for f, own in zip(found, ends, strict=True))
+
+
+def _plan(found: _Found, ends: Ends, options: Options) -> GraphPlan:
+    space = found.space
+    io = options.free_io_layout
+    return GraphPlan(
+        space.egraph,
+        space.clusters,
+        found.choice,
+        found.costs,
+        found.conversion_costs,
+        found.plan.solution,
+        space.refusals,
+        None,
+        chosen_io(space.egraph.graph, space.clusters, found.choice) if io else {},
+        options.lower_packs,
+        identity=identity_candidates(space.egraph, space.clusters),
+        ends=ends,
+    )
+
+
+def _carried(
+    file: PlanFile, flow: ControlFlow, found: Sequence[_Found]
+) -> dict[Carried, Layout] | str:  # fmt: skip
+    """The layout of each carried tensor, or which of them the model does not have."""
+    named = {row.name: row.layout for row in file.carried}
+    missing = named.keys() - {c.name for c in flow.carried}
+    if missing:
+        return f"a layout of '{min(missing)}', which no control flow hands on"
+    layouts: dict[Carried, Layout] = {}
+    for carried in flow.carried:
+        place, tensor = carried.made[0]
+        plain = row_major(len(found[place].space.egraph.graph.types[tensor].shape))
+        layouts[carried] = named.get(carried.name, plain)
+        if layouts[carried].rank != plain.rank:
+            return f"{layouts[carried]} for '{carried.name}' of {plain.rank} dims"
+    return layouts
 
 
 def _made(file: PlanFile) -> str:
     return f" (made by layoutopt {file.tool} for {file.target})"
 
 
-def _misfit(space: Space, choice: Choice, target: Target, options: Options) -> str | None:
-    """What of a plan cannot be written here, or does not go together; None where it all does."""
-    graph = space.egraph.graph
+def _read(plan: FunctionPlan, graph: Graph, target: Target, options: Options) -> _Found | str:
+    """A plan in numbers, or what of it cannot be written here."""
+    space = explore(graph, target, admitted=options.admitted, rules=options.rules)
+    resolved = chosen(plan, StableNames(space.egraph.graph, space.clusters))
+    if isinstance(resolved, str):
+        return resolved
+    choice, costs, conversion_costs = resolved
     for candidate in choice.candidates:
         reason = _refusal(space, candidate, target)
         if reason is not None:
             return reason
     for c in choice.conversions:
-        rank = len(graph.types[c.tensor].shape)
+        rank = len(space.egraph.graph.types[c.tensor].shape)
         if c.source == c.target or not c.source.rank == c.target.rank == rank:
             return f"no conversion of {c}"
-    return _inconsistency(space, choice, options)
+    return _Found(space, plan, choice, costs, conversion_costs)
 
 
 def _refusal(space: Space, candidate: Candidate, target: Target) -> str | None:
@@ -110,22 +170,37 @@ def _refusal(space: Space, candidate: Candidate, target: Target) -> str | None:
     return form.reason if isinstance(form, Refusal) else None
 
 
-def _inconsistency(space: Space, choice: Choice, options: Options) -> str | None:
-    """What a plan reads that it does not make, or makes twice."""
-    graph = space.egraph.graph
+def _inconsistency(
+    found: Sequence[_Found],
+    places: Sequence[int],
+    layouts: Mapping[Carried, Layout],
+    options: Options,
+) -> str | None:
+    """What plans read that they do not make, or make twice."""
+    number = {graph: place for place, graph in enumerate(places)}
+    own = {c.among(number): (x,) for c, x in layouts.items() if number.keys() >= {*c.graphs}}
+    joint = joined([_part(f, options) for f in found], own)
+    chosen_conversions = tuple(
+        i
+        for i, pairs in enumerate(joint.conversions)
+        if any(c < len(found[place].choice.conversions) for place, c in pairs)
+    )
+    candidates = tuple(range(len(joint.problem.candidates)))
+    wrong = unmet(joint.problem, candidates, chosen_conversions)
+    return wrong[0] if wrong else None
+
+
+def _part(found: _Found, options: Options) -> Part:
+    """The candidates and conversions of a plan, and no others."""
+    graph, choice = found.space.egraph.graph, found.choice
     free = free_tensors(graph) if options.free_io_layout else ()
     copies = any(c.tensor in graph.constants for c in choice.conversions)
     selection = build_selection(
         graph,
-        space.clusters,
+        found.space.clusters,
         dict.fromkeys(choice.candidates, 0),
         dict.fromkeys(choice.conversions, 0),
         free,
         CopyBudget(weight_bytes([graph])) if copies else None,
     )
-    wrong = unmet(
-        selection.problem,
-        tuple(range(len(selection.candidates))),
-        tuple(range(len(dict.fromkeys(choice.conversions)))),
-    )
-    return wrong[0] if wrong else None
+    return Part(graph, selection, 1)

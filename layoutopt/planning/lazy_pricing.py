@@ -17,8 +17,9 @@ from dataclasses import dataclass, field, replace
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.choice import Choice
 from layoutopt.candidates.conversion import Conversion
+from layoutopt.planning.joint_selection import JointChoice, JointSelection
+from layoutopt.planning.joint_space import JointSpace
 from layoutopt.planning.plan_space import PlanSpace
-from layoutopt.planning.selection import Selection
 from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.analytic.form import all_work
 from layoutopt.pricing.analytic.lower_bound import roofs_of
@@ -40,6 +41,7 @@ _UNKNOWN_ERROR = 1.0
 """Relative error of an estimate in place of a measurement that failed."""
 
 Text = tuple[Hashable, ...]
+Keys = tuple[Candidate | Conversion, ...]
 
 
 @dataclass
@@ -60,60 +62,90 @@ class Priced:
     """Candidates that IREE does not compile alone; their costs bear a surcharge."""
     piece_prices: dict[Text, Price] = field(default_factory=dict)
     """Of every piece of work; of a conversion, each of its forms."""
-    answer: tuple[Selection, Solution] | None = None
+    answer: tuple[JointSelection, Solution] | None = None
+    """For all graphs that are planned together."""
     rounds_ended: bool = False
     """Whether `ROUNDS` ran out before the cheapest plan was known."""
 
 
-def price_all(space: PlanSpace, pricer: Pricer, progress: Progress) -> Priced:
-    """A price for everything."""
-    priced = Priced(pricer.source, conversion_costs=dict.fromkeys(space.unmoved, 0))
-    for keys in (tuple(space.candidates), tuple(space.conversions)):
-        _record(space, priced, keys, _asked(space, pricer, progress, keys))
-    return priced
+def price_all(space: JointSpace, pricer: Pricer, progress: Progress) -> tuple[Priced, ...]:
+    """A price for everything, in each of the graphs."""
+    found = _unpriced(space, pricer)
+    steps: list[list[Keys]] = [
+        [tuple(part.candidates) for part in space.parts],
+        [tuple(part.conversions) for part in space.parts],
+    ]
+    for keys in steps:
+        prices = _asked(space, pricer, progress, keys)
+        for part, priced, own in zip(space.parts, found, keys, strict=True):
+            _record(part, priced, own, prices)
+    return found
 
 
 def price_lazily(
-    space: PlanSpace,
+    space: JointSpace,
     setting: PlanSetting,
     progress: Progress,
     known: Sequence[tuple[Work, Price]] = (),
-) -> Priced:
+) -> tuple[Priced, ...]:
     """Prices until the cheapest plan is known, or for `ROUNDS` rounds; some are ``known`` already.
 
     The rest is priced where an answer uses it. When the time for solving is over, the cheapest plan
     is taken of those that earlier rounds found, the model as it came among them.
     """
     pricer, limit, search = setting.pricer, setting.limit, setting.options.search
-    bounds = _Bounds(space)
-    priced = Priced(pricer.source, conversion_costs=dict.fromkeys(space.unmoved, 0))
-    keys: tuple[Candidate | Conversion, ...] = (*space.candidates, *space.conversions)
-    prices = _stored(space, pricer, keys)
+    bounds = [_Bounds(part) for part in space.parts]
+    found = _unpriced(space, pricer)
+    keys: list[Keys] = [(*part.candidates, *part.conversions) for part in space.parts]
+    prices = _stored(space, pricer)
     prices |= {text_of(work): price for work, price in known}
-    _record(space, priced, keys, prices)
+
+    def record() -> None:
+        for part, priced, own in zip(space.parts, found, keys, strict=True):
+            _record(part, priced, own, prices)
+
+    record()
     bound_ns = 0
-    tried: list[Choice] = []
+    tried: list[JointChoice] = []
     for _ in range(ROUNDS):
-        costs = bounds.filled(priced)
-        selection, solution = space.solved(*costs, search, limit, tried)
-        wanted = _wanted(space, priced, selection, solution)
-        if not wanted:
-            priced.answer = selection, solution
-            return priced
+        costs = [own.filled(priced) for own, priced in zip(bounds, found, strict=True)]
+        selection, solution = space.solved(costs, search, limit, tried)
+        choice = selection.choice(solution)
+        wanted = [
+            _wanted(*each) for each in zip(space.parts, found, choice.parts, strict=True)
+        ]  # fmt: skip
+        if not any(wanted):
+            return _answered(found, selection, solution)
         bound_ns = solution.bound_ns
         if limit.is_over:
             break
-        tried.append(selection.choice(solution.candidates, solution.conversions))
+        tried.append(choice)
         prices |= _asked(space, pricer, progress, wanted)
-        _record(space, priced, keys, prices)
-    priced.rounds_ended = not limit.is_over
+        record()
     reason = StopReason.TIME_LIMIT if limit.is_over else StopReason.EXHAUSTED
-    selection, solution = space.solved(priced.costs, priced.conversion_costs, search, limit, tried)
+    for priced in found:
+        priced.rounds_ended = not limit.is_over
+    costs = [(priced.costs, priced.conversion_costs) for priced in found]
+    selection, solution = space.solved(costs, search, limit, tried)
     if solution.objective_ns is not None:
         solution = answer(solution.candidates, solution.conversions, solution.objective_ns,
                           bound_ns, solution.seconds, reason)  # fmt: skip
-    priced.answer = selection, solution
-    return priced
+    return _answered(found, selection, solution)
+
+
+def _unpriced(space: JointSpace, pricer: Pricer) -> tuple[Priced, ...]:
+    return tuple(
+        Priced(pricer.source, conversion_costs=dict.fromkeys(part.unmoved, 0))
+        for part in space.parts
+    )
+
+
+def _answered(
+    found: tuple[Priced, ...], selection: JointSelection, solution: Solution
+) -> tuple[Priced, ...]:
+    for priced in found:
+        priced.answer = selection, solution
+    return found
 
 
 class _Bounds:
@@ -153,20 +185,22 @@ class _Bounds:
 
 
 def _asked(
-    space: PlanSpace,
+    space: JointSpace,
     pricer: Pricer,
     progress: Progress,
-    keys: Sequence[Candidate | Conversion],
+    keys: Sequence[Keys],
 ) -> dict[Text, Price]:
-    pieces = [piece for key in keys for piece in space.work(key)]
+    """Prices of what each graph asks for."""
+    asked = [(part, key) for part, own in zip(space.parts, keys, strict=True) for key in own]
+    pieces = [piece for part, key in asked for piece in part.work(key)]
     return dict(zip(map(text_of, pieces), pricer.price(pieces, progress), strict=True))
 
 
-def _stored(
-    space: PlanSpace, pricer: Pricer, keys: Sequence[Candidate | Conversion]
-) -> dict[Text, Price]:
+def _stored(space: JointSpace, pricer: Pricer) -> dict[Text, Price]:
     """The prices that are there already: no round has to find out first that it wants them."""
-    pieces = [piece for key in keys for piece in space.work(key)]
+    keys: list[Keys] = [(*part.candidates, *part.conversions) for part in space.parts]
+    wanted = ((part, key) for part, own in zip(space.parts, keys, strict=True) for key in own)
+    pieces = [piece for part, key in wanted for piece in part.work(key)]
     found = zip(map(text_of, pieces), pricer.stored(pieces), strict=True)
     return {text: price for text, price in found if price is not None}
 
@@ -251,14 +285,13 @@ def text_of(work: Work) -> Text:
 
 
 def _wanted(
-    space: PlanSpace, priced: Priced, selection: Selection, solution: Solution
-) -> tuple[Candidate | Conversion, ...]:
+    space: PlanSpace, priced: Priced, choice: Choice
+) -> tuple[Candidate | Conversion, ...]:  # fmt: skip
     """What the answer uses without a price, and what would stand in for it; the model as it came.
 
     For a candidate that is its whole cluster; for a conversion all from the same layout of the
     tensor or to the same one.
     """
-    choice = selection.choice(solution.candidates, solution.conversions)
     clusters = {c.cluster for c in choice.candidates if c not in priced.costs}
     found: list[Candidate | Conversion] = [
         c

@@ -7,8 +7,9 @@ are so large that no sum of a lesser wish outweighs one unit of a greater one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from layoutopt.candidates.candidate import Candidate, PhysicalForm
 from layoutopt.candidates.cluster import is_root, is_transpose
@@ -58,34 +59,68 @@ def is_identity(op: Structured) -> bool:
     return moving[0] == moving[1]
 
 
+@dataclass(frozen=True)
+class Movable:
+    """What may move data in one graph, and how much that counts."""
+
+    forms: Mapping[Candidate, PhysicalForm]
+    costs_ns: Mapping[Candidate, int]
+    changes: Mapping[Conversion, PhysicalForm]
+    """A conversion that is not among these is free."""
+    runs: int = 1
+
+    @property
+    def groups(self) -> dict[int, list[Candidate]]:
+        """Candidates by cluster."""
+        found: dict[int, list[Candidate]] = {}
+        for candidate in self.costs_ns:
+            found.setdefault(candidate.cluster, []).append(candidate)
+        return found
+
+    @property
+    def rank(self) -> dict[Candidate, int]:
+        """The place of each candidate among those of its cluster, the fastest first."""
+        return {
+            candidate: min(place, _RANKS - 1)
+            for group in self.groups.values()
+            for place, candidate in enumerate(sorted(group, key=self.costs_ns.__getitem__))
+        }
+
+    @cached_property
+    def inside(self) -> dict[Candidate, Moves]:
+        """The moves in each candidate."""
+        return {c: moves(form) for c, form in self.forms.items()}
+
+    @cached_property
+    def between(self) -> dict[Conversion, Moves]:
+        """The moves of each conversion."""
+        return {c: _at_least_one(moves(form), form) for c, form in self.changes.items()}
+
+    @property
+    def most_kib(self) -> int:
+        """What the largest moves of all tensors and clusters move together, or more."""
+        largest: dict[int, int] = {}
+        for conversion, m in self.between.items():
+            tensor = conversion.tensor
+            largest[tensor] = max(largest.get(tensor, 0), m.size_bytes)
+        for c, m in self.inside.items():
+            largest[-1 - c.cluster] = max(largest.get(-1 - c.cluster, 0), m.size_bytes)
+        return sum(size // 1024 + 1 for size in largest.values())
+
+
 def conversion_objective(
-    forms: Mapping[Candidate, PhysicalForm],
-    costs_ns: Mapping[Candidate, int],
-    changes: Mapping[Conversion, PhysicalForm],
-) -> tuple[dict[Candidate, int], dict[Conversion, int]]:
-    """Costs of candidates and conversions; a conversion that is not in ``changes`` is free."""
-    inside = {c: moves(form) for c, form in forms.items()}
-    between = {c: _at_least_one(moves(form), form) for c, form in changes.items()}
-    groups: dict[int, list[Candidate]] = {}
-    for candidate in costs_ns:
-        groups.setdefault(candidate.cluster, []).append(candidate)
-    rank: dict[Candidate, int] = {}
-    for group in groups.values():
-        for place, candidate in enumerate(sorted(group, key=costs_ns.__getitem__)):
-            rank[candidate] = min(place, _RANKS - 1)
-    per_kib = _RANKS * (len(groups) + 1)
-    largest: dict[int, int] = {}
-    for conversion, m in between.items():
-        tensor = conversion.tensor
-        largest[tensor] = max(largest.get(tensor, 0), m.size_bytes)
-    for c, m in inside.items():
-        largest[-1 - c.cluster] = max(largest.get(-1 - c.cluster, 0), m.size_bytes)
-    per_move = per_kib * (sum(size // 1024 + 1 for size in largest.values()) + 1)
+    parts: Sequence[Movable],
+) -> list[tuple[dict[Candidate, int], dict[Conversion, int]]]:
+    """Costs of candidates and conversions of each graph, for one run of it."""
+    per_kib = _RANKS * sum(p.runs * (len(p.groups) + 1) for p in parts)
+    per_move = per_kib * sum(p.runs * (p.most_kib + 1) for p in parts)
 
     def weighed(m: Moves) -> int:
         return m.count * per_move + -(-m.size_bytes // 1024) * per_kib
 
-    return (
-        {c: weighed(inside[c]) + rank[c] for c in costs_ns},
-        {c: weighed(m) for c, m in between.items()},
-    )
+    found = []
+    for part in parts:
+        rank = part.rank
+        costs = {c: weighed(part.inside[c]) + rank[c] for c in part.costs_ns}
+        found.append((costs, {c: weighed(m) for c, m in part.between.items()}))
+    return found

@@ -85,6 +85,14 @@ class FunctionPlan:
     solution: Solution
 
 
+@dataclass(frozen=True, slots=True)
+class CarriedLayout:
+    """The layout of a tensor that control flow hands on; those that are not named are row-major."""
+
+    name: str
+    layout: Layout
+
+
 @dataclass(frozen=True)
 class PlanFile:
     """All that a file holds."""
@@ -96,6 +104,7 @@ class PlanFile:
     tool: str = TOOL
     """Version of layoutopt that made it."""
     version: int = VERSION
+    carried: tuple[CarriedLayout, ...] = ()
 
 
 def fingerprint(graph: Graph) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import assert_never
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.choice import Choice, is_free, needed_conversions
@@ -15,13 +14,12 @@ from layoutopt.candidates.explore import RefusedForm, Space, explore
 from layoutopt.candidates.form_name import form_name
 from layoutopt.candidates.identity import identity_candidates
 from layoutopt.ir.graph import Graph
-from layoutopt.ir.weights import weight_bytes
+from layoutopt.ir.weights import constant_names, weight_bytes
 from layoutopt.options import Objective, Options
 from layoutopt.planning.chosen_sizes import other_sizes
-from layoutopt.planning.copy_budget import CopyBudget
+from layoutopt.planning.copy_budget import CopyBudget, HeldCopies
 from layoutopt.planning.free_io import free_tensors
 from layoutopt.planning.known_refusals import among
-from layoutopt.planning.objective import conversion_objective
 from layoutopt.planning.selection import Selection, build_selection
 from layoutopt.pricing.analytic.estimate import estimate_ns
 from layoutopt.pricing.prices import (
@@ -33,7 +31,6 @@ from layoutopt.pricing.prices import (
 )
 from layoutopt.pricing.references import References
 from layoutopt.profiles.target import Target
-from layoutopt.solver import Search, Solution, TimeLimit
 
 _REFUSED_INSIDE = "it compiles alone, but not inside the model"
 
@@ -64,6 +61,8 @@ class PlanSpace:
     regions_left_out: int
     """Dispatch regions: an estimate does not tell which of them compile."""
     budget: CopyBudget | None = None
+    first_group: int = 0
+    """The number of the first group of pieces of conversions that compete."""
 
     @property
     def egraph(self) -> EGraph:
@@ -95,47 +94,21 @@ class PlanSpace:
             return RefusedForm(f"tensor {key.tensor}", "conversion", reason)
         return _refused(self.space, key, reason)
 
-    def solved(
-        self,
-        costs_ns: Mapping[Candidate, int],
-        conversion_costs_ns: Mapping[Conversion, int],
-        search: Search,
-        limit: TimeLimit,
-        known: Iterable[Choice] = (),
-    ) -> tuple[Selection, Solution]:
-        """The cheapest plan at these costs; what has none of the two is left out.
+    @property
+    def budgeted_weights(self) -> dict[int, Hashable]:
+        """The weights whose copies take of a budget, with what tells them from others."""
+        if self.budget is None:
+            return {}
+        weights = dict.fromkeys(t for cluster in self.clusters for t in cluster.weights)
+        return {t: self.budget.held.meaning(self.graph, t) for t in weights}
 
-        ``known``: plans that serve where the time is over, beside the model as it came.
-        """
-        selection = build_selection(
-            self.graph,
-            self.clusters,
-            costs_ns,
-            conversion_costs_ns,
-            self.free,
-            self.budget,
+    def selection(
+        self, costs: Mapping[Candidate, int], conversion_costs: Mapping[Conversion, int]
+    ) -> Selection:
+        """The integer problem of the function alone; what has no cost is left out."""
+        return build_selection(
+            self.graph, self.clusters, costs, conversion_costs, self.free, self.budget
         )
-        return selection, selection.solved(limit, search, [self.as_it_came, *known])
-
-    def objective(
-        self,
-        costs_ns: Mapping[Candidate, int],
-        conversion_costs_ns: Mapping[Conversion, int],
-        options: Options,
-    ) -> tuple[Mapping[Candidate, int], Mapping[Conversion, int]]:
-        """What is minimized: times, or conversions counted where these are to be few."""
-        match options.objective:
-            case Objective.LATENCY:
-                return costs_ns, conversion_costs_ns
-            case Objective.CONVERSIONS:
-                costs, paid = conversion_objective(
-                    {c: work.form for c, work in self.candidates.items()},
-                    costs_ns,
-                    {c: forms[0].form for c, forms in self.conversions.items()},
-                )
-                return costs, {**conversion_costs_ns, **paid}
-            case _:
-                assert_never(options.objective)
 
 
 def plan_space(
@@ -175,24 +148,13 @@ def plan_space(
     marked = own_marked(found, identity)
     work = {c: piece for c, piece in marked.items() if c not in left_out}
     free = free_tensors(egraph.graph) if options.free_io_layout else ()
-    conversions = needed_conversions(egraph.graph, clusters, tuple(work), free)
-    counts = options.objective is Objective.CONVERSIONS
-    lowered = options.lower_packs or (False if counts else None)
-    changes: dict[Conversion, tuple[Work, ...]] = {}
-    next_group = first_group + len(egraph.graph.types)
-    moves = conversion_work(egraph.graph, conversions, target, next_group, lowered)
-    for share, graph_there in others:
-        pieces_there = conversion_work(graph_there, conversions, target, next_group, lowered)
-        moves = with_others(moves, weight, pieces_there, share)
-    for conversion, piece in moves:
-        changes[conversion] = (*changes.get(conversion, ()), piece)
     budget = options.weight_budget
-    return PlanSpace(
+    found_space = PlanSpace(
         space,
         target,
         work,
-        changes,
-        tuple(c for c in conversions if is_free(egraph.graph, c)),
+        {},
+        (),
         free,
         identity,
         {c: estimate_ns(marked[c].form, target) for c in identity if c in marked},
@@ -200,8 +162,35 @@ def plan_space(
         tuple(refusals),
         tuple(_refused(space, c, reason) for c, reason in formless),
         len(regions),
-        None if budget is None else CopyBudget(budget.size_bytes(weight_bytes([graph]))),
+        None
+        if budget is None
+        else CopyBudget(
+            budget.size_bytes(weight_bytes([graph])), HeldCopies(constant_names(graph, 0))
+        ),
+        first_group + len(egraph.graph.types),
     )
+    needed = needed_conversions(egraph.graph, clusters, tuple(work), free)
+    return with_conversions(found_space, needed, options)
+
+
+def with_conversions(
+    space: PlanSpace, conversions: Iterable[Conversion], options: Options
+) -> PlanSpace:
+    """The space with more conversions, as work to price."""
+    known = {*space.conversions, *space.unmoved}
+    new = tuple(c for c in conversions if c not in known)
+    counts = options.objective is Objective.CONVERSIONS
+    lowered = options.lower_packs or (False if counts else None)
+    moves = conversion_work(space.graph, new, space.target, space.first_group, lowered)
+    weight, others = other_sizes(space.graph, options.sizes)
+    for share, graph_there in others:
+        there = conversion_work(graph_there, new, space.target, space.first_group, lowered)
+        moves = with_others(moves, weight, there, share)
+    changes = dict(space.conversions)
+    for conversion, piece in moves:
+        changes[conversion] = (*changes.get(conversion, ()), piece)
+    unmoved = (c for c in new if is_free(space.graph, c))
+    return replace(space, conversions=changes, unmoved=(*space.unmoved, *unmoved))
 
 
 def _refused(space: Space, candidate: Candidate, reason: str) -> RefusedForm:

@@ -13,6 +13,7 @@ from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.explore import RefusedForm
 from layoutopt.candidates.form import Form
 from layoutopt.candidates.form_name import form_name
+from layoutopt.ir.carried import Ends, ends_of
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.lowered import Lowered
@@ -21,11 +22,13 @@ from layoutopt.lowering.lower import lower, packs_lowered
 from layoutopt.options import Objective, Options, WeightBudget
 from layoutopt.planning.answer import check_answer
 from layoutopt.planning.as_it_came import price_as_it_came
+from layoutopt.planning.control_flow import ControlFlow
 from layoutopt.planning.copy_budget import HeldCopies
 from layoutopt.planning.free_io import (
     chosen_io,
     with_one_input_layout,
 )
+from layoutopt.planning.joint_space import JointSpace, joint_space
 from layoutopt.planning.lazy_pricing import (
     Priced,
     Text,
@@ -40,6 +43,11 @@ from layoutopt.pricing.prices import Analytic, Price
 from layoutopt.pricing.source import PriceSource
 from layoutopt.runtime.progress import Progress
 from layoutopt.solver import Search, Solution, Status, StopReason, TimeLimit
+
+_MOST_RUNS = 1000
+"""Runs of a block that count when layouts of carried tensors are chosen: more change nothing."""
+_MOST_COUNTED = 16
+"""The same where conversions are counted, and not timed: the numbers stay within 53 bits."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +81,8 @@ class GraphPlan:
     """What it was chosen from; None where it was given."""
     piece_prices: Mapping[Text, Price] = field(default_factory=dict)
     """Of every piece of work that was priced, a conversion in each of its forms."""
+    ends: Ends = field(default_factory=Ends)
+    """Layouts of tensors that control flow hands on."""
 
     @property
     def cost_ns(self) -> int:
@@ -91,88 +101,160 @@ class GraphPlan:
 
     def lowered(self) -> Lowered:
         """The chosen candidates as one graph over row-major tensors."""
-        found = lower(self.egraph.graph, self.clusters, self.choice, self.io)
+        found = lower(self.egraph.graph, self.clusters, self.choice, self.io, self.ends)
         return packs_lowered(found) if self.lower_packs else found
 
 
 def plan_graphs(
-    graphs: Sequence[Graph], setting: PlanSetting, refused: Sequence[Collection[str]] = ()
+    graphs: Sequence[Graph],
+    setting: PlanSetting,
+    refused: Sequence[Collection[str]] = (),
+    flow: ControlFlow | None = None,
 ) -> tuple[GraphPlan, ...]:
-    """Plans of a module's functions; each leaves the next ones what it did not spend.
+    """Plans of a module's functions and blocks; each leaves the next ones what it did not spend.
 
-    ``refused``: for each function, digests of candidates that do not compile inside the model.
+    ``refused``: for each graph, digests of candidates that do not compile inside the model.
+    ``flow``: what graphs hand to each other; those that do are planned as one.
     """
-    plans: list[GraphPlan] = []
+    flow = flow or ControlFlow.none(graphs)
+    plans: dict[int, GraphPlan] = {}
     left = setting.options.weight_budget
     if left is not None:
         left = WeightBudget(left.size_bytes(weight_bytes(graphs)))
     copies: frozenset[Hashable] = frozenset()
-    for place, graph in enumerate(graphs):
-        names = constant_names(graph, place)
+    for together in flow.groups:
         rest = replace(setting.options, weight_budget=left)
-        held = HeldCopies(names, copies)
-        plan = plan_graph(
-            graph, replace(setting, options=rest), refused[place] if refused else (), held
-        )
-        plans.append(plan)
-        if left is not None:
-            made = plan.lowered().copied_weights(names)
+        names = [constant_names(graphs[g], g) for g in together]
+        asked = [
+            Asked(graphs[g], refused[g] if refused else (), HeldCopies(own, copies))
+            for g, own in zip(together, names, strict=True)
+        ]
+        found = plan_together(asked, replace(setting, options=rest), flow.among(together))
+        plans |= zip(together, found, strict=True)
+        if left is None:
+            continue
+        for plan, own in zip(found, names, strict=True):
+            made = plan.lowered().copied_weights(own)
             spent = sum(kind.size_bytes for copy, kind in made.items() if copy not in copies)
             left = WeightBudget(left.amount - spent)
             copies |= made.keys()
-    return tuple(plans)
+    return tuple(plans[g] for g in range(len(graphs)))
 
 
 def plan_graph(
-    graph: Graph,
-    setting: PlanSetting,
-    refused: Collection[str] = (),
-    held: HeldCopies | None = None,
-) -> GraphPlan:
+    graph: Graph, setting: PlanSetting, refused: Collection[str] = ()
+) -> GraphPlan:  # fmt: skip
     """The cheapest consistent plan of one function. Raises SolverError where there is none.
 
-    ``refused``: digests of candidates that do not compile inside the model. ``held``: copies of
-    weights that take nothing of the budget.
+    ``refused``: digests of candidates that do not compile inside the model.
+    """
+    (plan,) = plan_together([Asked(graph, refused)], setting, ControlFlow.none([graph]))
+    return plan
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A graph to plan."""
+
+    graph: Graph
+    refused: Collection[str] = ()
+    """Digests of candidates that do not compile inside the model."""
+    held: HeldCopies | None = None
+    """Copies of weights that take nothing of the budget."""
+
+
+def plan_together(
+    asked: Sequence[Asked], setting: PlanSetting, flow: ControlFlow
+) -> tuple[GraphPlan, ...]:
+    """The cheapest consistent plans of graphs that hand tensors to each other.
+
+    Raises SolverError where there are none.
     """
     options = setting.options
     counts = options.objective is Objective.CONVERSIONS
     estimated = setting.pricer.source is not PriceSource.MEASURED or counts
     with setting.clock.stage("enumerate"):
-        space = plan_space(graph, setting.target, options, estimated, refused)
-        if space.budget is not None and held is not None:
-            space = replace(space, budget=replace(space.budget, held=held))
+        spaces: list[PlanSpace] = []
+        group = 0
+        for each in asked:
+            space = plan_space(
+                each.graph, setting.target, options, estimated, each.refused, first_group=group
+            )
+            if space.budget is not None and each.held is not None:
+                space = replace(space, budget=replace(space.budget, held=each.held))
+            spaces.append(space)
+            group += len(space.graph.types) + len(space.conversions) + len(space.unmoved)
+        most = _MOST_COUNTED if counts else _MOST_RUNS
+        runs = [min(max(1, n), most) for n in flow.runs] if flow.carried else [1] * len(asked)
+        joint = joint_space(spaces, runs, flow.carried, options)
     with setting.clock.stage("price") as progress:
-        priced = price_space(space, setting, progress)
+        priced = price_space(joint, setting, progress)
     with setting.clock.stage("select"):
-        return select_plan(space, priced, options, setting.limit)
+        return select_plans(joint, priced, options, setting.limit)
 
 
-def price_space(space: PlanSpace, setting: PlanSetting, progress: Progress) -> Priced:
-    """Prices of what a plan may use. Where they are measured, of no more than that."""
+def price_space(
+    space: JointSpace, setting: PlanSetting, progress: Progress
+) -> tuple[Priced, ...]:  # fmt: skip
+    """Prices of what plans may use. Where they are measured, of no more than that."""
     options, pricer = setting.options, setting.pricer
     if options.objective is Objective.CONVERSIONS:
-        pricer = Analytic(space.target)
+        pricer = Analytic(space.parts[0].target)
     if pricer.source is not PriceSource.MEASURED:
         return price_all(space, pricer, progress)
-    known = price_as_it_came(space, pricer, progress)
+    known = [row for part in space.parts for row in price_as_it_came(part, pricer, progress)]
     if options.search is not Search.ILP or options.free_io_layout:
         return price_all(space, pricer, progress)
     return price_lazily(space, setting, progress, known)
 
 
-def select_plan(space: PlanSpace, priced: Priced, options: Options, limit: TimeLimit) -> GraphPlan:
-    """The cheapest consistent plan. Raises SolverError where there is none."""
-    refusals = [*space.refusals, *space.formless]
-    refusals += [space.refused(key, reason) for key, reason in priced.refused.items()]
-    notes = [space.refused(c, note) for c, note in priced.notes.items()]
-    objective = space.objective(priced.costs, priced.conversion_costs, options)
-    selection, solution = priced.answer or space.solved(*objective, options.search, limit)
-    graph, clusters, identity = space.graph, space.clusters, space.identity
-    if _stays(space, solution):
-        choice, costs = space.as_it_came, priced.costs | space.identity_ns
+def select_plans(
+    space: JointSpace, priced: Sequence[Priced], options: Options, limit: TimeLimit
+) -> tuple[GraphPlan, ...]:
+    """The cheapest consistent plans. Raises SolverError where there are none."""
+    costs = [(own.costs, own.conversion_costs) for own in priced]
+    objective = space.objective(costs, options)
+    selection, solution = priced[0].answer or space.solved(objective, options.search, limit)
+    stays = _stays(space, solution)
+    if stays:
+        choice = space.as_it_came
     else:
-        check_answer(selection.problem, solution, options, limit, [*refusals, *notes])
-        choice = selection.choice(solution.candidates, solution.conversions)
+        refusals = [r for part, own in zip(space.parts, priced, strict=True)
+                    for r in (*_refusals(part, own), *_notes(part, own))]  # fmt: skip
+        check_answer(selection.problem, solution, options, limit, refusals)
+        choice = selection.choice(solution)
+    return tuple(
+        _graph_plan(part, own, options, _Part(chosen, ends, found, stays))
+        for part, own, chosen, ends, found in zip(
+            space.parts,
+            priced,
+            choice.parts,
+            (
+                ends_of(place, choice.layouts, part.graph.handed_only)
+                for place, part in enumerate(space.parts)
+            ),
+            (selection.part_solution(solution, place) for place in range(len(space.parts))),
+            strict=True,
+        )
+    )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What was selected for one graph."""
+
+    choice: Choice
+    ends: Ends
+    solution: Solution
+    stays: bool
+    """Whether it stays as it came."""
+
+
+def _graph_plan(space: PlanSpace, priced: Priced, options: Options, part: _Part) -> GraphPlan:
+    graph, clusters, identity = space.graph, space.clusters, space.identity
+    choice, solution = part.choice, part.solution
+    costs = priced.costs | space.identity_ns
+    if not part.stays:
         costs, solution = without_surcharges(priced, choice.candidates, solution)
     choice = replace(choice, lowered=frozenset(priced.transposed.intersection(choice.conversions)))
     io: dict[int, Layout] = {}
@@ -186,7 +268,7 @@ def select_plan(space: PlanSpace, priced: Priced, options: Options, limit: TimeL
         costs,
         priced.conversion_costs,
         solution,
-        tuple(dict.fromkeys(refusals)),
+        tuple(dict.fromkeys(_refusals(space, priced))),
         sum(costs[c] for c in identity) if costs.keys() >= set(identity) else None,
         io,
         options.lower_packs,
@@ -194,13 +276,23 @@ def select_plan(space: PlanSpace, priced: Priced, options: Options, limit: TimeL
         priced.source,
         identity,
         priced.prices,
-        tuple(dict.fromkeys(notes)),
+        tuple(dict.fromkeys(_notes(space, priced))),
         space,
         priced.piece_prices,
+        part.ends,
     )
 
 
-def _stays(space: PlanSpace, solution: Solution) -> bool:
+def _refusals(space: PlanSpace, priced: Priced) -> list[RefusedForm]:
+    found = (space.refused(key, reason) for key, reason in priced.refused.items())
+    return [*space.refusals, *space.formless, *found]
+
+
+def _notes(space: PlanSpace, priced: Priced) -> list[RefusedForm]:
+    return [space.refused(c, note) for c, note in priced.notes.items()]
+
+
+def _stays(space: JointSpace, solution: Solution) -> bool:
     """Whether the model stays as it came: nothing was found in time, and it can be written."""
     late = solution.status is Status.UNKNOWN and solution.stop_reason is StopReason.TIME_LIMIT
-    return late and space.identity_ns.keys() >= {*space.identity}
+    return late and all(part.identity_ns.keys() >= {*part.identity} for part in space.parts)

@@ -23,6 +23,8 @@ class Selection:
     problem: integer.Problem
     candidates: tuple[Candidate, ...]
     conversions: tuple[Conversion, ...]
+    number: Mapping[int, Mapping[Layout, int]]
+    """By tensor, the layouts that have numbers; row-major is 0 everywhere."""
 
     def choice(self, candidates: Sequence[int], conversions: Sequence[int]) -> Choice:
         """The candidates and conversions behind the solver's indices."""
@@ -121,6 +123,7 @@ def build_selection(
         ),
         candidates,
         conversions,
+        number,
     )
 
 

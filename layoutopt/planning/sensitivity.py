@@ -18,6 +18,8 @@ from layoutopt.candidates.conversion import Conversion
 from layoutopt.candidates.form_name import form_name
 from layoutopt.ir.graph import Graph
 from layoutopt.options import Options
+from layoutopt.planning.joint_selection import JointChoice
+from layoutopt.planning.joint_space import JointSpace
 from layoutopt.planning.lazy_pricing import Text, text_of
 from layoutopt.planning.planner import GraphPlan, plan_graph
 from layoutopt.planning.setting import PlanSetting
@@ -119,14 +121,15 @@ class _Question:
             ways = self._ways.get(step)
             return min(map(way_ns, ways)) if ways else otherwise  # none: it is free
 
-        selection, solution = self._space.solved(
-            {c: cost_ns(c, ns) for c, ns in self._plan.costs.items()},
-            {c: cost_ns(c, ns) for c, ns in self._plan.conversion_costs.items()},
+        costs = {c: cost_ns(c, ns) for c, ns in self._plan.costs.items()}
+        changes = {c: cost_ns(c, ns) for c, ns in self._plan.conversion_costs.items()}
+        selection, solution = JointSpace.alone(self._space).solved(
+            [(costs, changes)],
             self._options.search,
             TimeLimit(self._options.time_limit_s),
-            [self._plan.choice],
+            [JointChoice((self._plan.choice,), {})],
         )
-        return self._used(selection.choice(solution.candidates, solution.conversions), way_ns)
+        return self._used(selection.choice(solution).parts[0], way_ns)
 
     def _is_open(self, text: Text) -> bool:
         price = self._price[text]

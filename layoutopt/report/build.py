@@ -25,6 +25,7 @@ from layoutopt.report.moves import (
 )
 from layoutopt.report.optimization_result import OptimizationResult
 from layoutopt.report.report import (
+    CarriedReport,
     ChoiceReport,
     FlagSetReport,
     IoLayoutReport,
@@ -110,12 +111,23 @@ def build_report(outcome: OptimizationResult) -> Report:
         compiler_assumed=assumption(installed_version()),
         kept_for=outcome.kept_for,
         blocks=outcome.blocks,
+        carried=() if kept else _carried(outcome),
         sizes=tuple(
             _size(name, symbol, outcome.options.sizes)
             for name, graph in zip(outcome.names, outcome.graphs, strict=True)
             for symbol in open_sizes(graph)
         ),
     )
+
+
+def _carried(outcome: OptimizationResult) -> tuple[CarriedReport, ...]:
+    found = {
+        end.name: CarriedReport(end.name, str(graph.types[end.tensor]), str(end.layout))
+        for graph, plan in zip(outcome.graphs, outcome.plans, strict=True)
+        for end in plan.ends.carried
+        if not end.layout.is_row_major
+    }
+    return tuple(found.values())
 
 
 def _size(function: str, symbol: Symbol, chosen: Sequence[PlannedSize]) -> SizeReport:

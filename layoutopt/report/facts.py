@@ -56,6 +56,9 @@ def _scope(report: Report) -> Iterator[Fact]:
         )
         yield Fact(f"Priced and timed at {sizes}; --dim chooses other sizes.")
     yield from _trips(report)
+    if report.carried:
+        rows = [f"{c.name} ({c.tensor}) in {c.layout}" for c in report.carried]
+        yield Fact(f"Control flow hands on {_few(rows)}.")
     if report.measured_on is not None:
         yield Fact(f"Run on {report.measured_on}")
     if report.cost_source is PriceSource.ANALYTIC and report.ops.planned:

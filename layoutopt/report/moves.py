@@ -146,7 +146,10 @@ def _why(plan: GraphPlan, conversion: Conversion) -> str:
     ]
     if tensor in graph.outputs and target.is_row_major:
         takers.append("the model's output")
-    made = makers[0] if makers else "the model's input"
+    if (tensor, target) in plan.ends.handed:
+        takers.append("control flow")
+    given = "control flow" if plan.ends.taken.get(tensor) == source else "the model's input"
+    made = makers[0] if makers else given
     wanted = " and ".join(takers) or "what reads it"
     return f"from {made} in {source} to {wanted} in {target}"
 

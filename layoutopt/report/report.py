@@ -138,6 +138,16 @@ class IoLayoutReport:
 
 
 @dataclass(frozen=True, slots=True)
+class CarriedReport:
+    """A tensor that control flow hands on in another layout than row-major."""
+
+    name: str
+    """``main/for.0 1`` is what the first loop in ``main`` carries second."""
+    tensor: str
+    layout: str
+
+
+@dataclass(frozen=True, slots=True)
 class MoveReport:
     """A dispatch of the compiled module that only moves data: calls and time per call."""
 
@@ -246,6 +256,8 @@ class Report:
     """Why the original was written though a plan was made that cannot be used; else empty."""
     blocks: tuple[BlockReport, ...] = ()
     """Blocks of control flow that were planned."""
+    carried: tuple[CarriedReport, ...] = ()
+    """What control flow hands on in layouts of the plan's choice."""
 
     @property
     def speedup(self) -> float | None:

@@ -8,6 +8,7 @@ import pytest
 
 import layoutopt
 from layoutopt.options import Objective
+from tests.fuzz.through_iree import RandomPricer
 
 H, W = "tensor<8x64xf32>", "tensor<64x64xf32>"
 HEAD = f"""
@@ -27,10 +28,11 @@ WEIGHT = f"""
 def step(result: str, h: str, x: str) -> str:
     """tanh(h @ w + x)"""
     return f"""
-      %f = linalg.fill ins(%zero : f32) outs(%e : {H}) -> {H}
-      %m = linalg.matmul ins({h}, %v : {H}, {W}) outs(%f : {H}) -> {H}
-      %a = linalg.map {{ arith.addf }} ins(%m, {x} : {H}, {H}) outs(%e : {H})
-      {result} = linalg.map {{ math.tanh }} ins(%a : {H}) outs(%e : {H})"""
+      {result}f = linalg.fill ins(%zero : f32) outs(%e : {H}) -> {H}
+      {result}m = linalg.matmul ins({h}, %v : {H}, {W}) outs({result}f : {H}) -> {H}
+      {result}a = linalg.map {{ arith.addf }} ins({result}m, {x} : {H}, {H}) outs(%e : {H})
+      {result} = linalg.map {{ math.tanh }} ins({result}a : {H}) outs(%e : {H})
+"""
 
 
 RNN = f"""
@@ -78,6 +80,76 @@ func.func @main(%x: {H}, %p: i1) -> {H} {{
 """
 
 
+def loop(carried: str, body: str, kind: str = H, trips: str = "%c6") -> str:
+    """A loop over so many trips."""
+    return f"scf.for %i = %c0 to {trips} step %c1 iter_args({carried}) -> ({kind}) {{{body}}}"
+
+
+def function(name: str, body: str, result: str = "%r") -> str:
+    return f"""
+func.func @{name}(%x: {H}, %y: {H}, %p: i1) -> {H} {{
+  {HEAD}
+  {WEIGHT}
+  {body}
+  return {result} : {H}
+}}"""
+
+
+ZEROS = f"%z = linalg.fill ins(%zero : f32) outs(%e : {H}) -> {H}"
+INNER = f"{step('%t', '%k', '%x')} scf.yield %t : {H}"
+CARRIED = {
+    "swapped": function(
+        "swapped",
+        f"""%r:2 = {
+            loop(
+                "%a = %x, %b = %y",
+                f"{step('%t', '%a', '%y')} scf.yield %b, %t : {H}, {H}",
+                f"{H}, {H}",
+            )
+        }""",
+        "%r#1",
+    ),
+    "from_zeros": function(
+        "from_zeros",
+        f"{ZEROS} %r = {loop('%h = %z', step('%t', '%h', '%x') + f' scf.yield %t : {H}')}",
+    ),
+    "branch": function(
+        "branch",
+        f"""{step("%b", "%x", "%y")}
+        %q = scf.if %p -> ({H}) {{ {step("%t", "%b", "%y")} scf.yield %t : {H}
+        }} else {{ {step("%t", "%b", "%x")} scf.yield %t : {H} }}
+        {step("%r", "%q", "%x")}""",
+    ),
+    "nested": function(
+        "nested",
+        f"""%r = {
+            loop("%h = %x", f"%q = {loop('%k = %h', INNER).replace('%i', '%j')} scf.yield %q : {H}")
+        }""",
+    ),
+    "read_otherwise": function(
+        "read_otherwise",
+        f"""%r = {
+            loop(
+                "%h = %x",
+                f"%g = util.optimization_barrier %h : {H} {step('%t', '%h', '%g')} "
+                f"scf.yield %t : {H}",
+            )
+        }""",
+    ),
+    "unchanged": function(
+        "unchanged",
+        f"""%r:2 = {
+            loop(
+                "%a = %x, %b = %y",
+                f"{step('%t', '%b', '%a')} scf.yield %a, %t : {H}, {H}",
+                f"{H}, {H}",
+            )
+        } {step("%s1", "%r#0", "%r#1")}""",
+        "%s1",
+    ),
+}
+
+
 def report_of(
     folder: Path, text: str, options: layoutopt.Options
 ) -> tuple[layoutopt.Plan, dict[str, set[str]]]:
@@ -115,5 +187,52 @@ def test_weights_are_packed_once_and_times_count_trips(tmp_path: Path) -> None:
     assert "math.exp" in initializer
     assert "util.global.load immutable @layoutopt_weight_0" in body
     assert "math.exp" not in body
-    (inside,) = (f.plan for f in plan.functions if f.name == "main/for.0")
-    assert plan.report.after.predicted_ms == pytest.approx(6 * inside.cost_ns / 1e6)
+    times = {f.name: f.plan.cost_ns / 1e6 for f in plan.functions}
+    whole_ms = times["main"] + 6 * times["main/for.0"]
+    assert plan.report.after.predicted_ms == pytest.approx(whole_ms)
+
+
+def test_what_is_carried_is_packed_once_outside(tmp_path: Path) -> None:
+    """Every function of one module; in loops nothing is converted but what is made there."""
+    options = layoutopt.Options(cache=tmp_path / "cache", objective=Objective.CONVERSIONS)
+    plan, _ = report_of(tmp_path, "\n".join(CARRIED.values()), options)
+    plan.apply(tmp_path / "out.mlir")
+    inside = [
+        (row.function, row.tensor)
+        for row in plan.report.conversions
+        if "/for" in row.function and "read_otherwise" not in row.function
+    ]
+    assert inside == []
+    named = {row.name for row in plan.report.carried}
+    assert named >= {
+        "swapped/for.0 0",
+        "swapped/for.0 1",
+        "from_zeros/for.0 0",
+        "branch/if.0 0",
+        "nested/for.0 0",
+        "nested/for.0/for.0 0",
+        "unchanged/for.0 0",
+        "unchanged/for.0 1",
+    }
+    plan.save(tmp_path / "plan.json")
+    again = layoutopt.optimize(
+        tmp_path / "model.mlir", "host", options, plan=tmp_path / "plan.json"
+    )
+    again.apply(tmp_path / "again.mlir")
+    assert (tmp_path / "again.mlir").read_bytes() == (tmp_path / "out.mlir").read_bytes()
+    assert again.report.carried == plan.report.carried
+
+
+@pytest.mark.parametrize("seed", ["0", "5", "6"])
+def test_any_layout_is_carried_right(tmp_path: Path, seed: str) -> None:
+    """Prices are made up, so that layouts are odd ones: padded, transposed, another at each end."""
+    text = "\n".join(CARRIED.values()).replace("8x64", "7x61").replace("64x64", "61x61")
+    (tmp_path / "model.mlir").write_text(text)
+    options = layoutopt.Options(cache=tmp_path / "cache")
+    plan = layoutopt.optimize(tmp_path / "model.mlir", options=options, pricer=RandomPricer(seed))
+    assert plan.report.verification is not None
+    assert plan.report.verification.passed
+    assert plan.report.kept_for == ""
+    ends = {end.name: end.layout for f in plan.functions for end in f.plan.ends.carried}
+    assert any(layout.pads((7, 61)) for layout in ends.values())
+    assert any(not layout.is_tiled and not layout.is_row_major for layout in ends.values())

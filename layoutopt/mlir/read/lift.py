@@ -15,6 +15,7 @@ from iree.compiler import ir
 
 from layoutopt.ir.concrete import with_sizes
 from layoutopt.ir.graph import Constant, Graph
+from layoutopt.ir.layout import Layout
 from layoutopt.mlir.read.captured import capture
 from layoutopt.mlir.read.dominators import dominated
 from layoutopt.mlir.read.lift_op import lift_op
@@ -52,6 +53,10 @@ class Lifted:
     """The name of the block that it runs in; empty where it runs once a call of the function."""
     trips: int | None = 1
     """How often it runs each time that the enclosing block does; None where that is not known."""
+    taken: Mapping[int, Any] = field(default_factory=dict)
+    """By tensor, the value of those that come in another layout than that of the graph."""
+    handed: Mapping[tuple[int, Layout], tuple[Any, ...]] = field(default_factory=dict)
+    """What control flow reads in other layouts, in place of the conversions that plans make."""
 
     @property
     def is_whole(self) -> bool:

@@ -31,7 +31,7 @@ def hoist_weights(
     leaves = {planned for planned, t in model.items() if t in constants}
     graph = lowered.graph
     known = set(leaves)
-    read = set(lowered.outputs.values())
+    read = set(lowered.made)
     computed: list[Op] = []
     for op in graph.ops:
         if all(t in known for t in op.inputs):
@@ -52,7 +52,7 @@ def hoist_weights(
                 inputs = {model[t]: t for t in whole.inputs}
                 hoisted.append(HoistedWeight(whole, inputs, tensor, tensor))
                 ready.add(tensor)
-    kept, _ = live_ops(graph.ops, lowered.outputs.values(), ready)
+    kept, _ = live_ops(graph.ops, lowered.made, ready)
     planned = replace(graph, ops=kept, names=())
     return replace(lowered, graph=planned, hoisted=tuple(hoisted))
 

@@ -39,8 +39,7 @@ def splice(lifted: Lifted, lowered: Lowered, weights: WeightGlobals) -> None:
     function = _top_level(lifted.block)
     with function.context:
         leaves = list(lowered.inputs)
-        outputs = list(lowered.outputs)
-        text, sizes = _snippet(lowered, leaves, outputs, hoisted, names)
+        text, sizes = _snippet(lowered, leaves, hoisted, names)
         try:
             module = ir.Module.parse(text)
         except ir.MLIRError as error:
@@ -54,7 +53,7 @@ def splice(lifted: Lifted, lowered: Lowered, weights: WeightGlobals) -> None:
         operations = list(module.body.operations)
         made = [op for op in operations if op.operation.name == "util.initializer"]
         known = len(set(names.values())) - len(new)
-        _move(operations[-1], lifted, leaves, outputs, sizes)
+        _move(operations[-1], lifted, lowered, sizes)
         for operation, computed in zip(made, hoisted, strict=True):
             _fill_leaves(operation, lifted, list(computed.inputs))
         _add_globals(function, operations[known:-1])
@@ -92,7 +91,6 @@ def _add_globals(function: Any, made: Sequence[Any]) -> None:
 def _snippet(
     lowered: Lowered,
     leaves: Sequence[int],
-    outputs: Sequence[int],
     hoisted: Sequence[Initializer],
     names: Mapping[int, str],
 ) -> tuple[str, tuple[Symbol, ...]]:
@@ -113,7 +111,7 @@ def _snippet(
     function = function_text(
         lowered.graph,
         (lowered.inputs[t] for t in leaves),
-        (lowered.outputs[t] for t in outputs),
+        lowered.made,
         "planned",
     )
     head, _, rest = function.partition("\n")
@@ -142,18 +140,12 @@ def _fill_leaves(initializer: Any, lifted: Lifted, leaves: list[int]) -> None:
         place.operation.erase()
 
 
-def _move(
-    planned: Any,
-    lifted: Lifted,
-    leaves: list[int],
-    outputs: list[int],
-    symbols: Sequence[Symbol],
-) -> None:
+def _move(planned: Any, lifted: Lifted, lowered: Lowered, symbols: Sequence[Symbol]) -> None:
     block = planned.operation.regions[0].blocks[0]
     stage: dict[Any, int] = {}
-    arguments = list(block.arguments)
+    arguments, leaves = list(block.arguments), list(lowered.inputs)
     for argument, tensor in zip(arguments, leaves, strict=False):
-        value, at = lifted.values[tensor], lifted.stages[tensor]
+        value, at = lifted.taken.get(tensor, lifted.values[tensor]), lifted.stages[tensor]
         if value.type != argument.type:
             value = _cast(value, argument.type, lifted.kept[at])
         stage[value] = at
@@ -170,8 +162,12 @@ def _move(
         op.move_before(lifted.kept[needed].operation)
         for value in op.results:
             stage[value] = needed
-    for tensor, value in zip(outputs, results, strict=True):
-        if tensor not in leaves:
+    for pair, value in zip(lowered.handed, results[len(lowered.outputs) :], strict=True):
+        for cast in lifted.handed[pair]:
+            cast.replace_all_uses_with(value)
+            cast.owner.erase()
+    for tensor, value in zip(lowered.outputs, results, strict=False):
+        if tensor not in leaves or tensor in lifted.taken:
             old = lifted.values[tensor]
             same = old.type == value.type
             new = value if same else _cast(value, old.type, lifted.kept[stage[value]])

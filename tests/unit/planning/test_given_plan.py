@@ -12,9 +12,11 @@ from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.renaming import counted_from_zero
 from layoutopt.options import Objective, Options
-from layoutopt.planning.given_plan import given_plans
+from layoutopt.pipeline.stages import control_flow
+from layoutopt.planning.given_plan import AskedPlans, given_plans
 from layoutopt.planning.plan_file import (
     TOOL,
+    CarriedLayout,
     FunctionPlan,
     PlanFile,
     PlannedCandidate,
@@ -22,7 +24,7 @@ from layoutopt.planning.plan_file import (
     function_plan,
     write_plan,
 )
-from layoutopt.planning.planner import GraphPlan, plan_graph
+from layoutopt.planning.planner import GraphPlan, plan_graph, plan_graphs
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
 from layoutopt.rules.rewrites import REWRITES
@@ -30,6 +32,7 @@ from layoutopt.solver import Search
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
 from tests.planning import setting
+from tests.unit.planning.test_carried_layouts import loop
 
 GRAPH = lifted(CONVOLUTIONS)
 MODEL = Path("model.mlir")
@@ -51,7 +54,8 @@ def filed(plan: GraphPlan, graph: Graph = GRAPH) -> FunctionPlan:
 
 
 def replayed(path: Path, target: str, options: Options) -> GraphPlan:
-    (found,) = given_plans(path, MODEL, [("main", GRAPH)], load_target(target), options)
+    asked = AskedPlans(MODEL, [("main", GRAPH)])
+    (found,) = given_plans(path, asked, load_target(target), options)
     return found
 
 
@@ -185,4 +189,42 @@ def test_a_plan_for_another_model_is_refused(tmp_path: Path) -> None:
     assert str(caught.value) == (
         f"{path}: expected a plan for function 'main' of model.mlir, but got "
         "a plan for another model (made by layoutopt 0.1.0 for mi300x); make the plan again"
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "got"),
+    [
+        (
+            CarriedLayout("main/for.7 0", row_major(4)),
+            "a layout of 'main/for.7 0', which no control flow hands on",
+        ),
+        (CarriedLayout("main/for.0 0", row_major(2)), "row-major for 'main/for.0 0' of 4 dims"),
+        (
+            CarriedLayout("main/for.0 0", Layout((0, 3, 2, 1))),
+            "conversion 0: nothing makes tensor 4 in layout 1",
+        ),
+    ],
+)
+def test_layouts_of_carried_tensors_that_do_not_fit(
+    row: CarriedLayout, got: str, tmp_path: Path
+) -> None:
+    module = loop(tmp_path)
+    flow = control_flow(module, {})
+    target = load_target("x86-64-avx512")
+    plans = plan_graphs(module.graphs, setting(target, Analytic(target), Options()), (), flow)
+    functions = tuple(map(function_plan, module.names, module.graphs, plans))
+    (end,) = plans[0].ends.carried
+    asked = AskedPlans(MODEL, list(zip(module.names, module.graphs, strict=True)), flow)
+    path = tmp_path / "plan.json"
+    kept = (CarriedLayout(end.name, end.layout),)
+    write_plan(path, PlanFile("here", Objective.LATENCY, functions, carried=kept))
+    again = given_plans(path, asked, target, Options())
+    assert [p.lowered() for p in again] == [p.lowered() for p in plans]
+    write_plan(path, PlanFile("here", Objective.LATENCY, functions, carried=(row,)))
+    with pytest.raises(InputError) as error:
+        given_plans(path, asked, target, Options())
+    assert str(error.value) == (
+        f"{path}: expected a plan for 'main' that fits x86-64-avx512 and these options, but got "
+        f"{got} (made by layoutopt {TOOL} for here); {ADVICE}"
     )

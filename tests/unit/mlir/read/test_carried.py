@@ -1,0 +1,99 @@
+"""What control flow hands on: which tensors of which blocks are one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from layoutopt.mlir.module import Module
+from tests.unit.mlir.read.test_blocks import H, matmul, parsed
+
+FOR = f"""%r = scf.for %i = %c0 to %c7 step %c1 iter_args(%h = %x) -> ({H}) {{
+    {matmul("%m", "%h")}
+    scf.yield %m : {H}
+  }}"""
+IF = f"""%r = scf.if %p -> ({H}) {{
+    {matmul("%m", "%x")} scf.yield %m : {H}
+  }} else {{
+    scf.yield %x : {H}
+  }}"""
+WHILE = f"""%r = scf.while (%h = %x) : ({H}) -> {H} {{
+    scf.condition(%p) %h : {H}
+  }} do {{
+  ^bb0(%k: {H}):
+    {matmul("%m", "%k")}
+    scf.yield %m : {H}
+  }}"""
+INSIDE = f"""%b = linalg.map {{ math.exp }} ins(%x : {H}) outs(%e : {H})
+  %r = scf.for %i = %c0 to %c7 step %c1 iter_args(%h = %x) -> ({H}) {{
+    %q = scf.for %j = %c0 to %c7 step %c1 iter_args(%k = %h) -> ({H}) {{
+      %a = linalg.map {{ arith.addf }} ins(%k, %b : {H}, {H}) outs(%e : {H})
+      scf.yield %a : {H}
+    }}
+    scf.yield %q : {H}
+  }}"""
+DYNAMIC = """%r = scf.for %i = %c0 to %c7 step %c1 iter_args(%h = %y) -> (tensor<?x8xf32>) {
+    %d = tensor.dim %h, %c0 : tensor<?x8xf32>
+    %o = tensor.empty(%d) : tensor<?x8xf32>
+    %m = linalg.map { math.exp } ins(%h : tensor<?x8xf32>) outs(%o : tensor<?x8xf32>)
+    scf.yield %m : tensor<?x8xf32>
+  }"""
+
+
+def places(module: Module) -> dict[str, tuple[list[str], list[str]]]:
+    """By name, the blocks in which each carried tensor is made and read."""
+    return {
+        c.tensor.name: (
+            [module.names[block] for block, _ in c.tensor.made],
+            [module.names[block] for block, _ in c.tensor.read],
+        )
+        for c in module.carried
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (FOR, {"main/for.0 0": (["main/for.0", "main"], ["main", "main/for.0"])}),
+        (
+            WHILE,
+            {
+                "main/while.0 0": (["main/while.0.condition"], ["main", "main/while.0.body"]),
+                "main/while.0 result 0": (
+                    ["main/while.0.body", "main"],
+                    ["main/while.0.condition"],
+                ),
+            },
+        ),
+        (IF, {"main/if.0 0": (["main"], ["main/if.0.then", "main/if.0.else"])}),
+        (
+            INSIDE,
+            {
+                "main/for.0 0": (["main/for.0", "main"], ["main", "main/for.0"]),
+                "main/for.0/for.0 0": (
+                    ["main/for.0/for.0", "main/for.0"],
+                    ["main/for.0", "main/for.0/for.0"],
+                ),
+                "main captured 0": (["main/for.0", "main/for.0/for.0"], ["main"]),
+            },
+        ),
+        (DYNAMIC, {}),
+    ],
+    ids=["for", "while", "if", "captured", "dynamic"],
+)
+def test_places_of_one_tensor(
+    tmp_path: Path, body: str, expected: dict[str, tuple[list[str], list[str]]]
+) -> None:
+    assert places(parsed(tmp_path, body, "%x" if body == DYNAMIC else "%r")) == expected
+
+
+def test_what_else_is_read_outside_is_known(tmp_path: Path) -> None:
+    module = parsed(tmp_path, f"{FOR}\n {matmul('%z', '%r')}")
+    main, loop = module.graphs
+    (carried,) = module.carried
+    (yielded,) = (t for block, t in carried.tensor.read if block == 1)
+    (result,) = (t for block, t in carried.tensor.made if block == 0)
+    assert loop.handed_only == {yielded}
+    assert result in main.outputs
+    assert result not in main.handed_only
