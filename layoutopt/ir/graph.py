@@ -31,6 +31,7 @@ from layoutopt.ir.ops import (
     Slice,
     Structured,
     Uninitialized,
+    is_placed,
     kind_name,
 )
 from layoutopt.ir.packed_ops import Pack, Unpack
@@ -61,6 +62,7 @@ __all__ = [
     "Structured",
     "Uninitialized",
     "Unpack",
+    "is_placed",
     "kind_name",
 ]
 
@@ -99,9 +101,10 @@ class Graph:
 
     @property
     def _varying(self) -> frozenset[int]:
-        """Inputs, and tensors whose sizes are known at run time only."""
+        """Inputs, and tensors of sizes or from places that are known at run time only."""
         dynamic = (t for t, kind in enumerate(self.types) if not kind.is_static)
-        return frozenset((*self.inputs, *dynamic))
+        placed = (t for op in self.ops if is_placed(op) for t in op.outputs)
+        return frozenset((*self.inputs, *dynamic, *placed))
 
     @cached_property
     def splats(self) -> dict[int, str]:

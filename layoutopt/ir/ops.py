@@ -15,6 +15,7 @@ from layoutopt.ir.gather import Gather
 from layoutopt.ir.packed_ops import Pack, Unpack
 from layoutopt.ir.scalar import Body, is_contraction, is_copy
 from layoutopt.ir.scatter import Scatter
+from layoutopt.ir.size import Size
 
 
 class IteratorType(Enum):
@@ -250,6 +251,11 @@ Op = (
     | Opaque
     | Extension
 )
+
+
+def is_placed(op: Op) -> bool:
+    """Whether an op reads or writes at places that are known at run time only."""
+    return isinstance(op, Slice | Insert) and any(isinstance(n, Size) for n in op.offsets)
 
 
 def kind_name(op: Op) -> str:

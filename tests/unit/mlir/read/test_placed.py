@@ -1,0 +1,98 @@
+"""Slices and inserts at places that are known at run time only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from layoutopt.ir.concrete import concrete
+from layoutopt.ir.graph import Insert, Slice, is_placed
+from layoutopt.ir.size import bounds, planned
+from layoutopt.mlir.module import Module, parse_module
+from layoutopt.mlir.read.lift import Lifted
+
+BIG, ROW = "tensor<9x8xf32>", "tensor<2x8xf32>"
+HEAD = f"""
+func.func @main(%x: {BIG}, %y: {ROW}, %p: i64, %n: index) -> {ROW} {{
+  %w = arith.constant dense_resource<w> : {BIG}
+  %i = arith.index_cast %p : i64 to index
+"""
+
+
+def parsed(folder: Path, body: str) -> Module:
+    path = folder / "model.mlir"
+    path.write_text(f"{HEAD}{body}  return %r : {ROW}\n}}", encoding="utf-8")
+    return parse_module(path)
+
+
+def cut(result: str, source: str, place: str, rows: int = 2) -> str:
+    kind = f"tensor<{rows}x8xf32>"
+    return (
+        f"{result} = tensor.extract_slice {source}[{place}, 0] [{rows}, 8] [1, 1] "
+        f": {BIG} to {kind}\n"
+    )
+
+
+def test_a_place_is_a_symbol_that_stays_inside(tmp_path: Path) -> None:
+    module = parsed(tmp_path, cut("%r", "%x", "%i"))
+    (main,) = module.blocks
+    (op,) = (op for op in main.graph.ops if isinstance(op, Slice))
+    assert is_placed(op)
+    assert bounds(op.offsets[0]) == (0, 7)
+    assert planned(op.offsets[0]) == 3
+    (cut_there,) = (op for op in concrete(main.graph).ops if isinstance(op, Slice))
+    assert cut_there.offsets == (3, 0)
+
+
+@pytest.mark.parametrize("place", ["%i", "%n"])
+def test_one_place_is_one_symbol(tmp_path: Path, place: str) -> None:
+    """What lies inside of the shorter room lies inside of the longer one."""
+    text = cut("%a", "%x", place, 5) + cut("%r", "%x", place)
+    text += f"%b = tensor.insert_slice %r into %x[{place}, 0] [2, 8] [1, 1] : {ROW} into {BIG}\n"
+    text += "util.optimization_barrier %a : tensor<5x8xf32>\n"
+    text += f"util.optimization_barrier %b : {BIG}\n"
+    module = parsed(tmp_path, text)
+    (main,) = module.blocks
+    placed = [op for op in main.graph.ops if isinstance(op, Slice | Insert)]
+    assert len(placed) == 3
+    assert len({op.offsets for op in placed}) == 1
+    assert bounds(placed[0].offsets[0]) == (0, 4)
+
+
+def test_a_slice_that_is_all_there_is_begins_at_zero(tmp_path: Path) -> None:
+    text = f"%a = tensor.extract_slice %y[%i, 0] [2, 8] [1, 1] : {ROW} to {ROW}\n"
+    module = parsed(tmp_path, text + cut("%r", "%x", "%i"))
+    (main,) = module.blocks
+    slices = [op for op in main.graph.ops if isinstance(op, Slice)]
+    assert slices[0].offsets == (0, 0)
+    assert is_placed(slices[1])
+
+
+def test_what_is_read_of_a_constant_at_run_time_is_none(tmp_path: Path) -> None:
+    module = parsed(
+        tmp_path,
+        f"""{cut("%c", "%w", "%i")}
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %r = scf.for %k = %c0 to %n step %c1 iter_args(%h = %y) -> ({ROW}) {{
+          {cut("%d", "%w", "%k")}
+          %e = tensor.empty() : {ROW}
+          %s = linalg.map {{ arith.addf }} ins(%c, %d : {ROW}, {ROW}) outs(%e : {ROW})
+          scf.yield %s : {ROW}
+        }}
+        """,
+    )
+    for block in module.blocks:
+        for op in block.graph.ops:
+            if isinstance(op, Slice):
+                assert op.result not in block.graph.constants
+    main, loop = module.blocks
+    (captured,) = (t for t in loop.graph.inputs if loop.values[t].owner == made(main))
+    assert captured not in loop.graph.constants
+
+
+def made(block: Lifted) -> object:
+    """The op that makes the first slice of a block."""
+    (op,) = (op for op in block.graph.ops if isinstance(op, Slice))
+    return block.values[op.result].owner
