@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         MissingProfileError,
         SolverError,
     )
-    from layoutopt.ir.extension import Extension
+    from layoutopt.ir.extension import BoundedExtension, EvaluatedExtension, Extension
     from layoutopt.ir.graph import Graph, GraphBuilder
     from layoutopt.options import Objective, Options, ParameterFile, WeightBudget
     from layoutopt.parameters.pack import PackedWeights, pack_weights
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REWRITES",
+    "BoundedExtension",
+    "EvaluatedExtension",
     "Extension",
     "Function",
     "Graph",
@@ -84,6 +86,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BoundedExtension": "ir.extension",
+    "EvaluatedExtension": "ir.extension",
     "Extension": "ir.extension",
     "Function": "pipeline.stages",
     "Graph": "ir.graph",

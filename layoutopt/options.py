@@ -62,7 +62,7 @@ class Options:
     """Other memory that is read before each sample of a price; 0 leaves caches warm."""
     device: str | None = None
     """Device to measure on; None for the target's own."""
-    cache: Path | None = None
+    cache: Path | str | None = None
     """Folder of prices and converted models; None for the user's cache folder."""
     compile_timeout_s: float = 900.0
     """Seconds for compiling a whole model once."""

@@ -70,12 +70,12 @@ class Holding:
     newest_utc: str
 
 
-def cache_folder(cache: Path | None = None) -> Path:
+def cache_folder(cache: Path | str | None = None) -> Path:
     """Where prices and results are kept: the user's cache folder unless another one is named."""
-    return cache or Path(user_cache_dir("layoutopt"))
+    return Path(cache or user_cache_dir("layoutopt"))
 
 
-def store_path(cache: Path | None = None) -> Path:
+def store_path(cache: Path | str | None = None) -> Path:
     """The file of prices in a cache folder."""
     return cache_folder(cache) / "prices.sqlite"
 

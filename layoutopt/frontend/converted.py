@@ -40,7 +40,7 @@ class ConvertedModel:
     """SHA-256 of each file that the model refers to, by its path relative to the model."""
 
 
-def converted_folder(cache: Path | None) -> Path:
+def converted_folder(cache: Path | str | None) -> Path:
     """Where converted models are kept in a cache folder, by default the user's."""
     return cache_folder(cache) / "converted"
 

@@ -5,11 +5,11 @@ op(x:L) -> y:L        where the dim has no tile, and the padding of y holds anyt
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from layoutopt.ir.extension import Extension
+from layoutopt.ir.extension import EvaluatedExtension
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.neutral import Padding
 from layoutopt.ir.refusal import Assignment, Refusal
@@ -17,7 +17,7 @@ from layoutopt.ir.types import TensorType
 
 
 @dataclass(frozen=True, slots=True)
-class AlongDim(Extension):
+class AlongDim(EvaluatedExtension):
     """All tensors have the same dims, of which only ``dim`` may differ in size.
 
     A row of padding gives a row of padding: a kind must be defined for any numbers.
@@ -29,6 +29,14 @@ class AlongDim(Extension):
     def without_dim(self) -> tuple[int, ...]:
         """Tensors that have all the other dims and not this one."""
         return ()
+
+    def loops(self, types: Sequence[TensorType]) -> Mapping[int, Sequence[Hashable]]:
+        """All dims but the one."""
+        every = range(len(types[self._whole()].shape))
+        whole = [None if d == self.dim else d for d in every]
+        reduced = [d for d in every if d != self.dim]
+        tensors = (*self.inputs, *self.outputs)
+        return {t: reduced if t in self.without_dim else whole for t in tensors}
 
     def propagate(
         self, types: Sequence[TensorType], tensor: int, layout: Layout

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from layoutopt.ir.extension import Extension
+from layoutopt.ir.extension import EvaluatedExtension
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.neutral import Padding
 from layoutopt.ir.refusal import Assignment, Refusal
@@ -23,7 +23,7 @@ from layoutopt.ir.types import Array, TensorType
 
 
 @dataclass(frozen=True, slots=True)
-class ByIndex(Extension):
+class ByIndex(EvaluatedExtension):
     """``dims``: the dim of the table that each number of an index is of."""
 
     dims: tuple[int, ...] = (0,)

@@ -9,14 +9,14 @@ its name into the table there; an installed package can do the same by an entry 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.refusal import Assignment, Refusal
 from layoutopt.ir.scalar import Body, ScalarOp
-from layoutopt.ir.types import Array, TensorType
+from layoutopt.ir.types import Array, TensorType, numpy_dtype
 
 if TYPE_CHECKING:
     from layoutopt.ir.relayout import Physical
@@ -28,8 +28,43 @@ Compute = Callable[[ScalarOp, Sequence[str], Sequence[Known]], Known]
 
 
 @dataclass(frozen=True, slots=True)
+class Occurrence:
+    """An MLIR operation of a kind's name, and its tensors.
+
+    ``types``: those of the tensors by number, ``sources`` and ``results`` among them.
+    """
+
+    operation: Any
+    sources: tuple[int, ...]
+    results: tuple[int, ...]
+    types: Sequence[TensorType]
+
+    @property
+    def dim(self) -> int:
+        """The dim that its attribute ``dimension`` names."""
+        return int(str(self.operation.attributes["dimension"]).split()[0])
+
+    @property
+    def element(self) -> str:
+        """The element type of the first source."""
+        return self.types[self.sources[0]].element
+
+    def without_array(self) -> Refusal | None:
+        """Why NumPy holds no array of some source; None where it holds all."""
+        elements = (self.types[t].element for t in self.sources)
+        unknown = next((e for e in elements if numpy_dtype(e) is None), None)
+        if unknown is None:
+            return None
+        return Refusal(f"expected elements that NumPy knows, but got {unknown}")
+
+
+@dataclass(frozen=True, slots=True)
 class Extension(ABC):
-    """An op over static tensors. ``sources`` and ``results``: tensors read and made."""
+    """An op over static tensors. ``sources`` and ``results``: tensors read and made.
+
+    What it computes is said by one of the two classes below: derive from `EvaluatedExtension`, or
+    from `BoundedExtension` where errors follow from the body of the op.
+    """
 
     sources: tuple[int, ...]
     results: tuple[int, ...]
@@ -61,17 +96,8 @@ class Extension(ABC):
 
     @classmethod
     @abstractmethod
-    def read(
-        cls,
-        operation: Any,
-        sources: tuple[int, ...],
-        results: tuple[int, ...],
-        types: Sequence[TensorType],
-    ) -> Self | Refusal:
-        """The op of an MLIR operation whose operands and results are these tensors.
-
-        A refusal makes it a barrier, with that reason.
-        """
+    def read(cls, found: Occurrence) -> Self | Refusal:
+        """The op of an MLIR operation. A refusal makes it a barrier, with that reason."""
 
     @classmethod
     @abstractmethod
@@ -82,30 +108,6 @@ class Extension(ABC):
     def emit(self, types: Sequence[TensorType]) -> list[str]:
         """Lines of MLIR that compute ``%t<result>`` from ``%t<source>``, all row-major."""
 
-    @abstractmethod
-    def evaluate(self, values: Sequence[Array], types: Sequence[TensorType]) -> tuple[Array, ...]:
-        """The results in NumPy, given the sources."""
-
-    @abstractmethod
-    def error(
-        self,
-        values: Sequence[Array],
-        errors: Sequence[Array | None],
-        results: Sequence[Array],
-        types: Sequence[TensorType],
-    ) -> tuple[Array | None, ...]:
-        """Bounds of the absolute errors of right results, element by element.
-
-        ``errors``: those of the sources; None where they are exact.
-        """
-
-    def computed(self) -> tuple[tuple[Body, int], ...]:
-        """Bodies of one argument that are computed from a source each, element by element.
-
-        ``evaluate`` and ``error`` get what these yield behind the values of the sources.
-        """
-        return ()
-
     def positions(self, types: Sequence[TensorType]) -> dict[int, tuple[int, ...]]:
         """The sources whose integers are positions, and how many of these there are.
 
@@ -114,14 +116,12 @@ class Extension(ABC):
         """
         return {}
 
-    def bounded(
-        self, given: Sequence[Known], types: Sequence[TensorType], compute: Compute
-    ) -> tuple[Known, ...] | None:
-        """The results and their bounds in one, of wide arrays: for kinds whose bodies need it.
+    def loops(self, types: Sequence[TensorType]) -> Mapping[int, Sequence[Hashable]]:
+        """By tensor, what each of its dims is along: dims along one loop have one size.
 
-        ``compute``: what one op of a body computes. None: ``evaluate`` and ``error`` say it.
+        None: a dim that no other is known to be like.
         """
-        return None
+        return {}
 
     def terms(self, types: Sequence[TensorType]) -> int:
         """The length of the longest sum that one element of a result is made of."""
@@ -161,3 +161,48 @@ class Extension(ABC):
     def moved(self, layouts: Mapping[int, Layout]) -> Self:
         """The op with its attributes as they are over tensors in these layouts."""
         return self
+
+
+class EvaluatedExtension(Extension):
+    """A kind that says its results first, and then how far right ones may be off."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def evaluate(self, values: Sequence[Array], types: Sequence[TensorType]) -> tuple[Array, ...]:
+        """The results in NumPy, given the sources."""
+
+    @abstractmethod
+    def error(
+        self,
+        values: Sequence[Array],
+        errors: Sequence[Array | None],
+        results: Sequence[Array],
+        types: Sequence[TensorType],
+    ) -> tuple[Array | None, ...]:
+        """Bounds of the absolute errors of right results, element by element.
+
+        ``errors``: those of the sources; None where they are exact.
+        """
+
+    def computed(self) -> tuple[tuple[Body, int], ...]:
+        """Bodies of one argument that are computed from a source each, element by element.
+
+        ``evaluate`` and ``error`` get what these yield behind the values of the sources.
+        """
+        return ()
+
+
+class BoundedExtension(Extension):
+    """A kind whose bodies give results and errors in one pass."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def bounded(
+        self, given: Sequence[Known], types: Sequence[TensorType], compute: Compute
+    ) -> tuple[Known, ...]:
+        """The results and their bounds, of sources and bounds in the widest type of their kind.
+
+        ``compute``: what one op of a body computes.
+        """

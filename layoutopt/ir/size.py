@@ -194,6 +194,35 @@ def alone(size: int) -> Symbol | None:
     return monomial[0] if isinstance(monomial[0], Symbol) else None
 
 
+def solved(one: int, other: int, rank: Callable[[str], int]) -> tuple[Symbol, int] | None:
+    """A symbol and the size that it is where two sizes are equal; None where that says none.
+
+    Of ``s + 1`` and ``t + 1`` that is ``t`` and ``s`` where the name of ``t`` has the higher rank:
+    the symbol ranks above all that its size is made of. The size is never negative.
+    """
+    gap: int = one - other
+    found = max(symbols(gap), key=lambda s: rank(s.name), default=None)
+    coefficient = 0 if found is None else dict(_terms(gap)).get((found,), 0)
+    if found is None or not coefficient:
+        return None
+    rest: int = gap - coefficient * one_symbol(found)
+    if found in symbols(rest) or any(c % coefficient for _, c in _terms(rest)):
+        return None
+    value = _of((m, -c // coefficient) for m, c in _terms(rest))
+    return (found, value) if bounds(value)[0] >= 0 else None
+
+
+def linear(size: int) -> tuple[Symbol, int, int] | None:
+    """``(s, c, k)`` where a size is ``c * s + k`` of one symbol; None for any other."""
+    found = symbols(size)
+    if len(found) != 1:
+        return None
+    (one,) = found
+    coefficient = dict(_terms(size)).get((one,), 0)
+    rest: int = size - coefficient * one_symbol(one)
+    return None if isinstance(rest, Size) else (one, coefficient, rest)
+
+
 def bounds(size: int) -> Range:
     """The least and the largest that a size can be, by the ranges of its symbols alone."""
     shared = _shared(size)

@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from layoutopt.ir.extension import Known
+from layoutopt.ir.extension import BoundedExtension, EvaluatedExtension, Known
 from layoutopt.ir.graph import (
     Concat,
     Constant,
     DispatchRegion,
-    Extension,
     FusionBarrier,
     Gather,
     Graph,
@@ -86,10 +85,9 @@ def evaluate_op(
     """The results of one op. Raises OracleError for what the oracle does not know."""
     if isinstance(op, Structured):
         return tuple(found.value for found in _structured(op, Tensors(types, values, None)))
-    if isinstance(op, Extension):
-        whole = _whole(op, Tensors(types, values, None))
-        if whole is not None:
-            return tuple(found.value for found in whole)
+    if isinstance(op, BoundedExtension):
+        return tuple(found.value for found in _in_one(op, Tensors(types, values, None)))
+    if isinstance(op, EvaluatedExtension):
         given = _given(op, Tensors(types, values, None))
         return op.evaluate([g.value for g in given], types)
     return _moved(op, types, values, _scalar)
@@ -104,10 +102,10 @@ def _bounded(
         inner = Graph(types, op.ops, (), op.yields)
         made, beside = _with_errors(inner, values, errors)
         return [(made[t], beside.get(t)) for t in op.yields]
-    if isinstance(op, Extension):
-        whole = _whole(op, Tensors(types, values, errors))
-        if whole is not None:
-            return [(found.value, found.error) for found in whole]
+    if isinstance(op, BoundedExtension):
+        whole = _in_one(op, Tensors(types, values, errors))
+        return [(found.value, found.error) for found in whole]
+    if isinstance(op, EvaluatedExtension):
         given = _given(op, Tensors(types, values, errors))
         sources = [g.value for g in given]
         results = op.evaluate(sources, types)
@@ -126,7 +124,7 @@ def _bounded(
     ]
 
 
-def _whole(op: Extension, tensors: Tensors) -> list[Bounded] | None:
+def _in_one(op: BoundedExtension, tensors: Tensors) -> list[Bounded]:
     """The results of an extension that says values and bounds in one."""
     tracks = tensors.errors is not None
 
@@ -137,13 +135,11 @@ def _whole(op: Extension, tensors: Tensors) -> list[Bounded] | None:
 
     read = [tensors.read(t) for t in op.inputs]
     found = op.bounded([(r.value, r.error) for r in read], tensors.types, compute)
-    if found is None:
-        return None
     pairs = zip(op.outputs, found, strict=True)
     return [tensors.kept(t, Bounded(value, error)) for t, (value, error) in pairs]
 
 
-def _given(op: Extension, tensors: Tensors) -> list[Bounded]:
+def _given(op: EvaluatedExtension, tensors: Tensors) -> list[Bounded]:
     """What an extension is given: its sources, and what its bodies yield of them."""
     found = [tensors.stored(t) for t in op.inputs]
     for body, source in op.computed():

@@ -30,8 +30,10 @@ from layoutopt.frontend.in_memory import InMemory, written_down
 from layoutopt.frontend.size_names import size_names
 from layoutopt.frontend.source import Source, open_source
 from layoutopt.ir.graph import Graph
+from layoutopt.ir.planned_sizes import divided, open_sizes
 from layoutopt.mlir.module import Module, exported_name, has_work, parse_module
 from layoutopt.options import Options
+from layoutopt.oracle.size_limits import size_limits
 from layoutopt.parameters.files import resolve
 from layoutopt.planning.chosen_sizes import chosen_sizes
 from layoutopt.planning.chosen_trip_counts import chosen_trip_counts
@@ -96,6 +98,8 @@ class Model:
     """(scope, file) of the parameters that the model leaves outside."""
     size_names: Mapping[str, str] = field(default_factory=dict)
     """What the model calls sizes that are known at run time only."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Those to plan for, by name, where they are not what is planned for by default."""
 
     def __post_init__(self) -> None:
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
@@ -105,11 +109,6 @@ class Model:
 
     def __exit__(self, *raised: object) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Sizes that the user plans for, by name. Raises InputError where the model lacks one."""
-        return chosen_sizes(self.module.graphs, self.options.sizes)
 
     @property
     def trip_counts(self) -> dict[str, int]:
@@ -187,14 +186,15 @@ def read(
         source, module = open_source(path, folder, target.flags, limit_s, converted)
         names = size_names(path, module.graphs)
         module = module.with_names(names)
-        module = module.planned_for(chosen_sizes(module.graphs, options.sizes))
+        sizes = _limited(module.graphs) | chosen_sizes(module.graphs, options.sizes)
+        module = module.planned_for(sizes)
         archives: tuple[tuple[str, Path], ...] = ()
         if target.measurable:
             archives = resolve(path, module.parameters, options.parameters)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return Model(path, source, module, target, options, folder, archives, names)
+    return Model(path, source, module, target, options, folder, archives, names, sizes)
 
 
 def lift(model: Model) -> tuple[Function, ...]:
@@ -297,6 +297,19 @@ def verify(model: Model, lowered: LoweredModel, clock: Clock | None = None) -> C
 def _target(profile: str | Target, options: Options) -> Target:
     target = load_target(profile) if isinstance(profile, str) else profile
     return at_device(target, options.device, None, options.threads)
+
+
+def _limited(graphs: Sequence[Graph]) -> dict[str, int]:
+    """Sizes to plan for, by name, where a model means nothing at those that are planned for."""
+    found: dict[str, int] = {}
+    for graph in graphs:
+        limits = size_limits(graph)
+        for symbol in open_sizes(graph):
+            name, divisor = divided(symbol)
+            limit = limits.get(symbol.name, symbol.planned)
+            if limit < symbol.planned:
+                found[name] = min(found.get(name, limit * divisor), limit * divisor)
+    return found
 
 
 def compared_modules(model: Model, lowered: LoweredModel) -> Modules:

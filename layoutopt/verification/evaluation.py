@@ -57,6 +57,11 @@ PROFILED_RUNS = 15
 """Runs of the optimized module under the profiler; of each call, the fastest count."""
 
 
+_TIMES_LONGER = 5
+"""Than the plan and the original by default a flag set may compile; some take 20 times as long."""
+_SHORTEST_LIMIT_S = 60.0
+
+
 @dataclass(frozen=True, slots=True)
 class EvaluationSetting:
     """Where modules are compiled and run, and where what came of it is kept."""
@@ -142,27 +147,38 @@ def _compile(
 ) -> tuple[dict[str, Path], dict[str, str]]:
     """Modules by name, and why others failed. Raises RefusedModuleError for the optimized one.
 
-    It goes first. What another attempt compiled of the original is in ``folder`` and stays.
+    It goes first, beside the first of the original: how long these take says how long the others
+    may. What another attempt compiled of the original is in ``folder`` and stays.
     """
     compiled: dict[str, Path] = {}
     failures: dict[str, str] = {}
+    waiting: list[tuple[Variant, Path]] = []
+    for place, variant in sorted(enumerate(variants), key=lambda v: v[1].name != OPTIMIZED):
+        output = folder / f"variant{place}.vmfb"
+        if variant.name != OPTIMIZED and output.exists():
+            compiled[variant.name] = output
+        else:
+            waiting.append((variant, output))
+    limit_s = timeout_s
     with tool_pool(2) as pool:
-        pending: list[tuple[Variant, Path, Future[CompileOutcome]]] = []
-        for place, variant in sorted(enumerate(variants), key=lambda v: v[1].name != OPTIMIZED):
-            output = folder / f"variant{place}.vmfb"
-            if variant.name != OPTIMIZED and output.exists():
-                compiled[variant.name] = output
-                continue
-            work = (variant.source, output, variant.flags, timeout_s)
-            pending.append((variant, output, pool.submit(compile_file, *work)))
-        for variant, output, future in pending:
-            outcome = future.result()
-            if outcome.ok:
-                compiled[variant.name] = output
-            elif variant.name == OPTIMIZED:
-                raise RefusedModuleError(outcome.reason, outcome.dispatches, tuple(outcome.errors))
-            else:
-                failures[variant.name] = outcome.reason
+        for batch in (waiting[:2], waiting[2:]):
+            pending: list[tuple[Variant, Path, Future[CompileOutcome]]] = []
+            for variant, output in batch:
+                work = (variant.source, output, variant.flags, limit_s)
+                pending.append((variant, output, pool.submit(compile_file, *work)))
+            slowest = 0.0
+            for variant, output, future in pending:
+                outcome = future.result()
+                if outcome.ok:
+                    compiled[variant.name] = output
+                    slowest = max(slowest, outcome.seconds)
+                elif variant.name == OPTIMIZED:
+                    named = (outcome.dispatches, tuple(outcome.errors))
+                    raise RefusedModuleError(outcome.reason, *named)
+                else:
+                    failures[variant.name] = outcome.reason
+            if slowest:
+                limit_s = min(timeout_s, max(_SHORTEST_LIMIT_S, _TIMES_LONGER * slowest))
     return {v.name: compiled[v.name] for v in variants if v.name in compiled}, failures
 
 

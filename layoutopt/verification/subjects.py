@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from layoutopt.ir.layout import Layout
+from layoutopt.ir.size import Symbol, one_symbol, with_symbols
 from layoutopt.mlir.module import Module
 from layoutopt.mlir.read.entry import Boundary, Exported
 from layoutopt.options import Options
+from layoutopt.oracle.size_limits import size_limits
 from layoutopt.planning.chosen_sizes import points_of
 from layoutopt.verification.discrepancy import Allowed
 from layoutopt.verification.index_bounds import integers_of
@@ -70,13 +73,24 @@ def _subject(module: Module, exported: Exported, options: Options) -> Subject:
         for position, tensor in boundary.arguments.items()
         if graph.types[tensor].element.lstrip("u").startswith("i")
     }
+    limits = size_limits(graph)
     shapes = {
-        position: graph.types[tensor].shape
+        position: tuple(_within(n, limits) for n in graph.types[tensor].shape)
         for position, tensor in boundary.arguments.items()
         if not graph.types[tensor].is_static
     }
     points = points_of(graph, options.sizes)
     return Subject(exported.name, allowed, boundary.types, integers, shapes, points)
+
+
+def _within(size: int, limits: Mapping[str, int]) -> int:
+    """The size with its symbols as far as the model means something."""
+
+    def limited(symbol: Symbol) -> int:
+        most = min(symbol.high, limits.get(symbol.name, symbol.high))
+        return one_symbol(replace(symbol, high=most, planned=min(symbol.planned, most)))
+
+    return with_symbols(size, limited)
 
 
 def allowed_in(module: Module, function: str | None, options: Options) -> Allowed:

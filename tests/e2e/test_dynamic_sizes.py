@@ -137,3 +137,52 @@ def test_sizes_that_the_model_lacks_are_one_line(
         main(["optimize", str(folder / "model.mlir"), "--dim", given])
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
+
+
+CACHED = """
+func.func @main(%x: tensor<9x8x32xf32>, %w: tensor<32x16xf32>, %i: tensor<i32>,
+    %new: tensor<1x8x16xf32>, %cache: tensor<9x8x16xf32>)
+    -> (tensor<8x16xf32>, tensor<9x8x16xf32>) {
+  %v = tensor.extract %i[] : tensor<i32>
+  %n = arith.index_cast %v : i32 to index
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %a = arith.maxsi %n, %c0 : index
+  %o = arith.minsi %a, %c8 : index
+  %s = tensor.extract_slice %x[%o, 0, 0] [1, 8, 32] [1, 1, 1]
+      : tensor<9x8x32xf32> to tensor<8x32xf32>
+  %z = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x16xf32>
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %y = linalg.matmul ins(%s, %w : tensor<8x32xf32>, tensor<32x16xf32>)
+      outs(%f : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %u = tensor.insert_slice %new into %cache[%o, 0, 0] [1, 8, 16] [1, 1, 1]
+      : tensor<1x8x16xf32> into tensor<9x8x16xf32>
+  return %y, %u : tensor<8x16xf32>, tensor<9x8x16xf32>
+}
+"""
+
+
+def test_slices_at_places_that_tensors_tell_are_planned(tmp_path: Path) -> None:
+    """A row of a cache is read and written at a position that is an argument."""
+    (tmp_path / "model.mlir").write_text(CACHED)
+    options = layoutopt.Options(cache=tmp_path / "cache", objective=Objective.CONVERSIONS)
+    plan = layoutopt.optimize(tmp_path / "model.mlir", options=options)
+    assert not [row for row in plan.report.barriers if "slice" in row.op]
+    assert plan.report.verification is not None
+    assert plan.report.verification.passed
+    written = tmp_path / "plan.mlir"
+    plan.apply(written)
+    outcome = compile_file(written, tmp_path / "plan.vmfb", plan.compile_flags, 300)
+    assert outcome.ok, outcome.reason
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(9, 8, 32)), rng.normal(size=(32, 16))
+    new, cache = rng.normal(size=(1, 8, 16)), rng.normal(size=(9, 8, 16))
+    arrays = [a.astype(np.float32) for a in (x, w, new, cache)]
+    for place in (0, 3, 8):
+        given = [*arrays[:2], np.array(place, np.int32), *arrays[2:]]
+        found = run_model(tmp_path / "plan.vmfb", "main", given)
+        assert np.allclose(found[0], x[place] @ w, rtol=1e-4, atol=1e-4)
+        cache[place] = new[0]
+        assert np.allclose(found[1][place], new[0])
+        assert np.array_equal(np.delete(found[1], place, 0), np.delete(arrays[3], place, 0))

@@ -103,16 +103,15 @@ def test_links_lead_to_files_and_headings() -> None:
 def test_the_sample_is_in_the_words_of_the_report() -> None:
     solver = SolverReport(
         SolverStatus.OPTIMAL,
-        6_854_000,
-        6_854_000,
+        6_456_000,
+        6_456_000,
         0.0,
-        0.85,
-        509,
+        0.05,
+        535,
         0,
         "proved",
-        317,
-        refused=8,
-        bounded=184,
+        308,
+        bounded=227,
     )
     assert f"{solver_text(solver, Objective.LATENCY)}\n" in README
 
@@ -121,52 +120,55 @@ def test_the_other_lines_of_the_sample_are_too() -> None:
     report = replace(
         REPORT,
         model="squeezenet.onnx",
-        before=replace(REPORT.before, measured_ms=1410.6),
-        after=replace(REPORT.after, measured_ms=84.649),
+        before=replace(REPORT.before, measured_ms=120.8),
+        after=replace(REPORT.after, measured_ms=10.1854),
         flag_sets=(
-            FlagSetReport("default", 1410.6, 0.0, ""),
-            FlagSetReport("O3", 1187.6, 0.0, ""),
-            FlagSetReport("layoutopt", 84.649, 0.0, ""),
+            FlagSetReport("default", 120.8, 0.0, ""),
+            FlagSetReport("O3", 108.37, 0.0, ""),
+            FlagSetReport("layoutopt", 10.1854, 0.0, ""),
         ),
-        weights=WeightsReport(int(4.7 * 2**20), 232, int(6.3 * 2**20), None),
+        weights=WeightsReport(int(4.7 * 2**20), 305, int(11.0 * 2**20), None),
     )
     assert f"{headline(report)}\n" in README
     told = [fact.text for fact in facts(report)]
-    assert "Weights: 4.7 MiB; 232 copies in other layouts take 6.3 MiB" in told
+    assert "Weights: 4.7 MiB; 305 copies in other layouts take 11.0 MiB" in told
     assert "Dispatches: calls in one run, seen by IREE's profiler" in told
     assert all(f"\n{text}\n" in README for text in told if text.startswith(("Wei", "Disp")))
 
 
 def test_the_explained_lines_are_in_the_words_of_the_report() -> None:
     nhwc = "perm[0,2,3,1]"
+    tiled = "reduce-from-neutral-init + unit-filter-to-contraction + data-tiled"
+    winograd = "reduce-from-neutral-init + convolution-to-winograd-f4"
+    reads = (
+        ("convolution.123", f"{winograd} + as matmul", {"t117": nhwc, "t124": nhwc}),
+        ("convolution.116", tiled, {"t114": nhwc, "t117": "row-major"}),
+        ("convolution.119", tiled, {"t117": "row-major", "t120": nhwc}),
+    )
+    costs = ((200_300, 209_200), (67_300, 69_100), (34_100, 34_500))
+    others = (f"{winograd} + data-tiled", tiled, tiled)
     report = replace(
         REPORT,
-        choices=(
-            ChoiceReport(
-                "main",
-                "convolution.54",
-                "as it came",
-                {"t52": nhwc, "t55": nhwc},
-                721_400,
-                601_000,
-                "convolution-to-im2col + data-tiled",
-                ("t55",),
-            ),
+        choices=tuple(
+            ChoiceReport("main", op, form, layouts, own, other, runner_up, (list(layouts)[1],))
+            for (op, form, layouts), (own, other), runner_up in zip(
+                reads, costs, others, strict=True
+            )
         ),
         conversions=(
             ConversionReport(
                 "main",
-                "t52: tensor<1x3x224x224xf32>",
+                "t117: tensor<1x48x13x13xf32>",
                 "transpose",
                 "row-major",
                 nhwc,
-                1_204_224,
-                38_800,
-                f"from the model's input in row-major to convolution.54 in {nhwc}",
+                64_896,
+                2_000,
+                f"from convolution.116 in row-major to convolution.123 in {nhwc}",
             ),
         ),
         refusals=(),
         barriers=(),
     )
-    for line in explanation(report, "t52"):
+    for line in explanation(report, "t117"):
         assert f"{line}\n" in README

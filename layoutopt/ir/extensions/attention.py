@@ -7,14 +7,14 @@ Every tensor is read by a map of its own, so that an order of dims is another ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from layoutopt.ir.affine import map_text, plain_map
-from layoutopt.ir.extension import Extension
+from layoutopt.ir.extension import EvaluatedExtension, Occurrence
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.refusal import Assignment, Refusal
 from layoutopt.ir.region import known_errors, plain_maps, yielded_argument
@@ -30,7 +30,7 @@ Loops = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Attention(Extension):
+class Attention(EvaluatedExtension):
     """``sources``: queries, keys, values and a mask where there is one.
 
     ``maps``: for each of these and the result, the loop that each dim is. A loop of keys and values
@@ -51,31 +51,25 @@ class Attention(Extension):
         return [query, key, value, *rest[:-1]]
 
     @classmethod
-    def read(
-        cls,
-        operation: Any,
-        sources: tuple[int, ...],
-        results: tuple[int, ...],
-        types: Sequence[TensorType],
-    ) -> Attention | Refusal:
+    def read(cls, found: Occurrence) -> Attention | Refusal:
         """The op; its scale has to be a constant, and its region leaves the scores as they are."""
-        scale = getattr(operation.operands[3].owner, "attributes", {})
+        scale = getattr(found.operation.operands[3].owner, "attributes", {})
         if "value" not in scale or "0x" in str(scale["value"]):
             return Refusal("expected a constant scale, but it is computed")
-        if yielded_argument(operation) is None:
+        if yielded_argument(found.operation) is None:
             return Refusal("expected a region that yields the score, but it changes it")
-        maps = plain_maps(str(operation.attributes["indexing_maps"]))
+        maps = plain_maps(str(found.operation.attributes["indexing_maps"]))
         if maps is None:
             return Refusal("expected maps of plain dims, but got others")
         maps = (*maps[:3], *maps[4:])
         made = cls(
-            sources,
-            results,
+            found.sources,
+            found.results,
             maps,
             str(scale["value"]),
-            str(operation.regions[0].blocks[0].arguments[0].type),
+            str(found.operation.regions[0].blocks[0].arguments[0].type),
         )
-        return made._unknown(types) or made
+        return made._unknown(found.types) or made
 
     @classmethod
     def examples(cls) -> tuple[tuple[Attention, tuple[TensorType, ...]], ...]:
@@ -92,7 +86,7 @@ class Attention(Extension):
     def emit(self, types: Sequence[TensorType]) -> list[str]:
         """The named op."""
         (result,) = self.results
-        kind, loops = types[result], self._loops()
+        kind, loops = types[result], self._rank()
         maps = [map_text(plain_map(m), loops) for m in self.maps]
         maps.insert(3, map_text((), loops))
         names = [f"%t{t}" for t in self.sources]
@@ -190,7 +184,11 @@ class Attention(Extension):
             return Refusal("expected loops of queries, keys and values, but got others")
         return None
 
-    def _loops(self) -> int:
+    def loops(self, types: Sequence[TensorType]) -> Mapping[int, Sequence[Hashable]]:
+        """Those of the maps."""
+        return dict(zip((*self.sources, *self.results), self.maps, strict=True))
+
+    def _rank(self) -> int:
         return 1 + max(d for own in self.maps for d in own)
 
     def _batch(self) -> frozenset[int]:

@@ -9,7 +9,7 @@ The loops are the dims of the result as it lies in memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from layoutopt.ir.affine import identity_map, map_text, plain_map
 from layoutopt.ir.body_text import body_lines
-from layoutopt.ir.extension import Compute, Extension, Known
+from layoutopt.ir.extension import BoundedExtension, Compute, Known, Occurrence
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.refusal import Assignment, Refusal
 from layoutopt.ir.region import plain_maps
@@ -30,7 +30,7 @@ _NOTHING = Body((), (), ())
 
 
 @dataclass(frozen=True, slots=True)
-class ComputedReads(Extension):
+class ComputedReads(BoundedExtension):
     """``sources``: those read along loops, by ``maps``, then those read at computed places.
 
     ``body``: over elements of the first; its ``tensor.extract`` names a source by its number.
@@ -51,30 +51,24 @@ class ComputedReads(Extension):
         return [*inputs, *dict.fromkeys(read.operands[0] for read in reads)]
 
     @classmethod
-    def read(
-        cls,
-        operation: Any,
-        sources: tuple[int, ...],
-        results: tuple[int, ...],
-        types: Sequence[TensorType],
-    ) -> ComputedReads | Refusal:
+    def read(cls, found: Occurrence) -> ComputedReads | Refusal:
         """The op; its loops have to be the dims of one result, and its body to stand alone."""
-        maps = plain_maps(str(operation.attributes["indexing_maps"]))
-        rank = len(types[results[0]].shape)
-        if maps is None or len(results) != 1 or sorted(maps[-1]) != list(range(rank)):
+        maps = plain_maps(str(found.operation.attributes["indexing_maps"]))
+        rank = len(found.types[found.results[0]].shape)
+        if maps is None or len(found.results) != 1 or sorted(maps[-1]) != list(range(rank)):
             return Refusal("expected loops that are the dims of one result, but got others")
-        if len(maps) - 1 == len(sources) or "reduction" in str(
-            operation.attributes["iterator_types"]
+        if len(maps) - 1 == len(found.sources) or "reduction" in str(
+            found.operation.attributes["iterator_types"]
         ):
             return Refusal("expected parallel loops and a read at a computed place, but got others")
-        body = _body(operation, len(maps) - 1, cls.operands(operation))
+        body = _body(found.operation, len(maps) - 1, cls.operands(found.operation))
         if body is None:
             return Refusal("expected scalar ops and constants in the body, but got others")
         if _given_places(body) is None:
             return Refusal("expected places that loops or inputs say, but got others")
         number = {loop: place for place, loop in enumerate(maps[-1])}
         own = tuple(tuple(number[d] for d in one) for one in maps[:-1])
-        return cls(sources, results, own, body.with_index_dims(number))
+        return cls(found.sources, found.results, own, body.with_index_dims(number))
 
     @classmethod
     def examples(cls) -> tuple[tuple[ComputedReads, tuple[TensorType, ...]], ...]:
@@ -123,6 +117,12 @@ class ComputedReads(Extension):
             found[self.sources[argument]] = (min(size, *known),)
         return found
 
+    def loops(self, types: Sequence[TensorType]) -> Mapping[int, Sequence[Hashable]]:
+        """Those of the result."""
+        (result,) = self.results
+        maps = zip(self.sources, self.maps, strict=False)
+        return {result: range(len(types[result].shape)), **dict(maps)}
+
     def bounded(
         self, given: Sequence[Known], types: Sequence[TensorType], compute: Compute
     ) -> tuple[Known, ...]:
@@ -144,20 +144,6 @@ class ComputedReads(Extension):
                 values.append(compute(op, kinds, operands))
         value, error = values[self.body.yields[0]]
         return ((np.broadcast_to(value, shape), error),)
-
-    def evaluate(self, values: Sequence[Array], types: Sequence[TensorType]) -> tuple[Array, ...]:
-        """`bounded` says it."""
-        raise NotImplementedError
-
-    def error(
-        self,
-        values: Sequence[Array],
-        errors: Sequence[Array | None],
-        results: Sequence[Array],
-        types: Sequence[TensorType],
-    ) -> tuple[Array | None, ...]:
-        """`bounded` says it."""
-        raise NotImplementedError
 
     def propagate(
         self, types: Sequence[TensorType], tensor: int, layout: Layout

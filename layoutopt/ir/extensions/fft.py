@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from layoutopt.ir.extension import Extension
+from layoutopt.ir.extension import EvaluatedExtension, Occurrence
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.refusal import Assignment, Refusal
 from layoutopt.ir.region import known_errors
@@ -24,7 +24,7 @@ _ROUNDINGS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Fft(Extension):
+class Fft(EvaluatedExtension):
     """``sources``: real and imaginary parts, then those of the twiddle factors."""
 
     stage: int = 1
@@ -38,22 +38,17 @@ class Fft(Extension):
         return [real, imaginary, *factors]
 
     @classmethod
-    def read(
-        cls,
-        operation: Any,
-        sources: tuple[int, ...],
-        results: tuple[int, ...],
-        types: Sequence[TensorType],
-    ) -> Fft | Refusal:
+    def read(cls, found: Occurrence) -> Fft | Refusal:
         """The op; its stage has to be a constant."""
-        stage = getattr(operation.operands[0].owner, "attributes", {})
-        if len(sources) != 4:
+        stage = getattr(found.operation.operands[0].owner, "attributes", {})
+        if len(found.sources) != 4:
             return Refusal("expected twiddle factors, but IREE does not compile it without")
         if "value" not in stage:
             return Refusal("expected a constant stage, but it is computed")
-        if roundoff(types[results[0]].element) is None:
-            return Refusal(f"expected floats, but got {types[results[0]].element}")
-        return cls(sources, results, int(str(stage["value"]).split()[0]))
+        element = found.types[found.results[0]].element
+        if roundoff(element) is None:
+            return Refusal(f"expected floats, but got {element}")
+        return cls(found.sources, found.results, int(str(stage["value"]).split()[0]))
 
     @classmethod
     def examples(cls) -> tuple[tuple[Fft, tuple[TensorType, ...]], ...]:

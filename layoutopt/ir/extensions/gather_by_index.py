@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from layoutopt.ir.by_index import ByIndex, dims_of
+from layoutopt.ir.extension import Occurrence
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.size_values import empty_text
-from layoutopt.ir.types import Array, TensorType, numpy_dtype
+from layoutopt.ir.types import Array, TensorType
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +45,10 @@ class GatherByIndex(ByIndex):
         return list(operation.operands)[:2]
 
     @classmethod
-    def read(
-        cls,
-        operation: Any,
-        sources: tuple[int, ...],
-        results: tuple[int, ...],
-        types: Sequence[TensorType],
-    ) -> GatherByIndex | Refusal:
+    def read(cls, found: Occurrence) -> GatherByIndex | Refusal:
         """The op."""
-        element = types[sources[0]].element
-        if numpy_dtype(element) is None:
-            return Refusal(f"expected elements that NumPy knows, but got {element}")
-        made = cls(sources, results, dims_of(operation))
-        return made.unknown(types) or made
+        made = cls(found.sources, found.results, dims_of(found.operation))
+        return found.without_array() or made.unknown(found.types) or made
 
     @classmethod
     def examples(cls) -> tuple[tuple[GatherByIndex, tuple[TensorType, ...]], ...]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from layoutopt.ir.along_dim import AlongDim
+from layoutopt.ir.extension import Occurrence
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.region import (
     COMBINERS,
@@ -50,24 +51,16 @@ class Scan(AlongDim):
         return [read, start]
 
     @classmethod
-    def read(
-        cls,
-        operation: Any,
-        sources: tuple[int, ...],
-        results: tuple[int, ...],
-        types: Sequence[TensorType],
-    ) -> Scan | Refusal:
+    def read(cls, found: Occurrence) -> Scan | Refusal:
         """The op; its region has to be one commutative op."""
-        element = types[sources[0]].element
-        combiner = combiner_of(operation, element)
+        element = found.element
+        combiner = combiner_of(found.operation, element)
         if combiner is None:
             return Refusal(
                 f"expected a sum, a product or an extreme of {element}, but got another region"
             )
-        attributes = operation.attributes
-        dim = int(str(attributes["dimension"]).split()[0])
-        inclusive = str(attributes["inclusive"]) == "true"
-        return cls(sources, results, dim, combiner, inclusive)
+        inclusive = str(found.operation.attributes["inclusive"]) == "true"
+        return cls(found.sources, found.results, found.dim, combiner, inclusive)
 
     @classmethod
     def examples(cls) -> tuple[tuple[Scan, tuple[TensorType, ...]], ...]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from layoutopt.ir.by_index import ByIndex, dims_of
+from layoutopt.ir.extension import Occurrence
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.region import (
     COMBINERS,
@@ -23,7 +23,7 @@ from layoutopt.ir.region import (
     region_lines,
     yielded_argument,
 )
-from layoutopt.ir.types import Array, TensorType, numpy_dtype, roundoff
+from layoutopt.ir.types import Array, TensorType, roundoff
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +54,21 @@ class ScatterByIndex(ByIndex):
         return self.sources[1]
 
     @classmethod
-    def read(
-        cls,
-        operation: Any,
-        sources: tuple[int, ...],
-        results: tuple[int, ...],
-        types: Sequence[TensorType],
-    ) -> ScatterByIndex | Refusal:
+    def read(cls, found: Occurrence) -> ScatterByIndex | Refusal:
         """The op; its region has to be one commutative op, or to yield the update."""
-        if len(sources) != 3:
-            return Refusal(f"expected updates, indices and one tensor, but got {len(sources)}")
-        element = types[sources[0]].element
-        combiner = combiner_of(operation, element)
-        if combiner is None and yielded_argument(operation) != 0:
+        if len(found.sources) != 3:
+            return Refusal(
+                f"expected updates, indices and one tensor, but got {len(found.sources)}"
+            )
+        element = found.element
+        combiner = combiner_of(found.operation, element)
+        if combiner is None and yielded_argument(found.operation) != 0:
             return Refusal(
                 f"expected a sum, a product or an extreme of {element}, but got another region"
             )
-        if numpy_dtype(element) is None:
-            return Refusal(f"expected elements that NumPy knows, but got {element}")
-        unique = str(operation.attributes["unique_indices"]) == "true"
-        made = cls(sources, results, dims_of(operation), combiner, unique)
-        return made.unknown(types) or made
+        unique = str(found.operation.attributes["unique_indices"]) == "true"
+        made = cls(found.sources, found.results, dims_of(found.operation), combiner, unique)
+        return found.without_array() or made.unknown(found.types) or made
 
     @classmethod
     def examples(cls) -> tuple[tuple[ScatterByIndex, tuple[TensorType, ...]], ...]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from layoutopt.ir.along_dim import AlongDim
+from layoutopt.ir.extension import Occurrence
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.size_values import empty_text
 from layoutopt.ir.types import Array, TensorType, roundoff
@@ -32,20 +33,14 @@ class Softmax(AlongDim):
         return list(operation.operands)[:1]
 
     @classmethod
-    def read(
-        cls,
-        operation: Any,
-        sources: tuple[int, ...],
-        results: tuple[int, ...],
-        types: Sequence[TensorType],
-    ) -> Softmax | Refusal:
+    def read(cls, found: Occurrence) -> Softmax | Refusal:
         """The op; its dim is an attribute."""
-        element = types[sources[0]].element
-        if types[sources[0]] != types[results[0]]:
-            return Refusal(f"expected one type, but got {types[sources[0]]} and another")
-        if roundoff(element) is None:
-            return Refusal(f"expected floats, but got {element}")
-        return cls(sources, results, int(str(operation.attributes["dimension"]).split()[0]))
+        source, result = found.types
+        if source != result:
+            return Refusal(f"expected one type, but got {source} and {result}")
+        if roundoff(source.element) is None:
+            return Refusal(f"expected floats, but got {source.element}")
+        return cls(found.sources, found.results, found.dim)
 
     @classmethod
     def examples(cls) -> tuple[tuple[Softmax, tuple[TensorType, ...]], ...]:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from layoutopt.ir.along_dim import AlongDim
+from layoutopt.ir.extension import Occurrence
 from layoutopt.ir.order import Order, is_monotone, order_of, plain_order, total_order, unsure
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body
-from layoutopt.ir.types import Array, TensorType, numpy_dtype
+from layoutopt.ir.types import Array, TensorType
 
 _RISING = plain_order("f32", "olt")
 
@@ -33,22 +33,13 @@ class Sort(AlongDim):
     mlir_name = "iree_linalg_ext.sort"
 
     @classmethod
-    def read(
-        cls,
-        operation: Any,
-        sources: tuple[int, ...],
-        results: tuple[int, ...],
-        types: Sequence[TensorType],
-    ) -> Sort | Refusal:
+    def read(cls, found: Occurrence) -> Sort | Refusal:
         """The op; its region has to compare one element with another by a key."""
-        found = order_of(operation)
-        if found is None or len(sources) != len(results):
+        order = order_of(found.operation)
+        if order is None or len(found.sources) != len(found.results):
             return Refusal("expected a region that compares one key, but got another")
-        unknown = [k for k in (types[t].element for t in sources) if numpy_dtype(k) is None]
-        if unknown:
-            return Refusal(f"expected elements that NumPy knows, but got {unknown[0]}")
-        dim = int(str(operation.attributes["dimension"]).split()[0])
-        return cls(sources, results, dim, *found)
+        made = cls(found.sources, found.results, found.dim, *order)
+        return found.without_array() or made
 
     @classmethod
     def examples(cls) -> tuple[tuple[Sort, tuple[TensorType, ...]], ...]:

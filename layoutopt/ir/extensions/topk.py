@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from layoutopt.ir.along_dim import AlongDim
+from layoutopt.ir.extension import Occurrence
 from layoutopt.ir.order import Order, order_of, plain_order, unsure
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.region import known_errors
-from layoutopt.ir.types import Array, TensorType, numpy_dtype
+from layoutopt.ir.types import Array, TensorType
 
 _FALLING = plain_order("f32", "ogt")
 
@@ -32,22 +32,13 @@ class TopK(AlongDim):
     mlir_name = "iree_linalg_ext.topk"
 
     @classmethod
-    def read(
-        cls,
-        operation: Any,
-        sources: tuple[int, ...],
-        results: tuple[int, ...],
-        types: Sequence[TensorType],
-    ) -> TopK | Refusal:
+    def read(cls, found: Occurrence) -> TopK | Refusal:
         """The op; its region has to compare elements as they are."""
-        found = order_of(operation)
-        if found is None or found[0].key.ops:
+        order = order_of(found.operation)
+        if order is None or order[0].key.ops:
             return Refusal("expected a region that compares elements, but got another")
-        element = types[sources[0]].element
-        if numpy_dtype(element) is None:
-            return Refusal(f"expected elements that NumPy knows, but got {element}")
-        dim = int(str(operation.attributes["dimension"]).split()[0])
-        return cls(sources, results, dim, found[0])
+        made = cls(found.sources, found.results, found.dim, order[0])
+        return found.without_array() or made
 
     @classmethod
     def examples(cls) -> tuple[tuple[TopK, tuple[TensorType, ...]], ...]:

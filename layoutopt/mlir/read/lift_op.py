@@ -6,13 +6,15 @@ a constant is a tensor without a value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from iree.compiler import ir
 
 from layoutopt.ir.affine import identity_map
+from layoutopt.ir.extension import Occurrence
 from layoutopt.ir.graph import (
     Concat,
     Constant,
@@ -35,8 +37,8 @@ from layoutopt.mlir.read.attribute import value_of
 from layoutopt.mlir.read.index_arithmetic import read_number, undecided
 from layoutopt.mlir.read.packs import POISON, lift_pack, lift_poison, lift_unpack
 from layoutopt.mlir.read.run_time_scalars import defer, realize, scalar_tensor
-from layoutopt.mlir.read.shapes import learn_shapes, ranges, segments
-from layoutopt.mlir.read.sizes import assumed
+from layoutopt.mlir.read.shapes import is_shape, learn_shapes, ranges, segments, stated_shape
+from layoutopt.mlir.read.sizes import Sizes, assumed
 from layoutopt.mlir.read.slices import lift_insert, lift_slice
 from layoutopt.mlir.read.state import (
     NotUnderstood,
@@ -68,6 +70,9 @@ def lift_op(state: State, op: Any, constants: Mapping[str, Any]) -> None:
         state.planned.append(op)
         return
     elif _open_number(state, op):
+        return
+    elif is_shape(state.sizes, op.operation, state.scalars):
+        state.planned.append(op)
         return
     learn_shapes(state.sizes, op, state.scalars)
     if name.startswith("linalg."):
@@ -148,8 +153,22 @@ def _understood(state: State, op: Any, name: str) -> None:  # noqa: PLR0912 -- o
         kind = static_type(state, op.result)
         source = tensor_of(state, op.operation.operands[0])
         state.builder.add(Reshape(source, new_tensor(state, op.result, kind)))
+    elif name == "tensor.reshape":
+        _reshape(state, op)
     else:
         raise NotUnderstood(_unknown(state, op, name))
+
+
+def _reshape(state: State, op: Any) -> None:
+    """A reshape to a shape that ops before it list."""
+    if stated_shape(state.sizes, op.operation, state.scalars) is None:
+        raise NotUnderstood("expected a shape of known sizes, but it is computed otherwise")
+    kind = static_type(state, op.result)
+    source = tensor_of(state, op.operation.operands[0])
+    before = state.builder.types[source]
+    if math.prod(before.shape) != math.prod(kind.shape):
+        raise NotUnderstood(f"expected as many elements, but got {before} and {kind}")
+    state.builder.add(Reshape(source, new_tensor(state, op.result, kind)))
 
 
 def _unknown(state: State, op: Any, name: str) -> str:
@@ -246,12 +265,23 @@ def _extension(state: State, op: Any, kind: type[Extension]) -> None:
     types = [*(state.builder.types[t] for t in sources), *made]
     count = len(sources)
     places = tuple(range(len(types)))
-    found = kind.read(op.operation, places[:count], places[count:], types)
+    found = kind.read(Occurrence(op.operation, places[:count], places[count:], types))
     if isinstance(found, Refusal):
         raise NotUnderstood(found.reason)
+    _learn_sizes(state.sizes, found, types)
     results = [new_tensor(state, v, t) for v, t in zip(values, made, strict=True)]
     numbers = (*sources, *results)
     state.builder.add(found.renamed(numbers.__getitem__, numbers.__getitem__))
+
+
+def _learn_sizes(sizes: Sizes, op: Extension, types: Sequence[TensorType]) -> None:
+    """The dims along one loop have one size."""
+    along: dict[Hashable, int] = {}
+    for tensor, loops in op.loops(types).items():
+        for loop, n in zip(loops, types[tensor].shape, strict=True):
+            known = n if loop is None else along.setdefault(loop, n)
+            if known != n:
+                along[loop] = sizes.unify(known, n)
 
 
 def _open_number(state: State, op: Any) -> bool:
@@ -289,7 +319,7 @@ def _opaque(state: State, op: Any, name: str, reason: str) -> None:
     read = state.keep(op)
     results = []
     if name == "util.assume.int":
-        assumed(state.sizes, op, len(state.kept))
+        assumed(state.sizes, op, len(state.kept), state.scalars)
     elif name == _BUFFER_DIM:
         _buffer_dim(state, op)
     for value in op.operation.results:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from iree.compiler import ir
@@ -14,6 +14,7 @@ from layoutopt.mlir.read.sizes import DYNAMIC, Sizes
 Scalars = Mapping[Any, tuple[str, str]]
 _CAST = "tensor.cast"
 _PACKS = ("linalg.pack", "linalg.unpack")
+_THROUGH = ("hal.tensor.barrier", "util.optimization_barrier")
 _WRITERS = ("linalg.", "iree_linalg_ext.")
 
 
@@ -47,30 +48,9 @@ def _shape(sizes: Sizes, operation: Any, position: int, scalars: Scalars) -> tup
     if name.startswith(_WRITERS):  # behind what packs write into come padding and tiles
         into = 1 if name in _PACKS else len(operands) - len(operation.results) + position
         return sizes.shape_of(operands[into])
-    match name:
-        case "tensor.empty":
-            return _of_type(sizes, operation.results[0].type, operands, scalars)
-        case "tensor.cast":
-            return _same(sizes, operands[0], operation.results[0])
-        case "flow.tensor.tie_shape" | "hal.tensor.import":
-            given = [v for v in operands[1:] if str(v.type) == "index"]
-            return _of_type(sizes, operation.results[0].type, given, scalars)
-        case "hal.tensor.barrier" | "util.optimization_barrier":
-            return sizes.shape_of(operands[position])
-        case "tensor.expand_shape":
-            return ranges(sizes, operation, "static_output_shape", operands[1:], scalars)
-        case "tensor.collapse_shape":
-            return _grouped(sizes, operation)
-        case "tensor.extract_slice":
-            return _sliced(sizes, operation, scalars)
-        case "tensor.insert_slice":
-            return sizes.shape_of(operands[1])
-        case "tensor.pad":
-            return _padded(sizes, operation, scalars)
-        case "tensor.concat":
-            return _joined(sizes, operation)
-        case _:
-            return None
+    if name in _THROUGH:
+        return sizes.shape_of(operands[position])
+    return _SHAPES[name](sizes, operation, scalars) if name in _SHAPES else None
 
 
 def _same(sizes: Sizes, source: Any, result: Any) -> tuple[int, ...] | None:
@@ -81,6 +61,17 @@ def _same(sizes: Sizes, source: Any, result: Any) -> tuple[int, ...] | None:
     for n, stated in zip(shape, _stated(result.type, shape), strict=True):
         sizes.unify(stated, n)
     return tuple(map(sizes.resolved, shape))
+
+
+def _told(sizes: Sizes, operation: Any, scalars: Scalars) -> tuple[int, ...] | None:
+    """The sizes that operands tell; of a tensor that has its own, they are these."""
+    source, *more = operation.operands
+    given = [v for v in more if str(v.type) == "index"]
+    told = _of_type(sizes, operation.results[0].type, given, scalars)
+    known = sizes.shape_of(source) if isinstance(source.type, ir.RankedTensorType) else None
+    for one, other in zip(known or (), told or (), strict=False):
+        sizes.unify(one, other)
+    return told
 
 
 def _of_type(sizes: Sizes, kind: Any, given: list[Any], scalars: Scalars) -> tuple[int, ...] | None:
@@ -97,6 +88,28 @@ def _of_type(sizes: Sizes, kind: Any, given: list[Any], scalars: Scalars) -> tup
             return None
         found.append(int(number) if isinstance(number, bool) else number)
     return tuple(found)
+
+
+def is_shape(sizes: Sizes, operation: Any, scalars: Scalars) -> bool:
+    """Whether an op only lists known sizes, for reshapes to take."""
+    if operation.name != "tensor.from_elements":
+        return False
+    if any(sizes.number_of(v, scalars) is None for v in operation.operands):
+        return False
+    uses = list(operation.results[0].uses)
+    return all(u.owner.name == "tensor.reshape" and u.operand_number == 1 for u in uses)
+
+
+def stated_shape(sizes: Sizes, operation: Any, scalars: Scalars) -> tuple[int, ...] | None:
+    """The shape that a ``tensor.reshape`` is given, None where it is computed otherwise."""
+    kind = operation.results[0].type
+    if kind.has_static_shape:
+        return tuple(kind.shape)
+    maker = getattr(operation.operands[1].owner, "operation", None)
+    if maker is None or not is_shape(sizes, maker, scalars):
+        return None
+    open_sizes = [v for d, v in enumerate(maker.operands) if kind.is_dynamic_dim(d)]
+    return _of_type(sizes, kind, open_sizes, scalars)
 
 
 def ranges(
@@ -173,3 +186,23 @@ def _joined(sizes: Sizes, operation: Any) -> tuple[int, ...] | None:
         return None
     total = sum(s[axis] for s in known)
     return tuple(total if d == axis else n for d, n in enumerate(known[0]))
+
+
+_SHAPES: Mapping[str, Callable[[Sizes, Any, Scalars], tuple[int, ...] | None]] = {
+    "tensor.empty": lambda sizes, op, scalars: _of_type(
+        sizes, op.results[0].type, list(op.operands), scalars
+    ),
+    "tensor.cast": lambda sizes, op, _: _same(sizes, op.operands[0], op.results[0]),
+    "flow.tensor.tie_shape": _told,
+    "hal.tensor.import": _told,
+    "tensor.expand_shape": lambda sizes, op, scalars: ranges(
+        sizes, op, "static_output_shape", list(op.operands)[1:], scalars
+    ),
+    "tensor.collapse_shape": lambda sizes, op, _: _grouped(sizes, op),
+    "tensor.reshape": stated_shape,
+    "tensor.extract_slice": _sliced,
+    "tensor.insert_slice": lambda sizes, op, _: sizes.shape_of(op.operands[1]),
+    "tensor.pad": _padded,
+    "tensor.concat": lambda sizes, op, _: _joined(sizes, op),
+}
+"""By op, the sizes of what it makes, from what it reads."""

@@ -11,11 +11,22 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from iree.compiler import ir
 
-from layoutopt.ir.size import MOST, Size, Symbol, alone, one_symbol, symbol, symbols, with_symbols
+from layoutopt.ir.size import (
+    MOST,
+    Size,
+    Symbol,
+    alone,
+    linear,
+    one_symbol,
+    solved,
+    symbol,
+    with_symbols,
+)
 
 DYNAMIC = -(2**63)
 """What MLIR's attributes hold in place of a number that is an operand."""
@@ -52,22 +63,26 @@ class Sizes:
         return with_symbols(size, known) if self.equal or self.narrowed else size
 
     def unify(self, one: int, other: int) -> int:
-        """The size that two sizes are, which the module takes to be equal."""
+        """The size that two sizes are, which the module takes to be equal.
+
+        It is made of those of their symbols that have their values first.
+        """
         one, other = self.resolved(one), self.resolved(other)
-        for known, found in ((one, other), (other, one)):
-            symbol = alone(found)
-            if known != found and symbol is not None and symbol not in symbols(known):
-                self.equal[symbol.name] = known
-                self.narrow(known, symbol.low, symbol.high)
-                return self.resolved(known)
-        return one
+        order = {name: place for place, name in enumerate(self.values)}
+        found = solved(one, other, lambda name: order.get(name, -1)) if one != other else None
+        if found is not None:
+            symbol, known = found
+            self.equal[symbol.name] = known
+            self.narrow(known, symbol.low, symbol.high)
+        return self.resolved(one)
 
     def narrow(self, size: int, low: int, high: int) -> None:
         """Learn that a size lies in [low, high], or the module would not be one."""
-        one = alone(self.resolved(size))
-        if one is None:
+        found = linear(self.resolved(size))
+        if found is None or found[1] <= 0:
             return
-        low, high = max(low, one.low), min(high, one.high)
+        one, times, more = found
+        low, high = max(-((more - low) // times), one.low), min((high - more) // times, one.high)
         if low <= high and (low, high) != (one.low, one.high):
             planned = min(max(one.planned, low), high)
             self.narrowed[one.name] = Symbol(one.name, low, high, planned)
@@ -109,22 +124,37 @@ class Sizes:
         return size(name)
 
 
-def assumed(sizes: Sizes, op: Any, stage: int) -> None:
+def assumed(sizes: Sizes, op: Any, stage: int, scalars: Mapping[Any, tuple[str, str]]) -> None:
     """Learn the ranges and divisors that ``util.assume.int`` states of values."""
     for position, result in enumerate(op.operation.results):
         alternatives = ir.ArrayAttr(op.operation.attributes["assumptions"])[position]
-        stated = [str(a) for a in ir.ArrayAttr(alternatives)]
-        low, high, divisor = _range(stated)
-        value = result
+        low, high, divisor = _range([str(a) for a in ir.ArrayAttr(alternatives)])
+        known = sizes.number_of(op.operation.operands[position], scalars)
+        if known is None or isinstance(known, bool):
+            make = partial(symbol, low=low, high=high)
+            known = sizes.name(f"assumed{len(sizes.values)}", make, result, stage)
+        sizes.narrow(known, low, high)
         if divisor > 1:
-            with ir.InsertionPoint.after(op.operation), op.operation.location:
-                value = _arith("divui", result, _constant(divisor, result.type))
-        sizes.numbers[result] = sizes.name(
-            f"assumed{len(sizes.values)}",
-            lambda name, r=(low, high, divisor): symbol(name, *r),  # type: ignore[misc]
-            value,
-            stage,
-        )
+            _divide(sizes, known, divisor)
+        sizes.numbers[result] = known
+
+
+def _divide(sizes: Sizes, size: int, divisor: int) -> None:
+    """Learn that a number divides a size: one that is a symbol is so many times another one."""
+    whole = alone(sizes.resolved(size))
+    if whole is None:
+        return
+    name = f"{whole.name}/{divisor}"
+    value = sizes.values[whole.name]
+    owner = value.owner
+    at_start = isinstance(owner, ir.Block)
+    point = ir.InsertionPoint.at_block_begin(owner) if at_start else ir.InsertionPoint.after(owner)
+    with point, ir.Location.unknown():
+        sizes.values[name] = _arith("divui", value, _constant(divisor, value.type))
+    sizes.stages[name] = sizes.stages[whole.name]
+    planned = max(whole.planned // divisor, -(-whole.low // divisor))
+    part = Symbol(name, -(-whole.low // divisor), whole.high // divisor, planned)
+    sizes.equal[whole.name] = divisor * one_symbol(part)
 
 
 def materialized(sizes: Sizes, number: Number, kind: Any, reader: Any) -> Any:

@@ -2,7 +2,18 @@
 
 import pytest
 
-from layoutopt.ir.size import Size, Undecided, at, bounds, nonempty, planned, symbol, symbols
+from layoutopt.ir.size import (
+    Size,
+    Undecided,
+    at,
+    bounds,
+    linear,
+    nonempty,
+    planned,
+    solved,
+    symbol,
+    symbols,
+)
 
 S = symbol("s", 0, 4096, planned=128)
 T = symbol("t", 1, 64, planned=32)
@@ -86,3 +97,29 @@ def test_symbols_are_found_in_quotients() -> None:
 def test_nonempty_sizes_are_at_least_one() -> None:
     assert nonempty(S) >= 1
     assert bounds(nonempty(-(-S // 8)))[0] == 1
+
+
+def test_the_symbol_of_the_highest_rank_is_what_equal_sizes_say_of_it() -> None:
+    s, t = symbol("s"), symbol("t")
+    rank = ["s", "t"].index
+    assert solved(s + 1, t + 1, rank) == (symbols(t)[0], s)
+    assert solved(t + 1, s + 1, rank) == (symbols(t)[0], s)
+    assert solved(2 * t, 6 * s, rank) == (symbols(t)[0], 3 * s)
+    assert solved(t, s * s, rank) == (symbols(t)[0], s * s)
+
+
+def test_equal_sizes_say_nothing_where_a_size_could_be_none() -> None:
+    s, t = symbol("s"), symbol("t")
+    rank = ["s", "t"].index
+    assert solved(2 * t, 3 * s, rank) is None  # not every s
+    assert solved(t + 1, s, rank) is None  # not s = 0
+    assert solved(t * s, s, rank) is None
+    assert solved(s, s, rank) is None
+
+
+def test_a_size_of_one_symbol_is_linear() -> None:
+    s, t = symbol("s"), symbol("t")
+    assert linear(3 * s + 2) == (symbols(s)[0], 3, 2)
+    assert linear(s * s) is None
+    assert linear(s + t) is None
+    assert linear(7) is None

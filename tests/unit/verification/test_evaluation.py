@@ -63,6 +63,27 @@ def test_a_refused_module_is_known_first_and_the_original_is_compiled_once(
     assert compiled.count("O3") <= 1
 
 
+@pytest.mark.parametrize(
+    ("took", "limit", "most"), [(1.0, 300.0, 60.0), (20.0, 300.0, 100.0), (90.0, 300.0, 300.0)]
+)
+def test_flag_sets_may_compile_a_few_times_as_long_as_the_default(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, took: float, limit: float, most: float
+) -> None:
+    limits: dict[str, float] = {}
+
+    def compile_file(
+        source: Path, output: Path, flags: tuple[str, ...], timeout_s: float
+    ) -> CompileOutcome:
+        limits[flags[0]] = timeout_s
+        return CompileOutcome(True, Outcome.OK, "", took)
+
+    monkeypatch.setattr(evaluation, "compile_file", compile_file)
+    source = tmp_path / "model.mlir"
+    variants = [Variant(name, source, (name,)) for name in ("default", "O3", "tiled", OPTIMIZED)]
+    evaluation._compile(variants, tmp_path, limit)
+    assert limits == {"default": limit, OPTIMIZED: limit, "O3": most, "tiled": most}
+
+
 def kept(folder: Path) -> tuple[Path, Evaluation]:
     """An evaluation on disk, and as it was."""
     results = (VariantResult("default", ("--flag",), 2.0, 1.5, 0.1, 3, calls=(("main_0", 5.0),)),)

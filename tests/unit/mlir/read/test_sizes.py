@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from layoutopt.ir.graph import Graph, Opaque, Slice, Structured
-from layoutopt.ir.planned_sizes import open_sizes
+from layoutopt.ir.concrete import concrete
+from layoutopt.ir.extensions.attention import Attention
+from layoutopt.ir.graph import Graph, Opaque, Reshape, Slice, Structured
+from layoutopt.ir.planned_sizes import open_sizes, planned_for
+from layoutopt.ir.size import planned, symbols
 from tests.parsing import lifted
 
 COPY = (
@@ -70,7 +73,54 @@ def test_a_stated_range_decides() -> None:
         "%m = util.assume.int %n<umin = 16, umax = 4096, udiv = 16> : index\n"
         "%s = arith.maxsi %m, %c2 : index"
     )
-    assert size.startswith("16*assumed")
+    assert size == "16*arg0.0/16"
+
+
+def test_a_tensor_is_tied_to_the_size_that_is_assumed() -> None:
+    graph = read(
+        "%m = util.assume.int %n<umin = 2, umax = 64> : index\n"
+        "%t = flow.tensor.tie_shape %x : tensor<?x6xf32>{%m}\n"
+        f"%r = {COPY} ins(%t : tensor<?x6xf32>) outs(%t : tensor<?x6xf32>) {{\n"
+        "^bb0(%a: f32, %b: f32):\n%v = arith.addf %a, %b : f32\nlinalg.yield %v : f32 }"
+        " -> tensor<?x6xf32>"
+    )
+    assert [(s.name, s.low, s.high) for s in open_sizes(graph)] == [("arg0.0", 2, 64)]
+    assert len({kind.shape for kind in graph.types}) == 1
+
+
+def test_a_size_that_a_number_divides_is_planned_for_by_its_own_name() -> None:
+    graph = read(
+        "%m = util.assume.int %n<umin = 16, umax = 64, udiv = 16> : index\n"
+        "%t = flow.tensor.tie_shape %x : tensor<?x6xf32>{%m}\n"
+        f"%r = {COPY} ins(%t : tensor<?x6xf32>) outs(%t : tensor<?x6xf32>) {{\n"
+        "^bb0(%a: f32, %b: f32):\n%v = arith.addf %a, %b : f32\nlinalg.yield %v : f32 }"
+        " -> tensor<?x6xf32>"
+    )
+    assert [(s.name, s.low, s.high) for s in open_sizes(graph)] == [("arg0.0/16", 1, 4)]
+    assert planned(planned_for(graph, {"arg0.0": 48}).types[-1].shape[0]) == 48
+
+
+def reshaped(shape: str, result: str) -> Graph:
+    """``%x`` in another shape, as torch's exporter writes it."""
+    return read(
+        "%k = arith.constant 2 : i64\n%three = arith.constant 3 : i64\n"
+        "%i = arith.index_cast %n : index to i64\n%c6 = arith.constant 6 : i64\n"
+        "%all = arith.muli %i, %c6 : i64\n%both = arith.divui %all, %c6 : i64\n"
+        f"%s = tensor.from_elements {shape}\n"
+        f"%r = tensor.reshape %x(%s) : (tensor<?x6xf32>, tensor<3xi64>) -> {result}\n",
+        result=result,
+    )
+
+
+def test_a_reshape_to_sizes_that_are_listed_is_one() -> None:
+    graph = reshaped("%both, %k, %three : tensor<3xi64>", "tensor<?x2x3xf32>")
+    assert [type(op) for op in graph.ops] == [Reshape]
+    assert str(graph.types[graph.outputs[0]].shape[0]) == "arg0.0"
+
+
+def test_a_reshape_to_another_number_of_elements_stays() -> None:
+    graph = reshaped("%all, %k, %three : tensor<3xi64>", "tensor<?x2x3xf32>")
+    assert "expected as many elements" in next(o for o in graph.ops if isinstance(o, Opaque)).reason
 
 
 def test_a_slice_bounds_the_size_it_has() -> None:
@@ -142,3 +192,41 @@ def test_sizes_of_no_symbol_are_refused_with_the_reason() -> None:
     assert (
         opaque[0].reason == "expected an op of linalg or tensor, but got one that is not known here"
     )
+
+
+def test_the_sizes_of_keys_and_values_are_one() -> None:
+    """Both are longer by one than what they were: one size, and one range."""
+    graph = lifted(
+        "func.func @f(%q: tensor<4x1x8xf32>, %k: tensor<4x?x8xf32>, %v: tensor<4x?x8xf32>,"
+        " %new: tensor<4x1x8xf32>) -> tensor<4x1x8xf32> {\n"
+        "%keys = tensor.concat dim(1) %k, %new"
+        " : (tensor<4x?x8xf32>, tensor<4x1x8xf32>) -> tensor<4x?x8xf32>\n"
+        "%values = tensor.concat dim(1) %v, %new"
+        " : (tensor<4x?x8xf32>, tensor<4x1x8xf32>) -> tensor<4x?x8xf32>\n"
+        "%scale = arith.constant 1.0 : f32\n%e = tensor.empty() : tensor<4x1x8xf32>\n"
+        "%r = iree_linalg_ext.attention <indexing_maps = ["
+        "affine_map<(b, m, n, k, j) -> (b, m, k)>, affine_map<(b, m, n, k, j) -> (b, j, k)>,"
+        " affine_map<(b, m, n, k, j) -> (b, j, n)>, affine_map<(b, m, n, k, j) -> ()>,"
+        " affine_map<(b, m, n, k, j) -> (b, m, n)>]>"
+        " ins(%q, %keys, %values, %scale : tensor<4x1x8xf32>, tensor<4x?x8xf32>,"
+        " tensor<4x?x8xf32>, f32) outs(%e : tensor<4x1x8xf32>) {\n"
+        "^bb0(%s: f32):\niree_linalg_ext.yield %s : f32\n} -> tensor<4x1x8xf32>\n"
+        "return %r : tensor<4x1x8xf32>\n}"
+    )
+    assert any(isinstance(op, Attention) for op in graph.ops)
+    assert [s.name for s in open_sizes(graph)] == ["arg1.1"]
+
+
+def test_an_offset_that_is_computed_is_a_symbol_inside_the_tensor() -> None:
+    graph = lifted(
+        "func.func @f(%x: tensor<16x6xf32>, %i: tensor<i32>) -> tensor<4x6xf32> {\n"
+        "%v = tensor.extract %i[] : tensor<i32>\n%o = arith.index_cast %v : i32 to index\n"
+        "%r = tensor.extract_slice %x[%o, 0] [4, 6] [1, 1]"
+        " : tensor<16x6xf32> to tensor<4x6xf32>\nreturn %r : tensor<4x6xf32>\n}"
+    )
+    (op,) = (o for o in graph.ops if isinstance(o, Slice))
+    (offset,) = symbols(op.offsets[0])
+    assert (offset.low, offset.high, op.offsets[1]) == (0, 12, 0)
+    assert open_sizes(graph) == ()
+    (at_place,) = (o for o in concrete(graph, {offset.name: 5}).ops if isinstance(o, Slice))
+    assert at_place.offsets == (5, 0)

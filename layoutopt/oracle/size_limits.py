@@ -1,0 +1,103 @@
+"""Sizes up to which a model finds in its own tables the rows that it looks up.
+
+positions = 0 .. s - 1; gather(table of 64 rows, positions)      ->      s is 64 at most
+
+Beyond, the model reads memory that is not its own: its results mean nothing, so that there is
+nothing to compare a plan with. Only places that follow from sizes alone are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from layoutopt.ir.backward_slice import backward_slice
+from layoutopt.ir.concrete import concrete
+from layoutopt.ir.extension import Extension
+from layoutopt.ir.graph import Constant, Gather, Graph, Opaque
+from layoutopt.ir.planned_sizes import open_sizes
+from layoutopt.ir.size import Symbol, at, symbols
+from layoutopt.ir.types import numpy_dtype
+from layoutopt.oracle.constant import constant
+from layoutopt.oracle.error import OracleError
+from layoutopt.oracle.evaluate import evaluate
+
+_LARGEST = 1 << 16
+"""Sizes above are not tried."""
+_MOST_ELEMENTS = 1 << 22
+"""Of places that are worked out at a time."""
+
+
+def size_limits(graph: Graph) -> dict[str, int]:
+    """By name of a symbol, the largest that it can be; those without a limit are left out."""
+    found: dict[str, int] = {}
+    if not open_sizes(graph):
+        return found
+    for places, rows in _lookups(graph):
+        for symbol in symbols(_elements(graph, places)):
+            limit = _limit(graph, places, rows, symbol)
+            if limit is not None:
+                found[symbol.name] = min(limit, found.get(symbol.name, limit))
+    return found
+
+
+def _lookups(graph: Graph) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Tensors of places that follow from sizes, and how many rows there are, as `positions`."""
+    fixed: set[int] = set()
+    for op in graph.ops:
+        if isinstance(op, Constant):
+            fixed |= {op.result} if op.splat is not None else set()
+        elif not isinstance(op, Opaque) and fixed.issuperset(op.inputs):
+            fixed.update(op.outputs)
+        if isinstance(op, Gather) and op.indices in fixed:
+            yield op.indices, (graph.types[op.table].shape[op.axis],)
+        elif isinstance(op, Extension):
+            yield from ((t, n) for t, n in op.positions(graph.types).items() if t in fixed)
+
+
+def _elements(graph: Graph, tensor: int) -> int:
+    total = 1
+    for n in graph.types[tensor].shape:
+        total = total * n
+    return total
+
+
+def _limit(graph: Graph, places: int, rows: tuple[int, ...], symbol: Symbol) -> int | None:
+    """The largest size at which all places are rows; None where there is none, or no largest."""
+    try:
+        low, high = max(symbol.low, 1), max(symbol.low, 1)
+        if not _inside(graph, places, rows, {symbol.name: low}):
+            return None
+        while _inside(graph, places, rows, {symbol.name: high}):
+            low, high = high, 2 * high
+            if low > min(symbol.high, _LARGEST):
+                return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            if _inside(graph, places, rows, {symbol.name: middle}):
+                low = middle
+            else:
+                high = middle
+    except OracleError:  # an op that the oracle does not know says nothing of places
+        return None
+    return low
+
+
+def _inside(graph: Graph, places: int, rows: tuple[int, ...], sizes: dict[str, int]) -> bool:
+    """Whether every place is a row, at these sizes. Too many places count as inside."""
+    if at(_elements(graph, places), sizes) > _MOST_ELEMENTS:
+        return True
+    ops, leaves = backward_slice(graph, places)
+    part = concrete(Graph(graph.types, ops, leaves, (places,)), sizes)
+    splats = graph.splats
+    values = {}
+    for leaf in leaves:
+        kind = part.types[leaf]
+        value = constant(splats[leaf], kind.element)
+        if value is None or numpy_dtype(kind.element) is None:
+            raise OracleError(f"expected a constant of a known type, but got {kind.element}")
+        values[leaf] = np.broadcast_to(value, kind.shape)
+    found = evaluate(part, values)[places]
+    counts = np.asarray([at(n, sizes) for n in rows])
+    return bool(np.all((found >= 0) & (found < counts)))
