@@ -1,7 +1,6 @@
 """Where control flow or state hands tensors on: the values of blocks that are one tensor.
 
-Tensors whose sizes are known at run time only stay row-major, as do the arguments of blocks that
-branches lead to.
+Tensors whose sizes are known at run time only stay row-major.
 """
 
 from __future__ import annotations
@@ -56,6 +55,7 @@ def with_carried(
     """The blocks, each with the outputs that are only handed on, and the carried tensors."""
     places = _Places(blocks)
     links = [link for b in blocks for op in b.kept for link in _links(op.operation, places)]
+    links += [link for b in blocks for link in _of_branches(b, places)]
     links += map(_of_state, state_globals(module))
     found = [carried for carried in map(places.linked, links) if carried is not None]
     captures = [*places.captured()]
@@ -220,6 +220,36 @@ def _while(op: Any, name: str) -> Iterator[Link]:
 
 def _last(block: Any) -> Any:
     return list(block.operations)[-1].operation
+
+
+def _of_branches(block: Lifted, places: _Places) -> Iterator[Link]:
+    """The arguments of a block that ``cf`` branches lead to."""
+    beside = list(block.block.region.blocks)
+    if block.block == beside[0] or any(b not in places.number for b in beside):
+        return
+    arriving: list[tuple[Any, int]] = []
+    for other in beside:
+        op = _last(other)
+        starts = _starts(op)
+        if starts is None:
+            return
+        targets = zip(op.successors, starts, strict=True)
+        arriving += [(op, start) for target, start in targets if target == block.block]
+    name = block.name.replace(ASYNC, "")
+    for i, argument in enumerate(block.block.arguments):
+        yield Link(f"{name} {i}", (argument,), tuple((op, start + i) for op, start in arriving))
+
+
+def _starts(op: Any) -> tuple[int, ...] | None:
+    """The first operand that a branch hands to each of its successors; None where it is unknown."""
+    match op.name:
+        case "cf.br":
+            return (0,)
+        case "cf.cond_br":
+            counts = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+            return (counts[0], counts[0] + counts[1])
+        case _:
+            return None if list(op.successors) else ()
 
 
 def _of_state(state: StateGlobal) -> Link:
