@@ -94,6 +94,6 @@ def test_what_else_is_read_outside_is_known(tmp_path: Path) -> None:
     (carried,) = module.carried
     (yielded,) = (t for block, t in carried.tensor.read if block == 1)
     (result,) = (t for block, t in carried.tensor.made if block == 0)
-    assert loop.handed_only == {yielded}
+    assert loop.handed_only == {yielded: {"main/for.0 0"}}
     assert result in main.outputs
     assert result not in main.handed_only
