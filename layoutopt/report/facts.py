@@ -29,6 +29,7 @@ def facts(report: Report) -> tuple[Fact, ...]:
         *_captured(report),
         *_verification(report),
         *_unchecked(report),
+        *_unread(report),
     )
 
 
@@ -109,6 +110,17 @@ def _range(size: SizeReport) -> str:
 def _unchecked(report: Report) -> Iterator[Fact]:
     for reason, names in _by_reason((row.op, row.reason) for row in report.unchecked):
         yield Fact(f"Of prices: {names}: {reason}", warns=True)
+
+
+def _unread(report: Report) -> Iterator[Fact]:
+    """Kernels whose code was not understood."""
+    rows = ((row.name, row.reason) for row in report.kernels if row.reason)
+    for reason, names in _by_reason(rows):
+        yield Fact(
+            f"Kernels that were not understood, so that predicted times are sums of candidates': "
+            f"{names}: {reason}",
+            warns=True,
+        )
 
 
 def _weights(report: Report) -> Iterator[Fact]:

@@ -23,8 +23,8 @@ class CompiledModules:
 
     @property
     def is_priced(self) -> bool:
-        """Whether both compile, so that both have a price."""
-        return not self.before.reason and not self.after.reason
+        """Whether both have a price: they compile, and all their kernels were understood."""
+        return not any(facts.reason or facts.unread for facts in (self.before, self.after))
 
     @property
     def dispatches(self) -> Dispatches:

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from layoutopt.pricing.analytic.compiled.read_module import Step
 from layoutopt.pricing.analytic.compiled_kernels import Facts
 from layoutopt.profiles.target import load_target
+from layoutopt.report.facts import facts
 from layoutopt.report.kernels import kernel_reports
 from layoutopt.verification.written_module import CompiledModules
+from tests.reports import REPORT
 
 TARGET = load_target("mi355x")
 FILL, COPY = Step("fill", transfer_bytes=1 << 20), Step("copy", transfer_bytes=1 << 30)
@@ -26,3 +30,12 @@ def test_a_module_that_does_not_compile_is_told_in_the_count() -> None:
     assert (found.before, found.after) == (1, None)
     assert found.how.endswith("iree-compile does not take the module that was written")
     assert not compiled.is_priced
+
+
+def test_where_a_kernel_is_not_understood_modules_have_no_price() -> None:
+    read, unread = Facts("a", (FILL,)), Facts("b", (Step("k", None, 8, "a switch in the kernel"),))
+    assert CompiledModules(read, read).is_priced
+    assert not CompiledModules(read, unread).is_priced
+    rows = kernel_reports(CompiledModules(read, unread), TARGET)
+    told = [fact.text for fact in facts(replace(REPORT, kernels=rows)) if fact.warns]
+    assert any(text.endswith(": k: a switch in the kernel") for text in told)
