@@ -24,7 +24,7 @@ class CompiledModules:
     @property
     def is_priced(self) -> bool:
         """Whether both have a price: they compile, and all their kernels were understood."""
-        return not any(facts.reason or facts.unread for facts in (self.before, self.after))
+        return not any(facts.reason or facts.not_understood for facts in (self.before, self.after))
 
     @property
     def dispatches(self) -> Dispatches:
