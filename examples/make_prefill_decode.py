@@ -197,9 +197,11 @@ def globals_text(sizes: Sizes) -> tuple[str, str]:
         shapes |= {f"{w}{layer}": (sizes.width, sizes.hidden) for w in ("wg", "wu")}
         shapes |= {f"wd{layer}": (sizes.hidden, sizes.width)}
         shapes |= {f"{norm}{layer}": (sizes.width,) for norm in ("na", "nm")}
+        # IREE 3.13 lets mutable globals share a buffer where they begin with the same number
+        # everywhere, and writes into it in place. So each has a number of its own: next to none.
         lines += [
-            f"util.global private mutable @{name}{layer} = dense<0.0> : {tensor(*cache)}"
-            for name in "kv"
+            f"util.global private mutable @{name}{layer} = dense<{number}.0e-30> : {tensor(*cache)}"
+            for number, name in enumerate("kv", 2 * layer + 1)
         ]
     values: list[str] = []
     for name, shape in shapes.items():

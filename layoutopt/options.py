@@ -31,6 +31,9 @@ class Options:
     """Seconds for solving, all functions and rounds of a run together; then the best plan known."""
     free_io_layout: bool = False
     """Inputs and outputs may take any layout; the report says which."""
+    free_state_layout: bool = False
+    """Private mutable globals may take any layout that all functions agree on; the report says
+    which."""
     weight_budget: WeightBudget | None = None
     """What copies of weights in other layouts may take; None for no bound."""
     search: Search = Search.ILP

@@ -61,6 +61,11 @@ from layoutopt.solver import Search
     help="Let inputs and outputs take any layout; the report says which.",
 )
 @click.option(
+    "--free-state-layout",
+    is_flag=True,
+    help="Let private mutable globals (KV caches) take any layout; the report says which.",
+)
+@click.option(
     "--weight-budget",
     metavar="BYTES|N%",
     help="Bound on copies of weights in other layouts: 2GiB, or 50% of the weights.",
@@ -133,6 +138,7 @@ def optimize_command(
     evict_bytes: int,
     time_limit: float,
     free_io_layout: bool,
+    free_state_layout: bool,
     weight_budget: str | None,
     search: Search,
     objective: Objective,
@@ -168,6 +174,7 @@ def optimize_command(
         evict_bytes=evict_bytes,
         time_limit_s=time_limit,
         free_io_layout=free_io_layout,
+        free_state_layout=free_state_layout,
         weight_budget=None if weight_budget is None else WeightBudget.parse(weight_budget),
         search=search,
         objective=objective,

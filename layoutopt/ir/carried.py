@@ -7,7 +7,7 @@ for .. { f(%x) }                                %x inside is %x outside
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from layoutopt.ir.layout import Layout
@@ -26,6 +26,8 @@ class Carried:
     """Arguments of blocks, results of control flow, values from outside: inputs of graphs."""
     read: tuple[Place, ...]
     """What is handed on: outputs of graphs, or constants."""
+    is_state: bool = False
+    """Whether it is a mutable global, which ``--free-state-layout`` alone lets lie otherwise."""
 
     @property
     def graphs(self) -> tuple[int, ...]:
@@ -35,7 +37,7 @@ class Carried:
     def among(self, graphs: Mapping[int, int]) -> Carried:
         """The same with other numbers for graphs."""
         made, read = (tuple((graphs[g], t) for g, t in places) for places in (self.made, self.read))
-        return Carried(self.name, made, read)
+        return Carried(self.name, made, read, self.is_state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +63,15 @@ class Ends:
     """Each carried tensor once, row-major ones too."""
 
 
-def ends_of(graph: int, carried: Mapping[Carried, Layout], handed_only: frozenset[int]) -> Ends:
+def ends_of(
+    graph: int, carried: Mapping[Carried, Layout], handed_only: Mapping[int, frozenset[str]]
+) -> Ends:
     """The ends of one of the graphs, where each carried tensor lies in a layout."""
     here = [(c, layout) for c, layout in carried.items() if graph in c.graphs]
     taken = {t: layout for c, layout in here for g, t in c.made if g == graph}
     handed = dict.fromkeys((t, layout) for c, layout in here for g, t in c.read if g == graph)
     plain = {t for t, layout in handed if layout.is_row_major}
-    only = handed_only.intersection(t for t, _ in handed) - plain
+    only = only_handed(handed_only, carried) - plain
     return Ends(
         {t: layout for t, layout in taken.items() if not layout.is_row_major},
         tuple(pair for pair in handed if not pair[1].is_row_major),
@@ -77,3 +81,11 @@ def ends_of(graph: int, carried: Mapping[Carried, Layout], handed_only: frozense
             for c, layout in here
         ),
     )
+
+
+def only_handed(
+    handed_only: Mapping[int, frozenset[str]], carried: Iterable[Carried]
+) -> frozenset[int]:  # fmt: skip
+    """The outputs that nothing reads but some carried tensors. ``handed_only``: of a graph."""
+    names = {c.name for c in carried}
+    return frozenset(tensor for tensor, readers in handed_only.items() if readers <= names)

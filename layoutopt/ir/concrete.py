@@ -31,8 +31,9 @@ def _is_open(op: Op) -> bool:
     """Whether an op over tensors of known sizes needs other numbers: of places, in its body."""
     if isinstance(op, DispatchRegion):
         return any(map(_is_open, op.ops))
-    in_body = isinstance(op, Structured) and any(s.size is not None for s in op.body.ops)
-    return in_body or is_placed(op)
+    if is_placed(op):
+        return True
+    return isinstance(op, Structured) and any(s.size is not None for s in op.body.ops)
 
 
 def _with(part: Any, new: Callable[[int], int]) -> Any:

@@ -163,6 +163,17 @@ class Extension(ABC):
         return self
 
 
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """What an op computed, and of what. ``errors``: of the values; None where they are exact."""
+
+    values: Sequence[Array]
+    errors: Sequence[Array | None]
+    results: Sequence[Array]
+    types: Sequence[TensorType]
+    """Those of all tensors, by number."""
+
+
 class EvaluatedExtension(Extension):
     """A kind that says its results first, and then how far right ones may be off."""
 
@@ -173,17 +184,8 @@ class EvaluatedExtension(Extension):
         """The results in NumPy, given the sources."""
 
     @abstractmethod
-    def error(
-        self,
-        values: Sequence[Array],
-        errors: Sequence[Array | None],
-        results: Sequence[Array],
-        types: Sequence[TensorType],
-    ) -> tuple[Array | None, ...]:
-        """Bounds of the absolute errors of right results, element by element.
-
-        ``errors``: those of the sources; None where they are exact.
-        """
+    def error(self, made: Evaluated) -> tuple[Array | None, ...]:
+        """Bounds of the absolute errors of right results, element by element."""
 
     def computed(self) -> tuple[tuple[Body, int], ...]:
         """Bodies of one argument that are computed from a source each, element by element.

@@ -79,8 +79,8 @@ class Graph:
     """A name per op for reports; empty where they have none."""
     fixed: frozenset[int] = frozenset()
     """Inputs and outputs whose memory others than the caller see too: they lie row-major."""
-    handed_only: frozenset[int] = field(default=frozenset(), compare=False)
-    """Outputs that nothing reads but control flow, which hands them on (`Carried`)."""
+    handed_only: Mapping[int, frozenset[str]] = field(default_factory=dict, compare=False)
+    """Outputs that nothing reads but what hands them on, with the names of these (`Carried`)."""
     weight_names: Mapping[int, str] = field(default_factory=dict, compare=False)
     """What constants are called in their module: equal names for equal values, in all functions."""
 

@@ -230,7 +230,7 @@ def parse_module(path: Path, model: Path | None = None) -> Module:
     referred = referred_functions(operation)
     lifted = (_bounded(b, referred) for f in functions for b in lift_blocks(f, constants))
     counts = {_symbol_name(f): sum(len(list(r.blocks)) for r in f.regions) for f in functions}
-    blocks, carried = with_carried(tuple(with_weight_names(lifted)))
+    blocks, carried = with_carried(operation, tuple(with_weight_names(lifted)))
     return Module(
         operation,
         blocks,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from layoutopt.ir.extension import BoundedExtension, EvaluatedExtension, Known
+from layoutopt.ir.extension import BoundedExtension, Evaluated, EvaluatedExtension, Known
 from layoutopt.ir.graph import (
     Concat,
     Constant,
@@ -109,7 +109,7 @@ def _bounded(
         given = _given(op, Tensors(types, values, errors))
         sources = [g.value for g in given]
         results = op.evaluate(sources, types)
-        bounds = op.error(sources, [g.error for g in given], results, types)
+        bounds = op.error(Evaluated(sources, [g.error for g in given], results, types))
         return [(value, total(error)) for value, error in zip(results, bounds, strict=True)]
     results = _moved(op, types, values, _scalar)
     if not any(t in errors for t in op.inputs):

@@ -122,7 +122,7 @@ class Model:
         """Those with something to plan, and those that hand tensors on to them."""
         blocks, runs = self.module.blocks, self.module.runs(self.trip_counts)
         busy = {place for place, block in _numbered(blocks) if has_work(block.graph)}
-        for tied in control_flow(self.module, self.trip_counts).groups:
+        for tied in self._whole_flow.groups:
             if busy.intersection(tied):
                 busy.update(tied)
         return tuple(
@@ -141,17 +141,24 @@ class Model:
     @property
     def flow(self) -> ControlFlow:
         """What the graphs of ``functions`` hand to each other."""
-        places = [f.place for f in self.functions]
-        return control_flow(self.module, self.trip_counts).among(places)
+        return self._whole_flow.among([f.place for f in self.functions])
+
+    @property
+    def _whole_flow(self) -> ControlFlow:
+        free = self.options.free_state_layout
+        return control_flow(self.module, self.trip_counts, free)
 
 
 _UNKNOWN_TRIPS = 2
 """Trips of a loop that does not tell: what can be done outside of it is."""
 
 
-def control_flow(module: Module, trip_counts: Mapping[str, int]) -> ControlFlow:
-    """What the blocks of a module hand to each other."""
-    carried = tuple(c.tensor for c in module.carried)
+def control_flow(
+    module: Module, trip_counts: Mapping[str, int], free_state: bool = False
+) -> ControlFlow:
+    """What the blocks of a module hand to each other; ``free_state``: in mutable globals too."""
+    tensors = (c.tensor for c in module.carried)
+    carried = tuple(tensor for tensor in tensors if free_state or not tensor.is_state)
     return ControlFlow(module.runs(trip_counts, _UNKNOWN_TRIPS), carried)
 
 

@@ -38,7 +38,12 @@ def possible_layouts(
             place, tensor = c.made[0]
             plain = row_major(len(spaces[place].graph.types[tensor].shape))
             ranked = (*own[c].most_common(), *together.most_common())
-            liked = dict.fromkeys(layout for layout, _ in ranked if layout != plain)
+            shape = spaces[place].graph.types[tensor].shape
+            liked = dict.fromkeys(
+                layout
+                for layout, _ in ranked
+                if layout != plain and not (c.is_state and layout.pads(shape))
+            )
             found[c] = (plain, *[*liked][: _MOST - 1])
     return {c: found[c] for c in carried}
 

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from layoutopt.candidates.choice import Choice
-from layoutopt.ir.carried import Carried
+from layoutopt.ir.carried import Carried, only_handed
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.planning.selection import Selection
@@ -229,10 +229,9 @@ class _Joined:
 
     def _demands(self, taken: set[tuple[int, int]]) -> list[integer.Demand]:
         """What is read as it is in the model, or in any layout by the caller."""
-        handed = {place for c in self.layouts for place in c.read}
         found: list[integer.Demand] = []
         for place, part in enumerate(self.parts):
-            only = {t for t in part.graph.handed_only if (place, t) in handed}
+            only = only_handed(part.graph.handed_only, self.layouts)
             found += [
                 integer.Demand(self.first[place] + d.tensor, d.layouts)
                 for d in part.selection.problem.demanded

@@ -57,9 +57,11 @@ def _scope(report: Report) -> Iterator[Fact]:
         )
         yield Fact(f"Priced and timed at {sizes}; --dim chooses other sizes.")
     yield from _trips(report)
-    if report.carried:
-        rows = [f"{c.name} ({c.tensor}) in {c.layout}" for c in report.carried]
-        yield Fact(f"Control flow hands on {_few(rows)}.")
+    for is_state, told in ((False, "Control flow hands on"), (True, "State lies in memory as")):
+        rows = [c for c in report.carried if c.name.startswith("@") == is_state]
+        if rows:
+            named = [f"{c.name} ({c.tensor}) in {c.layout}" for c in rows]
+            yield Fact(f"{told} {_few(named)}.")
     if report.measured_on is not None:
         yield Fact(f"Run on {report.measured_on}")
     if report.cost_source is PriceSource.COMPILED and report.ops.planned:

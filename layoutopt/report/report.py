@@ -140,10 +140,10 @@ class IoLayoutReport:
 
 @dataclass(frozen=True, slots=True)
 class CarriedReport:
-    """A tensor that control flow hands on in another layout than row-major."""
+    """A tensor that control flow or state hands on in another layout than row-major."""
 
     name: str
-    """``main/for.0 1`` is what the first loop in ``main`` carries second."""
+    """``main/for.0 1`` is what the first loop in ``main`` carries second; ``@cache`` a global."""
     tensor: str
     layout: str
 

@@ -126,6 +126,18 @@ CARRIED = {
             loop("%h = %x", f"%q = {loop('%k = %h', INNER).replace('%i', '%j')} scf.yield %q : {H}")
         }""",
     ),
+    "jumps": function(
+        "jumps",
+        f"""cf.br ^head(%c0, %x : index, {H})
+      ^head(%i: index, %g: {H}):
+        %more = arith.cmpi slt, %i, %c6 : index
+        cf.cond_br %more, ^body(%g : {H}), ^exit(%g : {H})
+      ^body(%h: {H}):
+        {step("%t", "%h", "%x")}
+        %k = arith.addi %i, %c1 : index
+        cf.br ^head(%k, %t : index, {H})
+      ^exit(%r: {H}):""",
+    ),
     "read_otherwise": function(
         "read_otherwise",
         f"""%r = {
@@ -209,6 +221,7 @@ def test_what_is_carried_is_packed_once_outside(tmp_path: Path) -> None:
         "swapped/for.0 1",
         "from_zeros/for.0 0",
         "branch/if.0 0",
+        "jumps/block.1 1",
         "nested/for.0 0",
         "nested/for.0/for.0 0",
         "unchanged/for.0 0",

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from layoutopt.ir.affine import map_text, plain_map
-from layoutopt.ir.extension import EvaluatedExtension, Occurrence
+from layoutopt.ir.extension import Evaluated, EvaluatedExtension, Occurrence
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.refusal import Assignment, Refusal
 from layoutopt.ir.region import known_errors, plain_maps, yielded_argument
@@ -110,28 +110,22 @@ class Attention(EvaluatedExtension):
             found = self._weighted(_softmax(self._scores(wide), self._axes()), wide[2])
         return (found.astype(values[0].dtype),)
 
-    def error(
-        self,
-        values: Sequence[Array],
-        errors: Sequence[Array | None],
-        results: Sequence[Array],
-        types: Sequence[TensorType],
-    ) -> tuple[Array | None, ...]:
+    def error(self, made: Evaluated) -> tuple[Array | None, ...]:
         """To first order, an error d of all scores changes each share y by 2 d y."""
-        fine, coarse = (roundoff(kind) or 0.0 for kind in (self.score, self._coarsest(types)))
-        wide = list(map(_wide, values))
-        missing = [known_errors(e, v.shape) for e, v in zip(errors, wide, strict=True)]
+        fine, coarse = (roundoff(kind) or 0.0 for kind in (self.score, self._coarsest(made.types)))
+        wide = list(map(_wide, made.values))
+        missing = [known_errors(e, v.shape) for e, v in zip(made.errors, wide, strict=True)]
         with np.errstate(all="ignore"):
             scores = self._scores(wide)
-            apart = self._apart(wide, missing, self.terms(types) * fine + _COARSE * coarse)
+            apart = self._apart(wide, missing, self.terms(made.types) * fine + _COARSE * coarse)
             size = np.where(np.isfinite(scores), np.abs(scores), 0.0)
             along = (apart + _COARSE * fine * size).max(axis=self._axes(), keepdims=True)
             relative = np.expm1(2 * along) + _COARSE * coarse
-            relative = relative + (_ROUNDINGS + self.terms(types)) * fine
+            relative = relative + (_ROUNDINGS + self.terms(made.types)) * fine
             shares = _softmax(scores, self._axes())
             error = self._weighted(shares * relative, np.abs(wide[2]) + missing[2])
             error = error + self._weighted(shares, missing[2])
-            error = error + 2 * coarse * np.abs(_wide(results[0])) + np.finfo(np.float32).tiny
+            error = error + 2 * coarse * np.abs(_wide(made.results[0])) + np.finfo(np.float32).tiny
         return (np.where(np.isnan(error), np.inf, error),)
 
     def terms(self, types: Sequence[TensorType]) -> int:

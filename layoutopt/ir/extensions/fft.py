@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from layoutopt.ir.extension import EvaluatedExtension, Occurrence
+from layoutopt.ir.extension import Evaluated, EvaluatedExtension, Occurrence
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.refusal import Assignment, Refusal
 from layoutopt.ir.region import known_errors
@@ -82,17 +82,11 @@ class Fft(EvaluatedExtension):
         dtype = values[0].dtype
         return found.real.astype(dtype), found.imag.astype(dtype)
 
-    def error(
-        self,
-        values: Sequence[Array],
-        errors: Sequence[Array | None],
-        results: Sequence[Array],
-        types: Sequence[TensorType],
-    ) -> tuple[Array | None, ...]:
+    def error(self, made: Evaluated) -> tuple[Array | None, ...]:
         """Both parts by what either may be off by."""
-        unit = roundoff(types[self.results[0]].element) or 0.0
-        sizes = [np.abs(v.astype(np.float64)) for v in values]
-        missing = [known_errors(e, v.shape) for e, v in zip(errors, values, strict=True)]
+        unit = roundoff(made.types[self.results[0]].element) or 0.0
+        sizes = [np.abs(v.astype(np.float64)) for v in made.values]
+        missing = [known_errors(e, v.shape) for e, v in zip(made.errors, made.values, strict=True)]
         with np.errstate(all="ignore"):
             (first, second), (off, beside) = (
                 self._halves(a + b) for a, b in (sizes[:2], missing[:2])
@@ -100,7 +94,7 @@ class Fft(EvaluatedExtension):
             factor, spread = sizes[2] + sizes[3], missing[2] + missing[3]
             error = off + beside * (factor + spread) + second * spread
             error = error + _ROUNDINGS * unit * (first + second * factor)
-            both = self._joined(error, error, values[0].shape) + np.finfo(np.float32).tiny
+            both = self._joined(error, error, made.values[0].shape) + np.finfo(np.float32).tiny
         both = np.where(np.isnan(both), np.inf, both)
         return both, both
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from layoutopt.ir.by_index import ByIndex, dims_of
-from layoutopt.ir.extension import Occurrence
+from layoutopt.ir.extension import Evaluated, Occurrence
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.size_values import empty_text
 from layoutopt.ir.types import Array, TensorType
@@ -87,17 +87,11 @@ class GatherByIndex(ByIndex):
         found = table[self.places(indices, types)]
         return (np.asarray(found.reshape(types[self.results[0]].shape), order="C"),)
 
-    def error(
-        self,
-        values: Sequence[Array],
-        errors: Sequence[Array | None],
-        results: Sequence[Array],
-        types: Sequence[TensorType],
-    ) -> tuple[Array | None, ...]:
+    def error(self, made: Evaluated) -> tuple[Array | None, ...]:
         """That of the table; an index has to be exact."""
-        if errors[1] is not None:
-            return (np.full(results[0].shape, np.inf),)
-        if errors[0] is None:
+        if made.errors[1] is not None:
+            return (np.full(made.results[0].shape, np.inf),)
+        if made.errors[0] is None:
             return (None,)
-        table = np.broadcast_to(errors[0], values[0].shape)
-        return self.evaluate((table, values[1]), types)
+        table = np.broadcast_to(made.errors[0], made.values[0].shape)
+        return self.evaluate((table, made.values[1]), made.types)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from layoutopt.ir.along_dim import AlongDim
-from layoutopt.ir.extension import Occurrence
+from layoutopt.ir.extension import Evaluated, Occurrence
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.region import (
     COMBINERS,
@@ -98,20 +98,14 @@ class Scan(AlongDim):
         found = self._along(COMBINERS[self.combiner], read, start)
         return found, self._last(found, start)
 
-    def error(
-        self,
-        values: Sequence[Array],
-        errors: Sequence[Array | None],
-        results: Sequence[Array],
-        types: Sequence[TensorType],
-    ) -> tuple[Array | None, ...]:
+    def error(self, made: Evaluated) -> tuple[Array | None, ...]:
         """Each step hands on the error so far and adds a rounding."""
-        unit = roundoff(types[self.sources[0]].element) or 0.0
+        unit = roundoff(made.types[self.sources[0]].element) or 0.0
         rounds = unit > 0 and self.combiner not in EXTREMES
-        if not rounds and errors[0] is None and errors[1] is None:
+        if not rounds and made.errors[0] is None and made.errors[1] is None:
             return None, None
-        pairs = zip(values, errors, strict=True)
-        sizes = [np.abs(v.astype(np.float64)) for v in values]
+        pairs = zip(made.values, made.errors, strict=True)
+        sizes = [np.abs(v.astype(np.float64)) for v in made.values]
         missing = [known_errors(e, v.shape) for v, e in pairs]
         with np.errstate(all="ignore"):
             error = self._bound(sizes, missing, unit if rounds else 0.0)

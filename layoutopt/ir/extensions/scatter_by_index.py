@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from layoutopt.ir.by_index import ByIndex, dims_of
-from layoutopt.ir.extension import Occurrence
+from layoutopt.ir.extension import Evaluated, Occurrence
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.region import (
     COMBINERS,
@@ -109,25 +109,22 @@ class ScatterByIndex(ByIndex):
         with np.errstate(all="ignore"):
             return (found.astype(into.dtype),)
 
-    def error(
-        self,
-        values: Sequence[Array],
-        errors: Sequence[Array | None],
-        results: Sequence[Array],
-        types: Sequence[TensorType],
-    ) -> tuple[Array | None, ...]:
+    def error(self, made: Evaluated) -> tuple[Array | None, ...]:
         """Each update hands on its error and adds a rounding; an index has to be exact."""
-        updates, indices, into = values
-        if errors[1] is not None:
+        updates, indices, into = made.values
+        if made.errors[1] is not None:
             return (np.full(into.shape, np.inf),)
-        places = self.places(indices, types)
+        places = self.places(indices, made.types)
         counts = self._put(np.zeros(into.shape), places, np.ones(updates.shape), "arith.addf")
         twice = np.where(self.unique & (counts > 1), np.inf, 0.0)
-        unit = roundoff(types[self.results[0]].element) or 0.0
+        unit = roundoff(made.types[self.results[0]].element) or 0.0
         rounds = unit > 0 and self.combiner in (*SUMS, *PRODUCTS)
-        if not rounds and errors[0] is None and errors[2] is None:
+        if not rounds and made.errors[0] is None and made.errors[2] is None:
             return (twice if twice.any() else None,)
-        missing, own = known_errors(errors[0], updates.shape), known_errors(errors[2], into.shape)
+        missing, own = (
+            known_errors(made.errors[0], updates.shape),
+            known_errors(made.errors[2], into.shape),
+        )
         with np.errstate(all="ignore"):
             if self.combiner is None:
                 return (twice + self._put(own.copy(), places, missing, None),)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from layoutopt.ir.along_dim import AlongDim
-from layoutopt.ir.extension import Occurrence
+from layoutopt.ir.extension import Evaluated, Occurrence
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.size_values import empty_text
 from layoutopt.ir.types import Array, TensorType, roundoff
@@ -68,26 +68,20 @@ class Softmax(AlongDim):
             found = raised / raised.sum(axis=self.dim, keepdims=True)
         return (found.astype(values[0].dtype),)
 
-    def error(
-        self,
-        values: Sequence[Array],
-        errors: Sequence[Array | None],
-        results: Sequence[Array],
-        types: Sequence[TensorType],
-    ) -> tuple[Array | None, ...]:
+    def error(self, made: Evaluated) -> tuple[Array | None, ...]:
         """To first order, an error d of all x changes y by 2 d y; denormals may be flushed."""
         with np.errstate(all="ignore"):
-            x, y = values[0].astype(np.float64), results[0].astype(np.float64)
-            unit = roundoff(types[self.results[0]].element) or 0.0
+            x, y = made.values[0].astype(np.float64), made.results[0].astype(np.float64)
+            unit = roundoff(made.types[self.results[0]].element) or 0.0
             size = np.abs(x - x.max(axis=self.dim, keepdims=True, initial=-np.inf))
             size = np.where(np.isfinite(size), size, 0.0).max(
                 axis=self.dim, keepdims=True, initial=0.0
             )
             along = 0.0
-            if errors[0] is not None:
-                along = np.asarray(errors[0]).max(axis=self.dim, keepdims=True, initial=0.0)
+            if made.errors[0] is not None:
+                along = np.asarray(made.errors[0]).max(axis=self.dim, keepdims=True, initial=0.0)
             relative = np.expm1(2 * (along + unit * size))
-            relative = relative + (_ROUNDINGS + self.terms(types)) * unit
+            relative = relative + (_ROUNDINGS + self.terms(made.types)) * unit
             error = np.where(np.isnan(y), 0.0, y * relative + np.finfo(np.float32).tiny)
         return (np.where(np.isnan(error), np.inf, error),)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from layoutopt.ir.along_dim import AlongDim
-from layoutopt.ir.extension import Occurrence
+from layoutopt.ir.extension import Evaluated, Occurrence
 from layoutopt.ir.order import Order, is_monotone, order_of, plain_order, total_order, unsure
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body
@@ -78,24 +78,18 @@ class Sort(AlongDim):
         places = self._places(keys)
         return tuple(np.take_along_axis(source, places, self.dim) for source in sources)
 
-    def error(
-        self,
-        values: Sequence[Array],
-        errors: Sequence[Array | None],
-        results: Sequence[Array],
-        types: Sequence[TensorType],
-    ) -> tuple[Array | None, ...]:
+    def error(self, made: Evaluated) -> tuple[Array | None, ...]:
         """In sorted rows no element is off by more than the worst; what comes along may be any."""
-        places, own = self._places(values[-1]), results[self.compared]
+        places, own = self._places(made.values[-1]), made.results[self.compared]
         direct = not self.order.key.ops or is_monotone(own, self.dim)
         if direct:
             ranks = _rising(own, self.dim) if self.order.key.ops else self.order.ranks(own)
         else:
-            ranks = np.take_along_axis(self.order.ranks(values[-1]), places, self.dim)
-        off = errors[self.compared] if direct else errors[-1]
+            ranks = np.take_along_axis(self.order.ranks(made.values[-1]), places, self.dim)
+        off = made.errors[self.compared] if direct else made.errors[-1]
         shaky = unsure(ranks, _moved(off, places, self.dim), self.dim)
         found: list[Array | None] = []
-        for position, error in enumerate(errors[:-1]):
+        for position, error in enumerate(made.errors[:-1]):
             if position == self.compared and direct:
                 found.append(None if error is None else _worst(error, self.dim, own.shape))
                 continue

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from layoutopt.ir.along_dim import AlongDim
-from layoutopt.ir.extension import Occurrence
+from layoutopt.ir.extension import Evaluated, Occurrence
 from layoutopt.ir.order import Order, order_of, plain_order, unsure
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.region import known_errors
@@ -75,26 +75,20 @@ class TopK(AlongDim):
         first = np.lexsort((positions, ranks), axis=self.dim).take(range(count), self.dim)
         return tuple(np.take_along_axis(a, first, self.dim) for a in (everything, positions))
 
-    def error(
-        self,
-        values: Sequence[Array],
-        errors: Sequence[Array | None],
-        results: Sequence[Array],
-        types: Sequence[TensorType],
-    ) -> tuple[Array | None, ...]:
+    def error(self, made: Evaluated) -> tuple[Array | None, ...]:
         """No element is off by more than the worst of its row; close ones may change places."""
-        everything, _ = self._candidates(values)
+        everything, _ = self._candidates(made.values)
         ranks = np.sort(self.order.ranks(everything), axis=self.dim)
-        exact = errors[0] is None and errors[-2] is None
+        exact = made.errors[0] is None and made.errors[-2] is None
         if exact and not _has_nan(ranks):
             return None, None
-        bounds = [known_errors(errors[i], values[i].shape) for i in (0, -2)]
+        bounds = [known_errors(made.errors[i], made.values[i].shape) for i in (0, -2)]
         worst = np.concatenate(bounds, self.dim).max(axis=self.dim, keepdims=True)
         shaky = unsure(ranks, np.broadcast_to(worst, ranks.shape), self.dim)
-        shaky = shaky.take(range(results[0].shape[self.dim]), self.dim)
+        shaky = shaky.take(range(made.results[0].shape[self.dim]), self.dim)
         strange = np.isnan(ranks.astype(np.float64)).any(axis=self.dim, keepdims=True)
-        strange |= not self._begins_in_order(values)
-        off = np.where(strange, np.inf, np.broadcast_to(worst, results[0].shape))
+        strange |= not self._begins_in_order(made.values)
+        off = np.where(strange, np.inf, np.broadcast_to(worst, made.results[0].shape))
         return off, np.where(shaky, np.inf, 0.0)
 
     def _candidates(self, values: Sequence[Array]) -> tuple[Array, Array]:

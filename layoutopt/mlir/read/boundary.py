@@ -45,7 +45,7 @@ def _named_in(operation: Any) -> set[str]:
 
     def visit(op: Any) -> Any:
         for name in op.attributes:
-            found.update(_symbols(op.attributes[name]))
+            found.update(symbols_of(op.attributes[name]))
         return ir.WalkResult.ADVANCE
 
     operation.operation.walk(visit)
@@ -70,17 +70,18 @@ def fixed_tensors(lifted: Lifted, referred: frozenset[str]) -> frozenset[int]:
     )
 
 
-def _symbols(attribute: Any) -> Iterator[str]:
+def symbols_of(attribute: Any) -> Iterator[str]:
+    """The symbols that an attribute names."""
     if isinstance(attribute, ir.FlatSymbolRefAttr):
         yield attribute.value
     elif isinstance(attribute, ir.SymbolRefAttr):
         yield from attribute.value
     elif isinstance(attribute, ir.ArrayAttr):
         for item in attribute:
-            yield from _symbols(item)
+            yield from symbols_of(item)
     elif isinstance(attribute, ir.DictAttr):
         for named in attribute:
-            yield from _symbols(named.attr)
+            yield from symbols_of(named.attr)
 
 
 def _bound(function: Any, name: str) -> Iterator[tuple[int, int | None]]:

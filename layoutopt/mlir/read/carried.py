@@ -1,13 +1,12 @@
-"""Where control flow hands tensors on: the values of blocks that are one tensor.
+"""Where control flow or state hands tensors on: the values of blocks that are one tensor.
 
-Tensors whose sizes are known at run time only stay row-major, as do the arguments of blocks that
-branches lead to.
+Tensors whose sizes are known at run time only stay row-major.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +14,7 @@ from iree.compiler import ir
 
 from layoutopt.ir.carried import Carried, Place
 from layoutopt.mlir.read.lift import ASYNC, Lifted
+from layoutopt.mlir.read.state_globals import StateGlobal, state_globals
 
 Uses = frozenset[tuple[Any, int]]
 """Operands of ops, by number."""
@@ -27,6 +27,8 @@ class Link:
     name: str
     made: tuple[Any, ...]
     read: tuple[tuple[Any, int], ...]
+    state: StateGlobal | None = None
+    """The global whose loads and stores they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +49,24 @@ class CarriedValues:
     """The operands that read it."""
 
 
-def with_carried(blocks: Sequence[Lifted]) -> tuple[tuple[Lifted, ...], tuple[CarriedValues, ...]]:
-    """The blocks, each with the outputs that only control flow reads, and the carried tensors."""
+def with_carried(
+    module: Any, blocks: Sequence[Lifted]
+) -> tuple[tuple[Lifted, ...], tuple[CarriedValues, ...]]:
+    """The blocks, each with the outputs that are only handed on, and the carried tensors."""
     places = _Places(blocks)
-    links = (link for b in blocks for op in b.kept for link in _links(op.operation, places))
+    links = [link for b in blocks for op in b.kept for link in _links(op.operation, places)]
+    links += [link for b in blocks for link in _of_branches(b, places)]
+    links += map(_of_state, state_globals(module))
     found = [carried for carried in map(places.linked, links) if carried is not None]
     captures = [*places.captured()]
     uses: Uses = frozenset(use for carried in (*found, *captures) for use in carried.uses)
     known = [c for c in found if not any(places.is_lost(p, uses) for p in c.tensor.made)]
     known += captures
-    uses = frozenset(use for carried in known for use in carried.uses)
+    readers = {use: carried.tensor.name for carried in known for use in carried.uses}
     inside = {place for carried in captures for place in carried.tensor.made}
     return (
         tuple(
-            _with_handed(block, uses, frozenset(t for place, t in inside if place == number))
+            _with_handed(block, readers, frozenset(t for place, t in inside if place == number))
             for number, block in enumerate(blocks)
         ),
         tuple(known),
@@ -89,6 +95,8 @@ class _Places:
         made = [self._made(value) for value in link.made]
         read = [self._read(op, number) for op, number in link.read]
         kinds = {value.type for value in link.made}
+        if link.state is not None:
+            kinds.add(ir.TypeAttr(link.state.op.attributes["type"]).value)
         kinds |= {op.operands[number].type for op, number in link.read}
         places = [place for place in (*made, *read) if place is not None]
         if len(kinds) > 1 or len(places) < len(made) + len(read):
@@ -96,7 +104,7 @@ class _Places:
         if not all(map(_may_move, kinds)):
             return None
         taken, handed = places[: len(made)], places[len(made) :]
-        tensor = Carried(link.name, tuple(taken), tuple(handed))
+        tensor = Carried(link.name, tuple(taken), tuple(handed), link.state is not None)
         return CarriedValues(tensor, link, frozenset(link.read))
 
     def captured(self) -> Iterator[CarriedValues]:
@@ -214,17 +222,60 @@ def _last(block: Any) -> Any:
     return list(block.operations)[-1].operation
 
 
-def _with_handed(block: Lifted, uses: Uses, captured: frozenset[int]) -> Lifted:
-    """The block with the outputs that are read by ``uses`` alone.
+def _of_branches(block: Lifted, places: _Places) -> Iterator[Link]:
+    """The arguments of a block that ``cf`` branches lead to."""
+    beside = list(block.block.region.blocks)
+    if block.block == beside[0] or any(b not in places.number for b in beside):
+        return
+    arriving: list[tuple[Any, int]] = []
+    for other in beside:
+        op = _last(other)
+        starts = _starts(op)
+        if starts is None:
+            return
+        targets = zip(op.successors, starts, strict=True)
+        arriving += [(op, start) for target, start in targets if target == block.block]
+    name = block.name.replace(ASYNC, "")
+    for i, argument in enumerate(block.block.arguments):
+        yield Link(f"{name} {i}", (argument,), tuple((op, start + i) for op, start in arriving))
 
-    ``captured``: what comes from outside; blocks inside of this one take it from there.
+
+def _starts(op: Any) -> tuple[int, ...] | None:
+    """The first operand that a branch hands to each of its successors; None where it is unknown."""
+    match op.name:
+        case "cf.br":
+            return (0,)
+        case "cf.cond_br":
+            counts = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+            return (counts[0], counts[0] + counts[1])
+        case _:
+            return None if list(op.successors) else ()
+
+
+def _of_state(state: StateGlobal) -> Link:
+    loads = tuple(load.results[0] for load in state.loads)
+    return Link(f"@{state.symbol}", loads, tuple((store, 0) for store in state.stores), state)
+
+
+def _with_handed(
+    block: Lifted, readers: Mapping[tuple[Any, int], str], captured: frozenset[int]
+) -> Lifted:
+    """The block with the outputs that are handed on and not read otherwise.
+
+    ``readers``: by operand, the name of what is handed on there. ``captured``: what comes from
+    outside; blocks inside of this one take it from there.
     """
     graph = block.graph
     outputs = tuple(t for t in graph.outputs if t not in captured)
-    handed = {op.operands[number] for op, number in uses}
-    only = frozenset(
-        t for t in outputs if block.values.get(t) in handed and not _stays(block, t, uses)
-    )
+    handed: dict[Any, set[str]] = {}
+    for (op, number), name in readers.items():
+        handed.setdefault(op.operands[number], set()).add(name)
+    uses = frozenset(readers)
+    only = {
+        t: frozenset(handed[block.values[t]])
+        for t in outputs
+        if block.values.get(t) in handed and not _stays(block, t, uses)
+    }
     return replace(block, graph=replace(graph, outputs=outputs, handed_only=only))
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from iree.compiler import ir
 
 from layoutopt.ir.graph import Insert, Reshape, Slice
-from layoutopt.ir.size import Size, symbol
+from layoutopt.ir.size import MOST, Size, symbol
 from layoutopt.mlir.read.shapes import ranges, segments
 from layoutopt.mlir.read.sizes import DYNAMIC
 from layoutopt.mlir.read.state import NotUnderstood, State, new_tensor, static_type, tensor_of
@@ -51,75 +51,42 @@ def lift_insert(state: State, op: Any) -> None:
 
 def _ranges(state: State, op: Any) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     given = segments(op.operation)[-3:]
-    whole = op.operation.operands[-1 - sum(map(len, given))]
+    names = ("static_sizes", "static_strides")
     sizes, strides = (
         ranges(state.sizes, op.operation, name, values, state.scalars)
-        for name, values in zip(("static_sizes", "static_strides"), given[1:], strict=True)
+        for name, values in zip(names, given[1:], strict=True)
     )
     if sizes is None or strides is None:
         raise NotUnderstood("expected a slice of known sizes, but they are computed")
     if any(isinstance(n, Size) for n in strides):
         raise NotUnderstood(f"expected strides that are numbers, but got {strides}")
-    room = _room(state, whole, sizes, strides)
-    offsets = _offsets(state, op, given[0], room)
+    whole = op.operation.operands[-1 - sum(map(len, given))]
+    stated = integers(op.operation.attributes["static_offsets"])
+    open_dims = [d for d, n in enumerate(stated) if n == DYNAMIC]
+    _name_offsets(state, dict(zip(open_dims, given[0], strict=True)), whole, sizes)
+    offsets = ranges(state.sizes, op.operation, "static_offsets", given[0], state.scalars)
+    if offsets is None:
+        raise NotUnderstood("expected offsets that are indices, but got others")
     _inside(state, whole, offsets, sizes)
     return offsets, sizes, strides
 
 
-def _room(
-    state: State, whole: Any, sizes: Sequence[int], strides: Sequence[int]
-) -> list[int | None]:
-    """For each dim the largest offset there can be, where numbers tell: a slice lies inside."""
-    shape = state.sizes.shape_of(whole) or (None,) * len(sizes)
-    return [
-        None if n is None or isinstance(n, Size) or isinstance(size, Size) or stride != 1
-        else n - size
-        for n, size, stride in zip(shape, sizes, strides, strict=True)
-    ]  # fmt: skip
+def _name_offsets(state: State, given: Mapping[int, Any], whole: Any, sizes: Sequence[int]) -> None:
+    """Name the offsets that the module computes from its tensors: symbols of their own.
 
-
-def _offsets(
-    state: State, op: Any, given: Sequence[Any], room: Sequence[int | None]
-) -> tuple[int, ...]:  # fmt: skip
-    """The offsets of a slice; a place that is known at run time only is a symbol.
-
-    Raises NotUnderstood where nothing bounds such a place.
+    A slice lies inside of the tensor, whatever they are.
     """
-    left = iter(given)
-    found: list[int] = []
-    for stated, most in zip(integers(op.operation.attributes["static_offsets"]), room, strict=True):
-        value = next(left) if stated == DYNAMIC else None
-        number = stated if value is None else state.sizes.number_of(value, state.scalars)
-        if number is None or isinstance(number, bool):
-            stage = _stage(state, value, op)
-            if most is None or most < 0 or stage is None:
-                raise NotUnderstood("expected a slice at known places, but offsets are computed")
-            number = _place(state, value, most, stage)
-        elif most is not None and isinstance(number, Size):
-            state.sizes.narrow(number, 0, most)
-        found.append(number)
-    return tuple(found)
-
-
-def _place(state: State, value: Any, most: int, stage: int) -> int:
-    """A place of at least 0 and at most ``most``."""
-    if most == 0:
-        return 0
-    make = partial(symbol, low=0, high=most, planned=most // 2)
-    name = f"{state.prefix}at{len(state.sizes.values)}"
-    place = state.sizes.name(name, make, value, stage)
-    state.sizes.numbers[value] = place
-    return place
-
-
-def _stage(state: State, value: Any, reader: Any) -> int | None:
-    """How many kept ops must come before a value is there; None where no op that stays makes it."""
-    if isinstance(value.owner, ir.Block):
-        return 0
-    owner = value.owner.operation
-    if owner.block != reader.operation.block:
-        return 0
-    return next((i + 1 for i, kept in enumerate(state.kept) if kept.operation == owner), None)
+    shape = state.sizes.shape_of(whole) or ()
+    for d, value in given.items():
+        known = state.sizes.number_of(value, state.scalars)
+        room = shape[d] - sizes[d] if d < len(shape) else MOST
+        high = MOST if isinstance(room, Size) else max(room, 0)
+        if known is not None:
+            state.sizes.narrow(known, 0, high)
+            continue
+        make = partial(symbol, high=high, planned=high // 2 if high < MOST else 0)
+        name = f"{state.prefix}offset{len(state.sizes.values)}"
+        state.sizes.numbers[value] = state.sizes.name(name, make, value, len(state.kept))
 
 
 def _inside(state: State, whole: Any, offsets: Sequence[int], sizes: Sequence[int]) -> None:

@@ -20,6 +20,7 @@ from layoutopt.errors import LoweringError
 from layoutopt.ir.layout import Layout
 from layoutopt.mlir.read.carried import Capture, CarriedValues
 from layoutopt.mlir.read.lift import Lifted
+from layoutopt.mlir.write.relaid_state import relay_global
 
 CAST = "builtin.unrealized_conversion_cast"
 
@@ -53,6 +54,8 @@ class Relaid:
             else:
                 casts = [self._handed(op, number, new) for op, number in values.read]
                 made = [self._taken(value, new) for value in values.made]
+                if values.state is not None:
+                    relay_global(values.state, blocks[place].graph.types[tensor], layout)
             for (place, tensor), cast in zip(c.tensor.read, casts, strict=True):
                 known = handed[place].get((tensor, layout), ())
                 handed[place][tensor, layout] = (*known, cast)

@@ -15,10 +15,11 @@ from layoutopt.options import Objective, Options, TripCount
 from layoutopt.pipeline.stages import control_flow
 from layoutopt.planning.control_flow import ControlFlow
 from layoutopt.planning.joint_selection import Part, joined
+from layoutopt.planning.joint_space import joint_space
 from layoutopt.planning.planner import GraphPlan, plan_graphs
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import Target, load_target
-from layoutopt.solver import Problem, solve
+from layoutopt.solver import Problem, Search, TimeLimit, solve, unmet
 from layoutopt.solver.problem import Demand
 from tests.e2e.test_control_flow import RNN
 from tests.planning import setting
@@ -178,3 +179,30 @@ def test_parts_that_nothing_ties_are_one_problem_beside_another(tmp_path: Path) 
         [Part(p.egraph.graph, s, 1) for p, s in zip(plans.values(), parts, strict=True)], {}
     )
     assert solved_ns(both.problem) == sum(solved_ns(s.problem) for s in parts)
+
+
+def test_the_model_as_it_came_is_an_answer(tmp_path: Path) -> None:
+    """The one that is left where the time is over."""
+    module = loop(tmp_path)
+    flow = control_flow(module, {})
+    plans = planned(module, flow)
+    spaces = [plan.space for plan in plans.values() if plan.space is not None]
+    joint = joint_space(spaces, flow.runs, flow.carried, Options())
+    costs = [(plan.costs, plan.conversion_costs) for plan in plans.values()]
+    selection, _ = joint.solved(costs, Search.GREEDY, TimeLimit(60.0))
+    found = selection.indices(joint.as_it_came)
+    assert found is not None
+    assert unmet(selection.problem, *found) == []
+    assert selection.indices(replace(joint.as_it_came, layouts={})) != found
+
+
+@pytest.mark.parametrize("search", list(Search))
+def test_every_search_finds_a_consistent_plan(tmp_path: Path, search: Search) -> None:
+    module = loop(tmp_path)
+    options = Options(search=search)
+    flow = control_flow(module, {})
+    plans = plan_graphs(module.graphs, setting(TARGET, Analytic(TARGET), options), (), flow)
+    layouts = {name: layout for plan in plans for name, layout in layouts_of(plan).items()}
+    lowered = {place: plan.lowered() for place, plan in enumerate(plans)}
+    module.replace_all(lowered, layouts)
+    assert module.operation.verify()

@@ -33,6 +33,12 @@ INSIDE = f"""%b = linalg.map {{ math.exp }} ins(%x : {H}) outs(%e : {H})
     }}
     scf.yield %q : {H}
   }}"""
+BRANCH = f"""cf.cond_br %p, ^one, ^two(%x : {H})
+  ^one:
+    {matmul("%m", "%x")}
+    cf.br ^two(%m : {H})
+  ^two(%r: {H}):
+"""
 DYNAMIC = """%r = scf.for %i = %c0 to %c7 step %c1 iter_args(%h = %y) -> (tensor<?x8xf32>) {
     %d = tensor.dim %h, %c0 : tensor<?x8xf32>
     %o = tensor.empty(%d) : tensor<?x8xf32>
@@ -78,9 +84,10 @@ def places(module: Module) -> dict[str, tuple[list[str], list[str]]]:
                 "main captured 0": (["main/for.0", "main/for.0/for.0"], ["main"]),
             },
         ),
+        (BRANCH, {"main/block.2 0": (["main/block.2"], ["main/block.0", "main/block.1"])}),
         (DYNAMIC, {}),
     ],
-    ids=["for", "while", "if", "captured", "dynamic"],
+    ids=["for", "while", "if", "captured", "branch", "dynamic"],
 )
 def test_places_of_one_tensor(
     tmp_path: Path, body: str, expected: dict[str, tuple[list[str], list[str]]]
@@ -94,6 +101,6 @@ def test_what_else_is_read_outside_is_known(tmp_path: Path) -> None:
     (carried,) = module.carried
     (yielded,) = (t for block, t in carried.tensor.read if block == 1)
     (result,) = (t for block, t in carried.tensor.made if block == 0)
-    assert loop.handed_only == {yielded}
+    assert loop.handed_only == {yielded: {"main/for.0 0"}}
     assert result in main.outputs
     assert result not in main.handed_only

@@ -62,7 +62,7 @@ def test_one_place_is_one_symbol(tmp_path: Path, place: str) -> None:
 
 def test_a_slice_that_is_all_there_is_begins_at_zero(tmp_path: Path) -> None:
     text = f"%a = tensor.extract_slice %y[%i, 0] [2, 8] [1, 1] : {ROW} to {ROW}\n"
-    module = parsed(tmp_path, text + cut("%r", "%x", "%i"))
+    module = parsed(tmp_path, text + cut("%r", "%x", "%n"))
     (main,) = module.blocks
     slices = [op for op in main.graph.ops if isinstance(op, Slice)]
     assert slices[0].offsets == (0, 0)

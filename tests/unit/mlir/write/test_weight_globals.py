@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from layoutopt.errors import InputError
 from layoutopt.mlir.module import Module, parse_module
-from layoutopt.options import Objective, Options
-from layoutopt.planning.planner import plan_graphs
+from layoutopt.options import Objective, Options, WeightBudget
+from layoutopt.pipeline.stages import control_flow
+from layoutopt.planning.planner import GraphPlan, plan_graphs
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
 from tests.planning import setting
@@ -108,3 +110,20 @@ def test_a_copy_is_made_behind_what_stores_its_source(tmp_path: Path) -> None:
     assert written.count("util.global private @layoutopt_weight_") == 1
     stores = [line.split("@")[1].split()[0] for line in written.splitlines() if ".store" in line]
     assert stores == ["shared", "layoutopt_weight_0"]
+
+
+def test_blocks_that_are_planned_as_one_share_a_copy(tmp_path: Path) -> None:
+    (tmp_path / "model.mlir").write_text(SHARED + LOOP)
+    module = parse_module(tmp_path / "model.mlir")
+    flow = control_flow(module, {})
+    assert flow.groups == ((0, 1),)
+    target = load_target("host")
+    one = 4 * 16 * 16
+
+    def plans(budget: int) -> tuple[GraphPlan, ...]:
+        options = Options(objective=Objective.CONVERSIONS, weight_budget=WeightBudget(budget))
+        return plan_graphs(module.graphs, setting(target, Analytic(target), options), (), flow)
+
+    assert [len(plan.lowered().hoisted) for plan in plans(one)] == [1, 1]
+    with pytest.raises(InputError, match=f"at least {one} bytes"):
+        plans(one - 1)
