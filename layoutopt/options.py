@@ -68,8 +68,8 @@ class Options:
     """Seconds for compiling a whole model once."""
     remember: bool = True
     """Take the times of whole models from the cache where these very modules were run before."""
-    compiled_facts: bool = False
-    """Compile candidates for a GPU that is not here; what their kernels say corrects estimates."""
+    compile_candidates: bool = True
+    """For a GPU that is not here: price candidates by their compiled kernels, by no roofline."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "search", _named(Search, "search", self.search))

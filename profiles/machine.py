@@ -12,7 +12,7 @@ from layoutopt.profiles.toml_table import LARGEST, Table
 MOST_TILE = 1 << 16
 """No tile of a packed contraction is larger."""
 _MOST_UNCERTAIN = 100.0
-_LISTS = ("levels", "tiles")
+_LISTS = ("levels",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,40 +25,13 @@ class MemoryLevel:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkgroupTile:
-    """What one workgroup computes in one step of its reduction loop."""
-
-    m: int
-    n: int
-    k: int
-
-
-@dataclass(frozen=True, slots=True)
 class Machine:
     """Parameters of the analytic model. Times in ns, rates in GB/s (1e9 bytes a second)."""
 
     compute_units: int = 1
     """Units that run workgroups side by side; cores of a CPU in use."""
-    matrix: bool = False
-    """Whether contractions have matrix instructions, and narrow ones do without them."""
-    smallest_matrix_dim: int = 1
-    """Result dims below this do not fill a matrix instruction: the compiler takes vectors."""
-    stream_share: float = 1.0
-    """Share of the memory's peak that fills, copies and elementwise dispatches reach."""
-    read_share: float = 1.0
-    """Share of the memory's peak that a contraction reaches where memory bounds it."""
-    step_ns: float = 0.0
-    """Latency of one step of a workgroup's reduction loop: barrier, address, first load."""
-    feed_gb_s: float = 0.0
-    """Rate at which one compute unit takes operands of a contraction; 0 for no bound."""
-    vector_share: float = 1.0
-    """Share of the vector peak that a contraction without matrix instructions reaches."""
-    copy_run_ns: float = 0.0
-    """Start-up of one innermost run of a strided copy (slow_memcpy), over the whole device."""
-    copy_large_bytes: int = 0
-    """Copies and fills above this many bytes lose bandwidth; 0 for never."""
-    copy_large_share: float = 1.0
-    """Share of the streaming rate that is left above `copy_large_bytes`."""
+    peak_share: float = 1.0
+    """Share of the peak rates that dispatches usually reach, of any kind."""
     vgprs: int = 0
     """Vector registers per thread of a compute unit's SIMD, shared by its waves; 0 unknown."""
     lds_bytes: int = 0
@@ -67,20 +40,16 @@ class Machine:
     """SIMDs of a compute unit."""
     most_waves: int = 1
     """Waves that one SIMD keeps at most."""
-    spill_ns: float = 0.0
-    """Cost of one spilled register in each step: a store and a load of scratch memory."""
     uncertainty: float = 0.5
-    """Relative standard error of an estimate for a known form."""
+    """Two of three estimates without a compiled kernel are within a factor of 1 + this."""
     uncertainty_form: float = 1.0
     """The same for a form that only the shares in `rates.efficiency` describe."""
     levels: tuple[MemoryLevel, ...] = ()
     """Caches below the main memory, nearest first."""
-    tiles: tuple[WorkgroupTile, ...] = ()
-    """Tiles that the compiler chooses from."""
 
 
 def machine_from(table: Table) -> Machine:
-    """Read the `machine`, `memory` and `tiles` parts of a target; each may be missing.
+    """Read the `machine` and `memory` parts of a target; each may be missing.
 
     Raises InputError where a field is unknown, of another type or out of range.
     """
@@ -92,10 +61,6 @@ def machine_from(table: Table) -> Machine:
         if name in given.values:
             values[name] = _field(given, name, kind, default)
     values["levels"] = tuple(map(_level, table.tables("memory")))
-    rows = enumerate(table.items("tiles"))
-    values["tiles"] = tuple(
-        WorkgroupTile(*tile_sizes(table, f"tiles[{i}]", row)) for i, row in rows
-    )
     return Machine(**values)  # type: ignore[arg-type]
 
 

@@ -15,16 +15,17 @@ from layoutopt.compiler.installed import quirks
 from layoutopt.errors import InputError, MissingProfileError
 from layoutopt.files.given import check_file, read_text
 from layoutopt.profiles.host import detected_gflops, processor_of
+from layoutopt.profiles.kernel_rates import KernelRates, kernel_rates
 from layoutopt.profiles.machine import Machine, machine_from, tile_sizes
 from layoutopt.profiles.op_pattern import OpPattern, op_patterns
 from layoutopt.profiles.toml_table import Table
 
 FORMS = ("matmul", "conv_nhwc", "conv_nchw", "conv_other", "generic", "copy")
-"""What the estimate asks `rates.efficiency` for."""
+"""What `rates.efficiency` of a processor has shares for."""
 _ELEMENTS = ("f32",)
 """Rates that stand in for those of any other element type."""
 _KEYS = (
-    "name", "description", "tiles", "compile", "run", "rates", "machine", "memory", "packing"
+    "name", "description", "compile", "run", "rates", "machine", "memory", "kernel", "packing"
 )  # fmt: skip
 _COMPILE_KEYS = ("flags", "data_tiling", "fuses_pads", "flag_sets")
 
@@ -46,10 +47,9 @@ class Rates:
     stands in for the others."""
     bandwidth_gb_s: float
     launch_ns: float
-    efficiency: dict[str, float]
-    """Share of the peak, above 0 and up to 1, for each of `FORMS`."""
-    vector_gflops: dict[str, float] = field(default_factory=dict)
-    """Peak rate without matrix instructions; empty where there is no difference."""
+    efficiency: dict[str, float] = field(default_factory=dict)
+    """Of a processor: share of the peak, above 0 and up to 1, for each of `FORMS`; empty for GPUs,
+    whose kernels are compiled and read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,8 @@ class Target:
     """Whether a pad may share one dispatch with what reads it through windows: where that was seen
     to pay with this compiler on such a processor, or where the file says so."""
     machine: Machine = field(default_factory=Machine)
+    kernel_rates: KernelRates | None = None
+    """How fast it runs compiled kernels; None where kernels for it are not read."""
     tiles: dict[str, tuple[Tile, ...]] = field(default_factory=dict)
     """The tiles that packed contractions may take, by element type of their inputs."""
     blocks: dict[str, tuple[Tile, ...]] = field(default_factory=dict)
@@ -181,6 +183,7 @@ def _target(table: Table, shipped: bool) -> Target:
         ),
         fuses_pads=compiling.flag("fuses_pads", fuses_pads),
         machine=machine_from(table),
+        kernel_rates=kernel_rates(table.table("kernel", optional=True)),
         tiles=_tiles(packing.table("tiles", optional=True)),
         blocks=_tiles(packing.table("blocks", optional=True)),
         custom_packing=packing.text("custom", ""),
@@ -189,14 +192,13 @@ def _target(table: Table, shipped: bool) -> Target:
 
 
 def _rates(table: Table, detect: bool) -> Rates:
-    table.only(("bandwidth_gb_s", "launch_ns", "gflops", "vector_gflops", "efficiency"))
-    vectors = table.table("vector_gflops", optional=True)
+    table.only(("bandwidth_gb_s", "launch_ns", "gflops", "efficiency"))
+    by_form = table.table("efficiency", optional=True)
     return Rates(
         table.table("gflops").numbers(_ELEMENTS) | (detected_gflops() if detect else {}),
         table.number("bandwidth_gb_s"),
         table.number("launch_ns"),
-        table.table("efficiency").only(FORMS).numbers(FORMS, most=1.0),
-        vectors.numbers(_ELEMENTS) if vectors.values else {},
+        by_form.only(FORMS).numbers(FORMS, most=1.0) if by_form.values else {},
     )
 
 

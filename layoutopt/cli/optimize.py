@@ -15,6 +15,7 @@ from layoutopt.cli.options import (
     device_option,
     evict_option,
     html_option,
+    no_compile_option,
     parameters_option,
     profile_option,
     threads_option,
@@ -122,6 +123,7 @@ from layoutopt.solver import Search
 )
 @parameters_option
 @device_option
+@no_compile_option
 @cache_option
 @click.option("-v", "--verbose", is_flag=True, help="Print all of the JSON report.")
 def optimize_command(
@@ -148,6 +150,7 @@ def optimize_command(
     trip_counts: tuple[str, ...],
     parameters: tuple[str, ...],
     device: str | None,
+    no_compile: bool,
     cache: Path | None,
     verbose: bool,
 ) -> None:
@@ -184,6 +187,7 @@ def optimize_command(
         parameters=files,
         device=device,
         cache=cache,
+        compile_candidates=not no_compile,
     )
     with TerminalSteps(Console(stderr=True)) as steps:
         found = optimize(model, profile, options, steps, plan)

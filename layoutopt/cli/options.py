@@ -117,6 +117,11 @@ evict_option = click.option(
     metavar="MIB",
     help="Price with cold caches: read so much other memory before each sample.",
 )
+no_compile_option = click.option(
+    "--no-compile",
+    is_flag=True,
+    help="For a GPU that is not here: compile no candidate, price by a roofline, for a quick look.",
+)
 cache_option = click.option(
     "--cache",
     type=PATH,

@@ -15,6 +15,7 @@ from layoutopt.cli.options import (
     cache_option,
     device_option,
     evict_option,
+    no_compile_option,
     profile_option,
     threads_option,
 )
@@ -75,15 +76,11 @@ def profile_command() -> None:
 )
 @threads_option
 @evict_option
-@click.option(
-    "--compiled-facts",
-    is_flag=True,
-    help="For a GPU that is not here: compile candidates, let their kernels correct the estimates.",
-)
+@no_compile_option
 @cache_option
 def measure_command(
     models: tuple[Path, ...], profile: str, device: str | None, scheduler: str | None,
-    threads: int, evict_bytes: int, compiled_facts: bool, cache: Path | None,
+    threads: int, evict_bytes: int, no_compile: bool, cache: Path | None,
 ) -> None:  # fmt: skip
     """Measure every candidate of MODELs that has no price yet; go on where a run stopped.
 
@@ -93,7 +90,7 @@ def measure_command(
     target = at_device(load_target(profile), device, scheduler, threads)
     options = Options(
         threads=threads, evict_bytes=evict_bytes, device=device, cache=cache,
-        compiled_facts=compiled_facts,
+        compile_candidates=not no_compile,
     )  # fmt: skip
     screen = console()
     if not models:

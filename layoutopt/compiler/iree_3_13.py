@@ -82,7 +82,7 @@ IREE_3_13 = Quirks(
         ),
         to_phase="--compile-to=",
         from_input="--compile-from=input",
-        dump="--iree-hal-dump-executable-files-to=",
+        dump="--iree-hal-dump-executable-intermediates-to=",
         # StableHLO as it is kept in files.
         input_types={"vhlo": ("--iree-input-type=stablehlo",)},
         data_tiling="--iree-opt-data-tiling",

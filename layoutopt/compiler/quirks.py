@@ -78,7 +78,7 @@ class Flags:
     to_phase: str
     from_input: str
     dump: str
-    """Leaves the files of each executable in a folder whose name follows."""
+    """Leaves the code of each executable, IR and assembly, in a folder whose name follows."""
     input_types: Mapping[str, tuple[str, ...]]
     """By dialect, where the compiler does not find out by itself what it is given."""
     data_tiling: str

@@ -43,8 +43,11 @@ from layoutopt.planning.plan_file import (
 )
 from layoutopt.planning.planner import GraphPlan, plan_graphs
 from layoutopt.planning.setting import PlanSetting
+from layoutopt.pricing.analytic.compiled_kernels import Kernels
 from layoutopt.pricing.at_sizes import AtSizes
+from layoutopt.pricing.pricers import kernels_path
 from layoutopt.pricing.prices import Pricer
+from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.store import cache_folder
 from layoutopt.profiles.target import Target
 from layoutopt.report.barriers import barriers
@@ -65,7 +68,7 @@ from layoutopt.verification.whole_model import (
     flags_of_original,
     keep_original,
 )
-from layoutopt.verification.written_module import Written
+from layoutopt.verification.written_module import CompiledModules, Written
 
 _ATTEMPTS = 8
 """Plans that are tried at most, each without what IREE refused inside the ones before."""
@@ -193,7 +196,10 @@ class _Job:
         functions = model.functions
         graphs = tuple(f.graph for f in functions)
         dispatches = Dispatches(None, None, "nothing was planned, so nothing was compiled")
-        if plans:
+        compiled = self._compiled(plans, written, held)
+        if compiled is not None:
+            dispatches = compiled.dispatches
+        elif plans:
             with self.clock.stage("count"):
                 dispatches = written.dispatches(
                     model.source,
@@ -224,7 +230,25 @@ class _Job:
             model.options,
             held.kept_for,
             tuple(self._blocks()),
+            compiled,
         )
+
+    def _compiled(
+        self, plans: tuple[GraphPlan, ...], written: Written, held: Comparison
+    ) -> CompiledModules | None:
+        """Both modules compiled for the target, where kernels are priced and nothing was timed.
+
+        Not where blocks of control flow are planned: the compiled code does not tell how often each
+        of its kernels runs.
+        """
+        model = self.model
+        priced = plans and plans[0].source is PriceSource.COMPILED
+        if not priced or held.evaluation is not None or any(self._blocks()):
+            return None
+        with self.clock.stage("count"):
+            kernels = Kernels(kernels_path(model.options), model.target.place)
+            limit_s = model.options.compile_timeout_s
+            return written.compiled(model.source, model.target, kernels, limit_s)
 
     def _blocks(self) -> Iterator[BlockReport]:
         """The blocks of control flow that are planned."""

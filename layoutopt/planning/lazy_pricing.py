@@ -24,7 +24,7 @@ from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.analytic.form import all_work
 from layoutopt.pricing.analytic.lower_bound import roofs_of
 from layoutopt.pricing.analytic.work import DispatchWork
-from layoutopt.pricing.prices import Price, Pricer, Work
+from layoutopt.pricing.prices import ROOFLINE, Price, Pricer, Work
 from layoutopt.pricing.source import PriceSource
 from layoutopt.runtime.progress import Progress
 from layoutopt.solver import Solution
@@ -258,6 +258,8 @@ def _stay(space: PlanSpace, priced: Priced, key: Candidate, refused: Price) -> N
 
 
 def _note(reason: str) -> str:
+    if reason.startswith(ROOFLINE):
+        return f"priced by a roofline, its kernel was not read: {reason.removeprefix(ROOFLINE)}"
     if not reason.startswith(_UNKNOWN):
         return f"the oracle and IREE differ on it as it came, and IREE is right: {reason}"
     return f"priced without its check: {reason}"

@@ -200,7 +200,7 @@ def price_space(
     options, pricer = setting.options, setting.pricer
     if options.objective is Objective.CONVERSIONS:
         pricer = Analytic(space.parts[0].target)
-    if pricer.source is not PriceSource.MEASURED:
+    if pricer.source not in (PriceSource.MEASURED, PriceSource.COMPILED):
         return price_all(space, pricer, progress)
     known = [row for part in space.parts for row in price_as_it_came(part, pricer, progress)]
     if options.search is not Search.ILP or options.free_io_layout:

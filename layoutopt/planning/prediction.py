@@ -76,7 +76,6 @@ def _times(price: Price, runs: int) -> Price:
 def _total(prices: Iterable[Price]) -> Range:
     total = Range(0.0, 0.0)
     for price in prices:
-        error = min(1.0, price.uncertainty) if price.estimated else 0.0
-        high = price.uncertainty if price.estimated else 0.0
-        total += Range(price.nominal_ns * (1 - error), price.nominal_ns * (1 + high))
+        factor = 1 + (price.uncertainty if price.estimated else 0.0)
+        total += Range(price.nominal_ns / factor, price.nominal_ns * factor)
     return total

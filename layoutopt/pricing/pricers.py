@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from layoutopt.options import Options
 from layoutopt.pricing.analytic.compiled_kernels import Kernels
@@ -12,7 +13,7 @@ from layoutopt.pricing.farm.chunk import setting
 from layoutopt.pricing.farm.measurer import FarmMeasurer, connect
 from layoutopt.pricing.measure.measure import Measurer, MeasureSetting
 from layoutopt.pricing.prices import Analytic, Measured, Pricer
-from layoutopt.profiles.store import Store
+from layoutopt.profiles.store import Store, store_path
 from layoutopt.profiles.target import Target, measured_on
 from layoutopt.runtime.sampling import Protocol
 
@@ -28,6 +29,11 @@ def at_device(
     return target
 
 
+def kernels_path(options: Options) -> Path:
+    """The file beside the store of prices that compiled kernels are kept in."""
+    return store_path(options.cache).with_name("kernels.jsonl")
+
+
 @contextmanager
 def open_pricer(
     store: Store, target: Target, options: Options, scheduler: str | None = None
@@ -38,8 +44,8 @@ def open_pricer(
     """
     if not target.measurable:
         kernels = None
-        if options.compiled_facts and target.machine.matrix:
-            kernels = Kernels(store.path.with_name("kernels.jsonl"), target.place)
+        if options.compile_candidates and target.kernel_rates is not None:
+            kernels = Kernels(kernels_path(options), target.place)
         yield Analytic(target, kernels, store, options.threads, options.evict_bytes)
     elif scheduler is not None:
         where = setting(target.place, target.device, options.threads, options.evict_bytes)

@@ -14,7 +14,7 @@ from layoutopt.ir.graph import Graph
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.types import Array
 from layoutopt.pricing.analytic.compiled_kernels import Facts, Kernels
-from layoutopt.pricing.analytic.estimate import FREE, estimate_form
+from layoutopt.pricing.analytic.estimate import FREE, estimate_form, estimate_steps
 from layoutopt.pricing.analytic.lower_bound import LAUNCH_NS
 from layoutopt.pricing.analytic.work import Estimate
 from layoutopt.pricing.benchmarks import candidate_benchmark, conversion_benchmark
@@ -96,14 +96,17 @@ class Work:
         return f"expected an element type that IREE's runtime passes, but got {unknown}"
 
 
+ROOFLINE = "roofline: "
+"""What the reason of a price begins with that was to be that of a compiled kernel, and is not."""
+
+
 class Analytic:
-    """Estimates from the target's rates, corrected by compiled kernels where there are any.
+    """Estimates for a target that is not here: of compiled kernels where these are given.
 
-    What was measured on such a target, on another machine, goes before every estimate: the store
-    has it under the target's device.
+    Without them, or where a kernel is not understood, from the target's rates. What was measured on
+    such a target, on another machine, goes before every estimate: the store has it under the
+    target's device.
     """
-
-    source = PriceSource.ANALYTIC
 
     def __init__(
         self, target: Target, kernels: Kernels | None = None, store: Store | None = None,
@@ -112,31 +115,46 @@ class Analytic:
         self.target = target
         self.kernels = kernels
         self.store = store
+        self.source = PriceSource.ANALYTIC if kernels is None else PriceSource.COMPILED
         self.fingerprint = fingerprint_of(target.place, target.device, threads, evict_bytes)
 
     def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
         """Robust prices: uncertain estimates are dearer. Only a measurement or compiler refuses."""
         prices = {i: price for i, price in enumerate(self.stored(work)) if price is not None}
         left = [i for i in range(len(work)) if i not in prices]
-        facts = [Facts(None)] * len(left)
-        if self.kernels is not None:
-            facts = self.kernels.read([work[i].benchmark for i in left], progress)
+        if self.kernels is None:
+            for i in left:
+                prices[i] = _estimated(estimate_form(work[i].form, self.target))
+            return [prices[i] for i in range(len(work))]
+        facts = self.kernels.read([work[i].benchmark for i in left], progress)
         for i, fact in zip(left, facts, strict=True):
-            prices[i] = (
-                Price(None, fact.reason, compiles=False) if fact.reason
-                else _estimated(estimate_form(work[i].form, self.target, fact.kernel))
-            )  # fmt: skip
+            prices[i] = self._of_kernels(work[i], fact)
         return [prices[i] for i in range(len(work))]
 
     def stored(self, work: Sequence[Work]) -> list[Price | None]:
-        """What was measured on such a target elsewhere."""
+        """What was measured on such a target elsewhere, and kernels that were compiled before."""
 
         def known(benchmarks: Sequence[Benchmark]) -> list[Measurement | None]:
             if self.store is None:
                 return [None] * len(benchmarks)
             return known_measurements(self.store, self.fingerprint, benchmarks)
 
-        return _stored(work, known, _estimated(FREE))
+        found = _stored(work, known, _estimated(FREE))
+        if self.kernels is None:
+            return found
+        facts = self.kernels.known([w.benchmark for w in work])
+        return [
+            price if price is not None or fact is None else self._of_kernels(piece, fact)
+            for price, piece, fact in zip(found, work, facts, strict=True)
+        ]
+
+    def _of_kernels(self, work: Work, facts: Facts) -> Price:
+        if facts.reason:
+            return Price(None, facts.reason, compiles=False)
+        if facts.not_understood:
+            price = _estimated(estimate_form(work.form, self.target))
+            return replace(price, reason=f"{ROOFLINE}{facts.not_understood}")
+        return _estimated(estimate_steps(facts.steps, self.target))
 
     def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
         """The target is not here."""

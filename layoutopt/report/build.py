@@ -16,6 +16,7 @@ from layoutopt.pricing.source import PriceSource
 from layoutopt.report.census import came_with_the_model, discrepancies
 from layoutopt.report.checks import UncheckedReport
 from layoutopt.report.compared import verification_report
+from layoutopt.report.kernels import kernel_reports
 from layoutopt.report.moves import (
     compiled_moves,
     contractions_of,
@@ -112,6 +113,7 @@ def build_report(outcome: OptimizationResult) -> Report:
         kept_for=outcome.kept_for,
         blocks=outcome.blocks,
         carried=() if kept else _carried(outcome),
+        kernels=kernel_reports(outcome.compiled, outcome.target),
         sizes=tuple(
             _size(name, symbol, outcome.options.sizes)
             for name, graph in zip(outcome.names, outcome.graphs, strict=True)

@@ -63,10 +63,16 @@ def _scope(report: Report) -> Iterator[Fact]:
             yield Fact(f"{told} {_few(named)}.")
     if report.measured_on is not None:
         yield Fact(f"Run on {report.measured_on}")
+    if report.cost_source is PriceSource.COMPILED and report.ops.planned:
+        yield Fact(
+            "Prices are estimates from the kernels that IREE compiles for the target, corrected by "
+            "what was measured elsewhere: no candidate was measured here.",
+            warns=True,
+        )
     if report.cost_source is PriceSource.ANALYTIC and report.ops.planned:
         yield Fact(
             "Prices are estimates from the target's data sheet, corrected by what was measured "
-            "elsewhere: no candidate was measured here.",
+            "elsewhere: no candidate was compiled or measured here.",
             warns=True,
         )
     if report.cost_source is PriceSource.PLAN:

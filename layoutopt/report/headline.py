@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from layoutopt.pricing.source import PriceSource
 from layoutopt.report.report import RefusalReport, Report
 from layoutopt.report.units import milliseconds
 
@@ -64,7 +63,7 @@ def _lost(report: Report) -> str:
 def _predicted(report: Report) -> str:
     before, after = report.before, report.after
     text = f"planned {report.ops.planned} of {report.ops.planned + report.ops.barriers} ops"
-    if report.cost_source is not PriceSource.ANALYTIC:
+    if not report.cost_source.is_estimate:
         return text
     if not before.predicted_ms or not after.predicted_ms:
         return text
@@ -72,7 +71,14 @@ def _predicted(report: Report) -> str:
     new = f"{milliseconds(after.predicted_ms)} ms{_range(after.predicted_range_ms, ' ms')}"
     ratio = before.predicted_ms / after.predicted_ms
     faster = f"{ratio:.2f}x{_range(report.predicted_speedup_range, 'x')}"
-    return f"predicted {old} -> {new}: {faster}, estimated and not measured"
+    return f"predicted {old} -> {new}: {faster}{_noise(report)}, estimated and not measured"
+
+
+def _noise(report: Report) -> str:
+    """What a range says that has no gain on one side."""
+    ends = report.predicted_speedup_range
+    within = ends is not None and ends[0] <= 1 <= ends[1]
+    return ", within the noise of the estimate" if within else ""
 
 
 def _range(ends: tuple[float, float] | None, unit: str) -> str:

@@ -16,6 +16,7 @@ from layoutopt.report.report import BlockReport, CapturedReport, RefusalReport
 from layoutopt.verification.dispatch_count import Dispatches
 from layoutopt.verification.evaluated import OPTIMIZED, Evaluation
 from layoutopt.verification.verified import Verification
+from layoutopt.verification.written_module import CompiledModules
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,9 @@ class OptimizationResult:
     """Why no plan could be used; empty where one could."""
     blocks: tuple[BlockReport, ...] = ()
     """The graphs among ``graphs`` that are blocks of control flow."""
+
+    compiled: CompiledModules | None = None
+    """What both modules run as they are compiled, where prices are those of compiled kernels."""
 
     @property
     def original_kept(self) -> bool:

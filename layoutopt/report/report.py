@@ -13,6 +13,7 @@ from layoutopt.files.written import write_text
 from layoutopt.options import Objective
 from layoutopt.pricing.source import PriceSource
 from layoutopt.report.checks import UncheckedReport, VerificationReport
+from layoutopt.report.kernels import KernelReport
 from layoutopt.report.solver import SolverReport
 from layoutopt.report.validation import Validation
 
@@ -258,6 +259,8 @@ class Report:
     """Blocks of control flow that were planned."""
     carried: tuple[CarriedReport, ...] = ()
     """What control flow hands on in layouts of the plan's choice."""
+    kernels: tuple[KernelReport, ...] = ()
+    """Of both modules, where they were compiled for a target that is not here."""
 
     @property
     def speedup(self) -> float | None:

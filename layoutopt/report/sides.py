@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 from layoutopt.mlir.read.census import ModuleCensus
 from layoutopt.planning.prediction import Range, Step, ratio_of, spread_of, steps_of
+from layoutopt.pricing.analytic.estimate import estimate_steps
+from layoutopt.pricing.prices import Price
 from layoutopt.report.optimization_result import OptimizationResult
 from layoutopt.report.report import Side
 
@@ -14,7 +19,13 @@ def before(outcome: OptimizationResult) -> Side:
     identities = [plan.identity_ns for plan in outcome.plans]
     runs = outcome.runs
     known = [n * ns for n, ns in zip(runs, identities, strict=True) if ns is not None]
-    if len(known) == len(identities) and outcome.is_predicted:
+    compiled = outcome.compiled
+    if compiled is not None and compiled.is_priced:
+        predicted, spread = (
+            _sum_ns(compiled_steps(outcome)[0]),
+            spread_of(compiled_steps(outcome)[0]),
+        )
+    elif len(known) == len(identities) and outcome.is_predicted:
         predicted, spread = sum(known), spread_of(_came(outcome))
     measured = None
     if outcome.evaluation is not None:
@@ -25,7 +36,13 @@ def before(outcome: OptimizationResult) -> Side:
 def after(outcome: OptimizationResult) -> Side:
     """The module that was written."""
     predicted, spread = None, None
-    if not outcome.original_kept and outcome.is_predicted:
+    compiled = outcome.compiled
+    if compiled is not None and compiled.is_priced and not outcome.original_kept:
+        predicted, spread = (
+            _sum_ns(compiled_steps(outcome)[1]),
+            spread_of(compiled_steps(outcome)[1]),
+        )
+    elif not outcome.original_kept and outcome.is_predicted:
         predicted = sum(n * p.cost_ns for n, p in zip(outcome.runs, outcome.plans, strict=True))
         spread = spread_of(_planned(outcome))
     measured = None
@@ -73,5 +90,33 @@ def speedup_range(outcome: OptimizationResult) -> tuple[float, float] | None:
     """Of the predicted times; None where nothing is an estimate."""
     if before(outcome).predicted_ms is None or after(outcome).predicted_ms is None:
         return None
-    found = ratio_of(_came(outcome), _planned(outcome))
+    compiled = outcome.compiled
+    if compiled is not None and compiled.is_priced:
+        found = ratio_of(*compiled_steps(outcome))
+    else:
+        found = ratio_of(_came(outcome), _planned(outcome))
     return None if found is None else (found.low, found.high)
+
+
+def compiled_steps(outcome: OptimizationResult) -> tuple[list[Step], list[Step]]:
+    """What the compiled modules run before and after, dispatch by dispatch, with its price.
+
+    A kernel that both run is the same step: its error is the same on both sides.
+    """
+    assert outcome.compiled is not None
+    sides: list[list[Step]] = []
+    for facts in (outcome.compiled.before, outcome.compiled.after):
+        seen: Counter[object] = Counter()
+        steps = []
+        for made in facts.steps:
+            estimate = estimate_steps((made,), outcome.target)
+            key = made.kernel or (made.name, made.transfer_bytes)
+            seen[key] += 1
+            price = Price(round(estimate.robust_ns), "", estimate.uncertainty, estimated=True)
+            steps.append(Step((key, seen[key]), price))
+        sides.append(steps)
+    return sides[0], sides[1]
+
+
+def _sum_ns(steps: Sequence[Step]) -> int:
+    return round(sum(step.price.nominal_ns for step in steps))

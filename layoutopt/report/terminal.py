@@ -18,6 +18,7 @@ from layoutopt.report.units import milliseconds, predicted
 
 _MOST = 12
 """Rows of a list that are shown; the JSON has all."""
+_MOST_KERNELS = 6
 
 
 def show(report: Report, console: Console) -> None:
@@ -32,6 +33,7 @@ def show(report: Report, console: Console) -> None:
     _compiled_moves(report, console)
     _io_layouts(report, console)
     _choices(report, console)
+    _kernels(report, console)
     _validation(report, console)
     _refusals(report, console)
     _closing(report, console)
@@ -181,6 +183,36 @@ def _choices(report: Report, console: Console) -> None:
         table.add_row(row.op, row.form, f"{row.cost_ns / 1e3:.1f}", second, row.runner_up or "-")
     console.print(table)
     _more(len(report.choices), console)
+
+
+def _kernels(report: Report, console: Console) -> None:
+    """The costliest of both modules, with the facts that their times follow from."""
+    for side in ("before", "after"):
+        rows = [row for row in report.kernels if row.side == side]
+        if not rows:
+            continue
+        table = _table(
+            f"Compiled dispatches {side}, costliest first", "dispatch", "bound by", "runs",
+            "us each", "groups", "a unit", "VGPRs", "LDS KiB", "matrix", "vector", "LDS", "lines",
+            left=2,
+        )  # fmt: skip
+        for row in rows[:_MOST_KERNELS]:
+            table.add_row(
+                row.name, row.bound, str(row.runs), f"{row.ns / 1e3:.1f}", str(row.workgroups),
+                str(row.together), str(row.vgprs), f"{row.lds_bytes / 1024:.1f}",
+                f"{row.matrix_cycles:.0f}", f"{row.vector_cycles:.0f}", f"{row.lds_cycles:.0f}",
+                f"{row.read_lines:.0f}",
+            )  # fmt: skip
+        console.print(table)
+        if len(rows) > _MOST_KERNELS:
+            more = len(rows) - _MOST_KERNELS
+            console.print(f"  and {more} more in the JSON report", highlight=False)
+    if report.kernels:
+        console.print(
+            "Matrix and vector: cycles of one wave; LDS: cycles of one workgroup; lines: cache "
+            "lines that it asks for; a unit: workgroups that one compute unit holds.",
+            highlight=False, soft_wrap=True,
+        )  # fmt: skip
 
 
 def _whose(report: Report) -> str:

@@ -36,6 +36,7 @@ class Phase(StrEnum):
     INPUT = "input"
     FLOW = "flow"
     STREAM = "stream"
+    HAL = "hal"  # kernels are compiled, and calls of them are written out
 
 
 @dataclass(frozen=True, slots=True)

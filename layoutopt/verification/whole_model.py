@@ -8,6 +8,8 @@ from pathlib import Path
 
 from layoutopt.errors import LoweringError, RefusedModuleError
 from layoutopt.options import Options
+from layoutopt.pricing.analytic.compiled_kernels import Kernels
+from layoutopt.pricing.pricers import kernels_path
 from layoutopt.profiles.store import cache_folder
 from layoutopt.profiles.target import FlagSet, Target
 from layoutopt.runtime.compile import compile_file
@@ -62,7 +64,7 @@ def compare_with_original(
         held = Comparison(evaluation.verification, evaluation)
     else:
         with clock.stage("compile"):
-            _compile_only(modules, options)
+            _compile_only(modules, target, options)
         held = Comparison(not_run(modules.subjects, "--no-verify was given"))
         if options.verify:
             with clock.stage("verify on this CPU"):
@@ -168,8 +170,16 @@ def _evaluate(modules: Modules, target: Target, options: Options, refused: str =
     )
 
 
-def _compile_only(modules: Modules, options: Options) -> None:
-    """Compile what cannot be run: for a target that is not here, or without inputs to give it."""
+def _compile_only(modules: Modules, target: Target, options: Options) -> None:
+    """Compile what cannot be run: for a target that is not here, or without inputs to give it.
+
+    Where kernels are priced, their code is read on the way, and kept.
+    """
+    if options.compile_candidates and target.kernel_rates is not None:
+        kernels = Kernels(kernels_path(options), target.place)
+        limit_s = options.compile_timeout_s
+        if not kernels.module(modules.optimized, modules.flags, limit_s).reason:
+            return
     output = modules.folder / "optimized.vmfb"
     outcome = compile_file(modules.optimized, output, modules.flags, options.compile_timeout_s)
     if not outcome.ok:

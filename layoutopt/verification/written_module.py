@@ -7,9 +7,37 @@ from pathlib import Path
 
 from layoutopt.frontend.source import Source
 from layoutopt.mlir.module import Module
+from layoutopt.pricing.analytic.compiled.read_module import TRANSFERS
+from layoutopt.pricing.analytic.compiled_kernels import Facts, Kernels
 from layoutopt.profiles.target import Target
 from layoutopt.verification.dispatch_count import Dispatches, dispatches_in
 from layoutopt.verification.evaluated import Evaluation
+
+
+@dataclass(frozen=True)
+class CompiledModules:
+    """What one call runs of the module as it came, and of the one that was written."""
+
+    before: Facts
+    after: Facts
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether both compile, so that both have a price."""
+        return not self.before.reason and not self.after.reason
+
+    @property
+    def dispatches(self) -> Dispatches:
+        """Kernels on both sides; of a module that does not compile, none."""
+        counts = [
+            None if facts.reason else sum(step.name not in TRANSFERS for step in facts.steps)
+            for facts in (self.before, self.after)
+        ]
+        how = "in the compiled module, each once"
+        if None in counts:
+            which = "the original" if counts[0] is None else "the module that was written"
+            how = f"{how}; iree-compile does not take {which}"
+        return Dispatches(counts[0], counts[1], how)
 
 
 @dataclass(frozen=True)
@@ -21,6 +49,16 @@ class Written:
     flags: tuple[str, ...]
     variant: str
     """As the evaluation names it."""
+
+    def compiled(
+        self, source: Source, target: Target, kernels: Kernels, timeout_s: float
+    ) -> CompiledModules:
+        """What the modules before and after run, as IREE compiles them for the target."""
+        plain = (*source.phase_flags, *target.flags)
+        return CompiledModules(
+            kernels.module(source.path, plain, timeout_s),
+            kernels.module(self.path, self.flags, timeout_s),
+        )
 
     def dispatches(
         self,

@@ -11,6 +11,7 @@ from examples.make_backward import ISSUE_SHAPES, backward_data
 from layoutopt.ir.graph import Graph, Structured
 from layoutopt.mlir.module import parse_module
 from layoutopt.planning.planner import plan_graph
+from layoutopt.pricing.analytic.compiled_kernels import Kernels
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.compile import Phase, compile_to
@@ -40,7 +41,8 @@ def test_no_copy_engine_and_a_quarter_of_the_arithmetic(name: str, tmp_path: Pat
     module = parse_module(source)
     (graph,) = module.graphs
 
-    plan = plan_graph(graph, setting(TARGET, Analytic(TARGET)))
+    kernels = Kernels(tmp_path / "kernels.jsonl", TARGET.place)
+    plan = plan_graph(graph, setting(TARGET, Analytic(TARGET, kernels)))
 
     lowered = plan.lowered()
     assert multiplications(graph) == 4 * multiplications(lowered.graph)

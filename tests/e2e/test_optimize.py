@@ -225,10 +225,19 @@ def test_a_target_that_is_not_here_is_estimated_and_compiled(folder: Path) -> No
     found = layoutopt.optimize(
         folder / "model.mlir", profile="mi355x", options=layoutopt.Options(cache=folder / "cache")
     )
-    assert found.report.cost_source is PriceSource.ANALYTIC
+    assert found.report.cost_source is PriceSource.COMPILED
+    assert {row.side for row in found.report.kernels} == {"before", "after"}
     assert found.report.after.measured_ms is None
     assert found.report.after.dispatches is not None
     assert "--iree-rocm-target=mi355x" in found.compile_flags
+
+
+def test_a_quick_look_compiles_no_candidate(folder: Path) -> None:
+    options = layoutopt.Options(cache=folder / "quick", compile_candidates=False)
+    found = layoutopt.optimize(folder / "model.mlir", profile="mi355x", options=options)
+    assert found.report.cost_source is PriceSource.ANALYTIC
+    assert found.report.kernels == ()
+    assert not (folder / "quick" / "kernels.jsonl").exists()
 
 
 @pytest.mark.parametrize("search", [Search.GREEDY, Search.TASO])

@@ -8,7 +8,7 @@ from layoutopt.mlir.module import parse_module
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.prices import Analytic
 from layoutopt.pricing.source import PriceSource
-from layoutopt.profiles.target import load_target
+from layoutopt.profiles.target import Target, load_target
 from layoutopt.runtime.compile import Phase, compile_to
 from tests.parameters import FLAGS
 from tests.planning import setting
@@ -45,7 +45,9 @@ func.func @main(%x: tensor<1x13x13x8xf32>, %w: tensor<3x3x8xf32>) -> tensor<1x4x
 class Sure(Analytic):
     """Estimates that pass for measurements: regions are taken only where they were measured."""
 
-    source = PriceSource.MEASURED
+    def __init__(self, target: Target) -> None:
+        super().__init__(target)
+        self.source = PriceSource.MEASURED
 
 
 def test_one_dispatch_each_with_the_same_results(tmp_path: Path) -> None:

@@ -1,53 +1,69 @@
 """Compile candidates for a GPU that is not here and read what the compiler made of them.
 
-Facts are kept as JSON lines beside the price store, under the candidate's key.
+Many candidates share a module. What was read is kept as JSON lines beside the price store, under
+the candidate's key: its text, its flags, the target and the version of IREE.
 """
 
 from __future__ import annotations
 
-import json
+import hashlib
 import logging
+import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import msgspec
 
 from layoutopt.compiler.installed import quirks
 from layoutopt.files.given import read_input
-from layoutopt.pricing.analytic.kernel import Kernel, read_kernels
-from layoutopt.pricing.measure.batch import Batch, write_module
+from layoutopt.pricing.analytic.compiled.read_module import KernelReader, Step
+from layoutopt.pricing.measure.batch import function_name, make_batches
+from layoutopt.pricing.measure.batch_compile import BatchCompiler, Compiled
 from layoutopt.pricing.measure.benchmark import Benchmark
-from layoutopt.runtime.compile import compile_candidates
+from layoutopt.runtime.compile import CompileOutcome, Phase, compile_to
 from layoutopt.runtime.progress import Progress
-from layoutopt.runtime.tool_pool import tool_pool
 from layoutopt.runtime.version import iree_version
 from layoutopt.runtime.workspace import workspace
 
 LOG = logging.getLogger(__name__)
 
+BATCH = 12
+"""Candidates of one module: starting the compiler costs as much as three kernels."""
+READER = 1
+"""Version of what is read. It is part of every key: a new reader makes old facts void."""
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """The main kernel of a candidate, None where it has none; a refusal has a `reason`."""
 
-    kernel: Kernel | None
+class Facts(msgspec.Struct, frozen=True):
+    """What a candidate runs; a refusal has a `reason` and no steps."""
+
+    key: str
+    steps: tuple[Step, ...] = ()
     reason: str = ""
+
+    @property
+    def not_understood(self) -> str:
+        """Why a kernel of it was not understood; empty where all were."""
+        return next((step.reason for step in self.steps if step.reason), "")
 
 
 class Kernels:
-    """Compiled facts of one target, remembered in `path`."""
+    """Compiled kernels of one target, remembered in `path`."""
 
     def __init__(self, path: Path, target: str, jobs: int = 2, timeout_s: float = 60.0) -> None:
         self._path = path
         self._target = target
         self._jobs = jobs
         self._timeout_s = timeout_s
-        self._known = dict(_remembered(path))
+        self._known = {facts.key: facts for facts in _remembered(path)}
+        self._reader = KernelReader()
+
+    def known(self, benchmarks: Sequence[Benchmark]) -> list[Facts | None]:
+        """What was read before, in order; None for the others."""
+        return [self._known.get(self._key(benchmark)) for benchmark in benchmarks]
 
     def read(self, benchmarks: Sequence[Benchmark], progress: Progress) -> list[Facts]:
-        """Facts per candidate, in order; each new one is on disk as soon as it is known."""
-        keys = [benchmark.key(self._target, iree_version()) for benchmark in benchmarks]
+        """What each candidate runs, in order; what is new is on disk as soon as it is known."""
+        keys = [self._key(benchmark) for benchmark in benchmarks]
         missing = {k: b for k, b in zip(keys, benchmarks, strict=True) if k not in self._known}
         progress.total(len(missing))
         progress.description(f"compiling {len(missing)} candidates")
@@ -56,48 +72,94 @@ class Kernels:
                 self._compile(missing, folder, progress)
         return [self._known[key] for key in keys]
 
+    def module(self, path: Path, flags: tuple[str, ...], timeout_s: float) -> Facts:
+        """What one call of a whole module runs, each of its blocks once."""
+        key = self._module_key(path, flags)
+        if key not in self._known:
+            with workspace() as folder:
+                output = folder / "module.hal.mlir"
+                outcome = _dumped(path, output, flags, timeout_s)
+                facts = Facts(key, reason=f"{outcome.outcome.value}: {outcome.reason}")
+                if outcome.ok:
+                    facts = Facts(key, self._reader.one_call(output, dumps_of(output)))
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("ab") as file:
+                file.write(msgspec.json.encode(facts) + b"\n")
+            self._known[key] = facts
+        return self._known[key]
+
+    def _module_key(self, path: Path, flags: tuple[str, ...]) -> str:
+        digest = hashlib.sha256()
+        for part in (f"{self._target} reader {READER}", iree_version(), *flags):
+            digest.update(f"{part}\n".encode())
+        with path.open("rb") as file:
+            for piece in iter(lambda: file.read(1 << 20), b""):
+                digest.update(piece)
+        return digest.hexdigest()
+
+    def _key(self, benchmark: Benchmark) -> str:
+        return benchmark.key(f"{self._target} reader {READER}", iree_version())
+
     def _compile(self, missing: dict[str, Benchmark], folder: Path, progress: Progress) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with tool_pool(self._jobs) as pool:
-            found = pool.map(lambda item: self._facts(folder / item[0], item[1]), missing.items())
-            with self._path.open("a", encoding="utf-8") as file:
-                for key, facts in zip(missing, found, strict=True):
-                    file.write(json.dumps({"key": key, **asdict(facts)}) + "\n")
-                    file.flush()
-                    self._known[key] = facts
+        keys, benchmarks = tuple(missing), tuple(missing.values())
+        places = range(len(keys))
+        batches = make_batches(benchmarks, places, places, BATCH)
+        compiler = BatchCompiler(
+            compile_kernels, folder, self._jobs, self._timeout_s, calibrated=False
+        )
+        with self._path.open("ab") as file:
+            for found in compiler.run(batches):
+                if isinstance(found, Compiled):
+                    new = self._read(found, keys)
+                else:
+                    measurement = found.measurement
+                    reason = f"{measurement.outcome.value}: {measurement.reason}"
+                    new = [Facts(keys[place], reason=reason) for place in found.batch.order]
+                for facts in new:
+                    file.write(msgspec.json.encode(facts) + b"\n")
+                    self._known[facts.key] = facts
                     progress.advance()
+                file.flush()
 
-    def _facts(self, folder: Path, benchmark: Benchmark) -> Facts:
-        folder.mkdir()
-        source = folder / "candidate.mlir"
-        source.write_text(write_module(Batch((benchmark,), (0,)), calibrated=False).text)
-        flags = (*benchmark.flags, f"{quirks().flags.dump}{folder}")
-        outcome = compile_candidates(source, folder / "candidate.vmfb", flags, self._timeout_s)
-        if not outcome.ok:
-            return Facts(None, f"{outcome.outcome.value}: {outcome.reason}")
-        kernels = read_kernels(folder)
-        return Facts(max(kernels, key=_weight, default=None))
-
-
-def _weight(kernel: Kernel) -> tuple[int, int, int]:
-    """Which kernel of a candidate is its contraction: the one that multiplies matrices."""
-    return kernel.matrix_instructions, kernel.lds_bytes, kernel.vgprs
+    def _read(self, found: Compiled, keys: Sequence[str]) -> list[Facts]:
+        dumps = dumps_of(found.module)
+        functions = self._reader.steps(found.module, dumps)
+        shutil.rmtree(dumps)
+        return [
+            Facts(keys[order], functions.get(function_name(place), ()))
+            for place, order in enumerate(found.batch.order)
+        ]
 
 
-class _Row(msgspec.Struct):
-    key: str
-    kernel: Kernel | None
-    reason: str
+def compile_kernels(
+    source: Path, output: Path, flags: tuple[str, ...], timeout_s: float
+) -> CompileOutcome:
+    """Compile kernels and write the program that calls them; their code lies in `dumps_of`."""
+    return _dumped(source, output, (*flags, *quirks().flags.quick), timeout_s)
 
 
-def _remembered(path: Path) -> Iterator[tuple[str, Facts]]:
+def _dumped(
+    source: Path, output: Path, flags: tuple[str, ...], timeout_s: float
+) -> CompileOutcome:  # fmt: skip
+    dumps = dumps_of(output)
+    dumps.mkdir(exist_ok=True)
+    return compile_to(
+        source, Phase.HAL, output, (*flags, f"{quirks().flags.dump}{dumps}"), timeout_s
+    )
+
+
+def dumps_of(module: Path) -> Path:
+    """The folder with the code of a module's kernels."""
+    return module.with_name(f"{module.name}.kernels")
+
+
+def _remembered(path: Path) -> Iterator[Facts]:
     """Facts from earlier runs; a line that a killed run left half written is skipped."""
     if not path.is_file():
         return
     for line in read_input(path).splitlines():
         try:
-            row = msgspec.json.decode(line, type=_Row)
+            yield msgspec.json.decode(line, type=Facts)
         except msgspec.DecodeError as error:
             LOG.warning("%s: a damaged line (%s), so its kernel is compiled anew", path, error)
-            continue
-        yield row.key, Facts(row.kernel, row.reason)

@@ -7,7 +7,7 @@ import math
 from layoutopt.candidates.candidate import PhysicalForm
 from layoutopt.ir.affine import plain_dims
 from layoutopt.ir.concrete import concrete
-from layoutopt.ir.graph import Gather, Graph, Insert, Op, Pad, Reshape, Scatter, Slice, Structured
+from layoutopt.ir.graph import Gather, Graph, Op, Reshape, Structured
 from layoutopt.ir.named import named_op
 from layoutopt.ir.roles import is_windowed, roles
 from layoutopt.pricing.analytic.work import Contraction, DispatchWork
@@ -27,18 +27,12 @@ def dispatch_work(form: PhysicalForm, target: Target) -> DispatchWork:
     writes = tuple(graph.types[t].size_bytes for t in dict.fromkeys(form.outputs))
     root = _root(graph)
     if root is None:
-        share = _copy_share(graph, target)
-        fused = any(isinstance(op, Structured) for op in graph.ops)
-        runs = 0 if fused else sum(_runs(op, graph) for op in graph.ops)
-        return DispatchWork(reads, writes, runs=runs, engine=runs > 0, share=share)
+        return DispatchWork(reads, writes, share=_copy_share(graph, target))
+    by_form = target.rates.efficiency
     name = form_name(root)
-    efficiency = target.rates.efficiency
-    share = efficiency[name]
-    if target.machine.matrix:  # what tiles and steps explain for a matmul is not counted twice
-        share /= efficiency["matmul"]
-    known = name in {"matmul", "conv_nhwc"}
+    known = not by_form or name in {"matmul", "conv_nhwc"}
     return DispatchWork(
-        reads, writes, contraction_of(root, graph), share=min(1.0, share), known_form=known
+        reads, writes, contraction_of(root, graph), by_form.get(name, 1.0), known_form=known
     )
 
 
@@ -114,19 +108,7 @@ def _copy_share(graph: Graph, target: Target) -> float:
     """What is left of the streaming rate where neighbours in memory do not stay neighbours."""
     if not any(_is_scattered(op) for op in graph.ops):
         return 1.0
-    share = target.rates.efficiency["copy"]
-    return min(1.0, share / target.rates.efficiency["matmul"] if target.machine.matrix else share)
-
-
-def _runs(op: Op, graph: Graph) -> int:
-    """Innermost runs of a copy that copy engines start one by one: strided or padded ones."""
-    if isinstance(op, Scatter) and not op.computed:
-        return sum(math.prod(graph.types[t].shape[:-1]) for t in op.sources)
-    if not isinstance(op, Insert | Pad | Slice):
-        return 0
-    small = op.result if isinstance(op, Slice) else op.source
-    shape = graph.types[small].shape
-    return math.prod(shape[:-1])
+    return target.rates.efficiency.get("copy", 1.0)
 
 
 def _is_scattered(op: Op) -> bool:

@@ -31,10 +31,6 @@ class DispatchWork:
     writes: tuple[int, ...]
     """Bytes of each tensor written."""
     contraction: Contraction | None = None
-    runs: int = 0
-    """Innermost runs that a copy engine starts one by one, for a strided copy; else 0."""
-    engine: bool = False
-    """Whether copy engines do it (fill, slow_memcpy), which large transfers slow down."""
     share: float = 1.0
     """Share of the rates that its form reaches, beside what the sizes explain."""
     known_form: bool = True
@@ -48,11 +44,24 @@ class DispatchWork:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Nanoseconds, the relative standard error of that, and what bounds the time."""
+    """Nanoseconds, how far off they may be, and what bounds the time."""
 
     ns: float
     uncertainty: float
+    """Two of three estimates are within a factor of 1 + this of the time."""
     bound: str
+    reason: str = ""
+    """Why it is not the time of a compiled kernel, where it was to be."""
+
+    @property
+    def low_ns(self) -> float:
+        """The lower end of the interval."""
+        return self.ns / (1 + self.uncertainty)
+
+    @property
+    def high_ns(self) -> float:
+        """The upper end of the interval."""
+        return self.ns * (1 + self.uncertainty)
 
     @property
     def robust_ns(self) -> float:

@@ -49,10 +49,6 @@ def test_an_estimate_carries_its_uncertainty(target: Target, work: Work) -> None
     assert price.cost_ns == round(plain.ns * (1 + plain.uncertainty / 2))
 
 
-def test_a_strided_copy_starts_each_innermost_run(target: Target, work: Work) -> None:
-    assert dispatch_work(work.form, target).runs == 8
-
-
 @pytest.mark.parametrize(
     ("outcome", "samples", "cost"),
     [("ok", (90_000, 100_000, 110_000), 100_000), ("run-crash", (), None)],

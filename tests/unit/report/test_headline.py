@@ -95,6 +95,14 @@ def took(ms: float, winner: str = "layoutopt", plan_ms: float | None = None) -> 
         ),
         (
             replace(
+                ESTIMATED, cost_source=PriceSource.COMPILED, predicted_speedup_range=(0.95, 8.25)
+            ),
+            "model.onnx on mi355x: predicted 120 ms (90.0 to 150 ms) -> 19.0 ms (15.0 to 24.5 ms): "
+            "6.32x (0.95 to 8.25x), within the noise of the estimate, estimated and not measured; "
+            "NOT VERIFIED, not timed: mi355x is not here",
+        ),
+        (
+            replace(
                 ESTIMATED, profile="host", cost_source=PriceSource.MEASURED, not_timed="no inputs"
             ),
             "model.onnx on host: planned 70 of 71 ops; NOT VERIFIED: mi355x is not here; "
@@ -130,6 +138,7 @@ def took(ms: float, winner: str = "layoutopt", plan_ms: float | None = None) -> 
         "plan fails",
         "original fails",
         "estimated",
+        "within the noise",
         "not run",
         "nothing planned",
         "several reasons",

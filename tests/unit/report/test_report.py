@@ -66,7 +66,7 @@ def test_estimates_say_so() -> None:
     )
     assert (
         "Prices are estimates from the target's data sheet, corrected by what was measured "
-        "elsewhere: no candidate was measured here.\n"
+        "elsewhere: no candidate was compiled or measured here.\n"
     ) in text
     assert "Prices are estimates" not in printed(REPORT)
 

@@ -1,0 +1,1 @@
+"""Compiled GPU kernels: what they do, and how long that takes."""

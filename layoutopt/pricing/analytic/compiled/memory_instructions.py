@@ -1,0 +1,95 @@
+"""Instructions of LLVM IR that read or write memory: loads, stores, intrinsics of AMDGPU."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from layoutopt.pricing.analytic.compiled.lane_values import Rule, operands_of, typed
+from layoutopt.pricing.analytic.compiled.llvm_ir import (
+    Instruction,
+    UnreadableError,
+    size_of,
+    split_operands,
+    take_type,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryInstruction:
+    """An instruction that touches memory: where, how many bytes a lane, in which direction."""
+
+    space: str
+    writes: bool
+    lane_bytes: int
+    parts: tuple[Rule, ...]
+    """Summed up they are the address."""
+
+
+_SPACES = {1: "global", 7: "global", 8: "global", 3: "lds", 0: "global"}
+
+
+def memory_of(instruction: Instruction) -> MemoryInstruction | None:
+    """What an instruction touches; None for nothing, and for scratch and constant memory."""
+    opcode, rest = instruction.opcode, instruction.rest
+    if opcode == "load":
+        kind, rest = take_type(rest)
+        return _memory(split_operands(rest.lstrip(", "))[0], size_of(kind), False)
+    if opcode == "store":
+        stored, pointer = split_operands(rest)[:2]
+        return _memory(pointer, size_of(take_type(stored)[0]), True)
+    if opcode != "call" or "@llvm." not in rest:
+        return None
+    return _intrinsic(rest)
+
+
+def _intrinsic(rest: str) -> MemoryInstruction | None:
+    name = rest[rest.index("@llvm.") + 1 : rest.index("(", rest.index("@llvm."))]
+    arguments = split_operands(rest[rest.index("(", rest.index("@llvm.")) + 1 :])
+    result = rest[: rest.index("@llvm.")].split()
+    if "load.async.to.lds" in name or "load.to.lds" in name or "global.load.lds" in name:
+        return _memory(arguments[0], int(arguments[2].split(" ")[-1]), False)
+    if "ds.read.tr" in name:
+        return _memory(arguments[0], size_of(_last_type(rest)), False)
+    if "ptr.buffer.load" in name:
+        return _buffer(arguments, size_of(_last_type(rest)), False)
+    if "ptr.buffer.store" in name:
+        return _buffer(arguments[1:], size_of(take_type(arguments[0])[0]), True)
+    if name.startswith("llvm.masked.load"):
+        return _memory(arguments[0], size_of(_last_type(rest)), False)
+    if name.startswith("llvm.masked.store"):
+        return _memory(arguments[1], size_of(take_type(arguments[0])[0]), True)
+    if result and name.startswith(("llvm.memcpy", "llvm.memset")):
+        raise UnreadableError(f"a call of {name}")
+    return None
+
+
+def _last_type(rest: str) -> str:
+    """The type that a call returns: what stands before the name."""
+    before = rest[: rest.index("@llvm.")].rstrip()
+    found = re.search(r"(<[^<>]*>|\w+)$", before)
+    if found is None:
+        raise UnreadableError(f"a call whose type is not known: {rest[:60]}")
+    return found[1]
+
+
+def _memory(pointer: str, lane_bytes: int, writes: bool) -> MemoryInstruction | None:
+    kind, read = typed(pointer)
+    number = re.search(r"addrspace\((\d+)\)", kind)
+    space = _SPACES.get(int(number[1]) if number else 0)
+    if space is None:
+        return None
+    return MemoryInstruction(space, writes, lane_bytes, (read,))
+
+
+def _buffer(arguments: list[str], lane_bytes: int, writes: bool) -> MemoryInstruction:
+    return MemoryInstruction(
+        "global", writes, lane_bytes, tuple(typed(a)[1] for a in arguments[:3])
+    )
+
+
+def address_names(instruction: Instruction) -> list[str]:
+    """Names of the values that the address of such an instruction may depend on."""
+    if instruction.opcode == "store":
+        return re.findall(r"%[\w.$-]+", split_operands(instruction.rest)[1])
+    return operands_of(instruction)

@@ -1,0 +1,125 @@
+"""From a folder that `iree-compile` dumped into to the steps of each function."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from layoutopt.files.given import read_input
+from layoutopt.pricing.analytic.compiled.assembly import Assembly, parse_assembly
+from layoutopt.pricing.analytic.compiled.host_program import Command, read_program
+from layoutopt.pricing.analytic.compiled.kernel_facts import KernelFacts, read_facts
+from layoutopt.pricing.analytic.compiled.llvm_ir import (
+    Function,
+    UnreadableError,
+    parse_functions,
+    shared_sizes,
+)
+
+TRANSFERS = ("fill", "copy")
+"""Names of steps that run no kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that the device does: a kernel, or a transfer of bytes."""
+
+    name: str
+    """Of the dispatch; ``fill`` or ``copy`` for a transfer."""
+    kernel: KernelFacts | None = None
+    transfer_bytes: int = 0
+    reason: str = ""
+    """Why a kernel has no facts; its time is then estimated from its bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    assembly: Assembly
+    function: Function
+    shared: dict[str, int]
+    text: str
+    """All that its facts follow from, its name left out."""
+
+
+class KernelReader:
+    """Reads modules; kernels of the same code are looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, KernelFacts | str] = {}
+
+    def steps(self, host: Path, folder: Path) -> dict[str, tuple[Step, ...]]:
+        """What each function does, from a module of the HAL phase and the dumps beside it."""
+        code = dict(_code(folder))
+        with host.open(encoding="utf-8", errors="replace") as lines:
+            program = read_program(lines)
+        return {
+            name: tuple(self._step(command, code) for command in commands)
+            for name, commands in program.functions.items()
+        }
+
+    def one_call(self, host: Path, folder: Path) -> tuple[Step, ...]:
+        """What all functions do that no other one calls."""
+        with host.open(encoding="utf-8", errors="replace") as lines:
+            roots = read_program(lines).roots
+        found = self.steps(host, folder)
+        return tuple(step for name in roots for step in found[name])
+
+    def _step(self, command: Command, code: dict[str, _Code]) -> Step:
+        bound = [size or 0 for size in command.binding_bytes]
+        if not command.kernel:
+            name = "copy" if command.reads else "fill"
+            return Step(name, transfer_bytes=sum(bound) * (2 if command.reads else 1))
+        found = code.get(command.kernel)
+        if found is None:
+            return Step(command.kernel, None, sum(bound), "no assembly of it was found")
+        if None in (*command.grid, *command.binding_bytes):
+            reason = "its number of workgroups or its sizes are known at run time only"
+            return Step(command.kernel, None, sum(bound), reason)
+        grid = tuple(count or 1 for count in command.grid)
+        key = hashlib.sha256(f"{found.text}\n{grid}\n{bound}".encode()).hexdigest()
+        if key not in self._known:
+            self._known[key] = _facts(found, grid, bound)
+        facts = self._known[key]
+        if isinstance(facts, str):
+            return Step(command.kernel, None, sum(bound), facts)
+        return Step(command.kernel, facts)
+
+
+def _facts(code: _Code, grid: tuple[int, ...], bound: list[int]) -> KernelFacts | str:
+    """Facts, or why there are none."""
+    try:
+        return read_facts(code.assembly, code.function, code.shared, grid, bound)
+    except UnreadableError as error:
+        return str(error)
+
+
+def _code(folder: Path) -> Iterator[tuple[str, _Code]]:
+    for path in sorted(folder.glob("*.rocmasm")):
+        ir = path.with_name(path.name.removesuffix(".rocmasm") + ".optimized.ll")
+        if not ir.is_file():
+            continue
+        assembly, text = (
+            read_input(path).decode(errors="replace"),
+            read_input(ir).decode(errors="replace"),
+        )
+        functions, shared = parse_functions(text), shared_sizes(text)
+        for name, parsed in parse_assembly(assembly).items():
+            if name in functions:
+                own = shared_names(functions[name], shared)
+                said = f"{parsed}{functions[name]}{own}".replace(name, "")
+                yield name, _Code(parsed, functions[name], own, said)
+
+
+def shared_names(function: Function, shared: dict[str, int]) -> dict[str, int]:
+    """The globals in shared memory that one function uses; others of its module are not its own."""
+    text = " ".join(_texts(function))
+    return {name: size for name, size in shared.items() if f"{name} " in text or f"{name}," in text
+            or f"{name})" in text}  # fmt: skip
+
+
+def _texts(function: Function) -> Iterable[str]:
+    for block in function.blocks.values():
+        for instruction in block.instructions:
+            yield f"{instruction.rest} "

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from layoutopt.pricing.analytic.compiled.llvm_ir import (
+    UnreadableError,
+    parse_functions,
+    shared_sizes,
+)
+from layoutopt.pricing.analytic.compiled.memory_lines import (
+    Lines,
+    lines_of,
+    shared_memory_cycles,
+)
+from layoutopt.pricing.analytic.compiled.trace import (
+    Geometry,
+    Trace,
+    rounds_until,
+    trace,
+)
+
+LOOP = """
+define amdgpu_kernel void @f(ptr addrspace(1) inreg noalias %0, ptr addrspace(1) inreg %1) #0 {{
+  %3 = tail call range(i32 0, 64) i32 @llvm.amdgcn.workitem.id.x()
+  %4 = tail call range(i32 0, 4) i32 @llvm.amdgcn.workgroup.id.x()
+  %5 = mul nuw nsw i32 %4, {group_bytes}
+  %6 = mul nuw nsw i32 %3, {lane_bytes}
+  %7 = add nuw nsw i32 %5, %6
+  br label %8
+
+8:                                                ; preds = %8, %2
+  %9 = phi i32 [ 0, %2 ], [ %14, %8 ]
+  %10 = mul nuw nsw i32 %9, {round_bytes}
+  %11 = add nuw nsw i32 %7, %10
+  %12 = getelementptr inbounds nuw i8, ptr addrspace(1) %0, i32 %11
+  %13 = load <4 x float>, ptr addrspace(1) %12, align 4
+  %14 = add nuw nsw i32 %9, 1
+  %15 = icmp {predicate} i32 %14, 10
+  br i1 %15, label {targets}
+
+16:                                               ; preds = %8
+  ret void
+}}
+"""
+GUARDED = """
+define amdgpu_kernel void @f(ptr addrspace(1) %0) #0 {
+  %2 = tail call i32 @llvm.amdgcn.workitem.id.x()
+  %3 = icmp ult i32 %2, 2
+  br i1 %3, label %body, label %end
+
+body:                                             ; preds = %1
+  %4 = shl i32 %2, 2
+  %5 = getelementptr i8, ptr addrspace(1) %0, i32 %4
+  %6 = load i32, ptr addrspace(1) %5, align 4
+  %7 = getelementptr i8, ptr addrspace(1) %0, i32 %6
+  store float 1.000000e+00, ptr addrspace(1) %7, align 4
+  br label %end
+
+end:                                              ; preds = %body, %1
+  ret void
+}
+"""
+SHARED = """
+@shared = private addrspace(3) global [1024 x float] undef, align 16
+
+define amdgpu_kernel void @f(ptr addrspace(1) %0) #0 {{
+  %2 = tail call i32 @llvm.amdgcn.workitem.id.x()
+  %3 = mul i32 %2, {words}
+  %4 = getelementptr [4 x i8], ptr addrspace(3) @shared, i32 %3
+  %5 = load float, ptr addrspace(3) %4, align 4
+  ret void
+}}
+"""
+
+
+def loop(
+    lane_bytes: int = 16, round_bytes: int = 1024, group_bytes: int = 0, stays: str = "ne"
+) -> str:
+    targets = "%8, label %16" if stays != "eq" else "%16, label %8"
+    return LOOP.format(
+        lane_bytes=lane_bytes,
+        round_bytes=round_bytes,
+        group_bytes=group_bytes,
+        predicate=stays,
+        targets=targets,
+    )
+
+
+def traced(text: str, groups: int = 4) -> Trace:
+    geometry = Geometry(tuple((g, 0, 0) for g in range(groups)), (64, 1, 1), 64)
+    return trace(parse_functions(text)["f"], shared_sizes(text), geometry)
+
+
+def reads(text: str, groups: int = 4) -> Lines:
+    found = traced(text, groups)
+    body = len(found.trips) - 1
+    own = [a for a in found.accesses if a.loop == body and not a.writes]
+    return lines_of(own, 64, found.trips[body])
+
+
+@pytest.mark.parametrize(("stays", "rounds"), [("ne", 10), ("eq", 10), ("ult", 10), ("sle", 11)])
+def test_rounds_follow_from_the_first_ones(stays: str, rounds: int) -> None:
+    assert traced(loop(stays=stays)).trips == (1.0, rounds)
+
+
+def test_lanes_side_by_side_share_lines() -> None:
+    """64 lanes of 16 bytes are 8 lines of 128."""
+    found = reads(loop())
+    assert (found.bytes, found.wave, found.group) == (1024, 8, 8)
+
+
+def test_lanes_apart_have_a_line_each() -> None:
+    assert reads(loop(lane_bytes=4096)).wave == 64
+
+
+def test_workgroups_that_read_the_same_share_lines() -> None:
+    assert reads(loop(group_bytes=0)).shared == 8 / 4
+    assert reads(loop(group_bytes=4096)).shared == 8
+
+
+def test_lines_of_an_earlier_round_are_not_new() -> None:
+    assert reads(loop(round_bytes=1024)).fresh == 1
+    assert reads(loop(round_bytes=512)).fresh == 0.5
+    assert reads(loop(round_bytes=0)).fresh == 0
+
+
+def test_lanes_that_a_branch_leaves_out_touch_nothing() -> None:
+    found = traced(GUARDED, 1)
+    (read,) = [a for a in found.accesses if not a.writes]
+    assert int(read.mask.sum()) == 2
+    assert lines_of([read], 64, 1.0).wave == 1
+
+
+def test_an_address_from_memory_may_be_anywhere() -> None:
+    """Each of the two lanes that take part has a line of its own."""
+    found = traced(GUARDED, 1)
+    (write,) = [a for a in found.accesses if a.writes]
+    assert write.addresses is None
+    assert lines_of([write], 64, 1.0).wave == 2
+
+
+@pytest.mark.parametrize(("words", "cycles"), [(1, 2), (2, 4), (32, 64), (33, 2), (0, 2)])
+def test_banks_that_many_lanes_want_take_turns(words: int, cycles: int) -> None:
+    """64 lanes of 4 bytes over 32 banks; one word that all read is read once, in no less than the
+    bytes take."""
+    found = traced(SHARED.format(words=words), 1)
+    assert shared_memory_cycles(found.accesses, 64, 1.0) == cycles
+
+
+def test_a_loop_that_depends_on_memory_is_told() -> None:
+    text = loop().replace("%15 = icmp ne i32 %14, 10", "%15 = icmp ne i32 %14, %16").replace(
+        "%14 = add nuw nsw i32 %9, 1",
+        "%14 = add nuw nsw i32 %9, 1\n  %16 = load i32, ptr addrspace(1) %0, align 4",
+    )  # fmt: skip
+    with pytest.raises(UnreadableError, match="a loop whose length does not follow"):
+        traced(text.replace("%8, label %16", "%8, label %17").replace("\n16:", "\n17:"))
+
+
+def test_lanes_may_leave_a_loop_at_different_times() -> None:
+    start, step = np.array([-4, -8]), np.array([2, 2])
+    assert rounds_until("lt", start, step) == 3.0
+    assert rounds_until("lt", start, -step) is None

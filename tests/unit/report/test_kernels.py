@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from layoutopt.pricing.analytic.compiled.read_module import Step
+from layoutopt.pricing.analytic.compiled_kernels import Facts
+from layoutopt.profiles.target import load_target
+from layoutopt.report.kernels import kernel_reports
+from layoutopt.verification.written_module import CompiledModules
+
+TARGET = load_target("mi355x")
+FILL, COPY = Step("fill", transfer_bytes=1 << 20), Step("copy", transfer_bytes=1 << 30)
+
+
+def test_equal_steps_are_one_row_and_the_costliest_comes_first() -> None:
+    compiled = CompiledModules(Facts("a", (FILL, COPY, FILL)), Facts("b", (FILL,)))
+    rows = kernel_reports(compiled, TARGET)
+    assert [(r.side, r.name, r.runs) for r in rows] == [
+        ("before", "copy", 1), ("before", "fill", 2), ("after", "fill", 1),
+    ]  # fmt: skip
+    assert all(r.low_ns < r.ns < r.high_ns for r in rows)
+    assert kernel_reports(None, TARGET) == ()
+
+
+def test_a_module_that_does_not_compile_is_told_in_the_count() -> None:
+    compiled = CompiledModules(Facts("a", (Step("main_dispatch_0"), FILL)), Facts("b", (), "why"))
+    found = compiled.dispatches
+    assert (found.before, found.after) == (1, None)
+    assert found.how.endswith("iree-compile does not take the module that was written")
+    assert not compiled.is_priced
