@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -124,8 +125,8 @@ def test_a_plan_that_computes_something_else_is_not_written(
     """The planned product starts from another number."""
     replace = Module.replace
 
-    def wrong(module: Module, function: int, lowered: Lowered) -> None:
-        replace(module, function, lowered)
+    def wrong(module: Module, function: int, lowered: Lowered, *shared: Any) -> None:
+        replace(module, function, lowered, *shared)
         text = str(module.operation)
         assert " 0.000000e+00 : f32" in text
         (tmp_path / "wrong.mlir").write_text(text.replace(" 0.000000e+00 :", " 1.000000e+00 :"))

@@ -33,9 +33,9 @@ def test_a_module_that_does_not_compile_is_told_in_the_count() -> None:
 
 
 def test_where_not_even_the_bytes_of_a_kernel_are_known_modules_have_no_price() -> None:
-    read, unread = Facts("a", (FILL,)), Facts("b", (Step("k", None, 8, "a switch in the kernel"),))
-    assert CompiledModules(read, unread).is_priced
+    read, other = Facts("a", (FILL,)), Facts("b", (Step("k", None, 8, "a switch in the kernel"),))
+    assert CompiledModules(read, other).is_priced
     assert not CompiledModules(read, Facts("c", (Step("k", reason="why"),))).is_priced
-    rows = kernel_reports(CompiledModules(read, unread), TARGET)
+    rows = kernel_reports(CompiledModules(read, other), TARGET)
     told = [fact.text for fact in facts(replace(REPORT, kernels=rows)) if fact.warns]
     assert any(text.endswith(": k: a switch in the kernel") for text in told)

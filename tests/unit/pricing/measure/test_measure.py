@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -202,6 +203,11 @@ def test_what_another_process_stored_meanwhile_is_not_timed(store: Store, fakes:
     first.close()
 
 
+def own_folders() -> set[Path]:
+    """What this process has under the folder for temporary files; other tests run beside it."""
+    return set(Path(tempfile.gettempdir()).glob(f"layoutopt-{os.getpid()}-*"))
+
+
 def test_an_interruption_keeps_what_was_measured(store: Store, fakes: Fakes) -> None:
     def interrupt_at_three(number: int) -> Measurement:
         if number == 3:
@@ -209,12 +215,12 @@ def test_an_interruption_keeps_what_was_measured(store: Store, fakes: Fakes) -> 
         return Measurement(Outcome.OK, (number,))
 
     fakes.verdict = interrupt_at_three
-    before = set(Path(tempfile.gettempdir()).glob("layoutopt-*"))
+    before = own_folders()
     measuring = measurer(store, fakes)
     with pytest.raises(KeyboardInterrupt):
         measuring.measure([benchmark(n) for n in (1, 2, 3, 4)], group=[0, 0, 0, 0])
     assert fakes.closed == 1
-    assert set(Path(tempfile.gettempdir()).glob("layoutopt-*")) <= before
+    assert own_folders() <= before
     assert [record.samples_ns for record in store.records() if record.samples_ns] != []
     assert sum(1 for _ in store.records()) == 2
     fakes.verdict = lambda ns: Measurement(Outcome.OK, (ns,))
