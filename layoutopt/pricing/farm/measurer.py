@@ -158,12 +158,13 @@ class FarmMeasurer(Closing):
                 lost: list[Chunk] = []
                 for future, result in batch:
                     _, chunk = out.pop(future.key)
-                    if future.status == "finished":
-                        records += result
-                    elif isinstance(error := future.exception(), KilledWorker):
+                    error = None if future.status == "finished" else future.exception()
+                    if isinstance(error, KilledWorker):
                         lost.append(chunk)
-                    else:
+                    elif error is not None:
                         raise error
+                    else:  # what was lost with its worker has been computed again
+                        records += result or future.result()
                 yield records, lost
         finally:
             if out:
