@@ -165,11 +165,15 @@ class _Job:
         model = self.model
         graphs = tuple(f.graph for f in model.functions)
         refused = known_refusals(graphs, model.target, model.options)
+        last: tuple[LoweredModel, LoweringError] | None = None
         for attempt in range(_ATTEMPTS):
             try:
                 plans = self._plans(refused)
             except SolverError as error:
-                raise self._refusal(error) from error
+                if last is None:
+                    raise self._refusal(error) from error
+                held = self._kept(*last)  # no plan is left without what IREE refused
+                break
             with self.clock.stage("lower"):
                 self._check_copies(graphs, tuple(p.lowered() for p in plans))
                 lowered = lower(model, plans)
@@ -178,6 +182,7 @@ class _Job:
                 refused.remember()
                 break
             except LoweringError as error:
+                last = lowered, error
                 if self._learns(error, attempt, lowered, refused):
                     continue
                 held = self._kept(lowered, error)
@@ -288,8 +293,16 @@ class _Job:
         if attempt == _ATTEMPTS - 1:
             return False
         located = operands_at(lowered.path, error.lines)
-        named = [attributed(p, error.dispatches, located) for p in lowered.plans]
-        return refused.add(named) or refused.add([data_tiled(p) for p in lowered.plans])
+
+        def named(*, as_it_came: bool) -> list[frozenset[str]]:
+            refusals = error.dispatches, located
+            return [attributed(p, *refusals, as_it_came=as_it_came) for p in lowered.plans]
+
+        return (
+            refused.add(named(as_it_came=False))
+            or refused.add([data_tiled(p) for p in lowered.plans])
+            or refused.add(named(as_it_came=True))
+        )
 
     def _kept(self, lowered: LoweredModel, error: LoweringError) -> Comparison:
         """The original in place of a plan that cannot be used; a given one ends in the error."""

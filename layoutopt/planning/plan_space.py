@@ -133,7 +133,7 @@ def plan_space(
     refusals = [*space.refusals]
     refusals += [_refused(space, c, _REFUSED_INSIDE) for c in space.candidates if c in dropped]
     identity = identity_candidates(egraph, clusters)
-    left_out = {*identity} - {*space.candidates}  # where the objective wants them packed
+    left_out = {*identity} - {*kept}  # where the objective wants them packed, or IREE refused them
     own = (dict.fromkeys(egraph.came), range(egraph.original_ops))
     references = References(egraph.graph, own)
     formed = [*kept, *(c for c in identity if c in left_out)]

@@ -21,17 +21,18 @@ from layoutopt.verification.dispatch_names import named_loops, same_loops
 
 
 def attributed(
-    plan: GraphPlan, refused: Sequence[str], located: Collection[Operands] = ()
+    plan: GraphPlan, refused: Sequence[str], located: Collection[Operands], *, as_it_came: bool
 ) -> frozenset[str]:
-    """Digests of chosen candidates with loops of a refused dispatch, the model as it came aside.
+    """Digests of chosen candidates with loops of a refused dispatch.
 
     Where IREE names none, those with an op that reads and writes the types of a ``located`` one.
+    ``as_it_came``: whether the model's own ops may be meant.
     """
     found = set()
     names = StableNames(plan.egraph.graph, plan.clusters)
     for candidate in plan.choice.candidates:
         cluster = plan.clusters[candidate.cluster]
-        if candidate in plan.identity:
+        if candidate in plan.identity and not as_it_came:
             continue
         form = physical_form(plan.egraph.graph, cluster, candidate)
         if isinstance(form, Refusal) or form.is_free:
