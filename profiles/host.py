@@ -14,6 +14,8 @@ DEFAULT_GHZ = 2.5
 _BACKENDS = "--iree-hal-local-target-device-backends"
 _CPU = "--iree-llvmcpu-target-cpu"
 _CPU_FEATURES = "--iree-llvmcpu-target-cpu-features"
+_TRIPLE = "--iree-llvmcpu-target-triple"
+_ARM = ("arm64", "aarch64")
 _LEVELS = {"x86-64-v3": {"avx2", "fma"}, "x86-64-v4": {"avx2", "fma", "avx512f"}}
 """What the levels of x86-64 have; other names of processors are not looked up."""
 
@@ -52,6 +54,9 @@ def processor_of(
         features |= _features(_described(description))
     if "avx512f" in features:
         return Processor.AVX512
+    arm = given.get(_TRIPLE, "").startswith(("aarch64", "arm64"))
+    if arm or "asimd" in features or (cpu == "host" and platform.machine() in _ARM):
+        return Processor.NEON
     return Processor.AVX2 if {"avx2", "fma"} <= features else None
 
 
@@ -74,6 +79,6 @@ def _vector_bits(features: set[str]) -> int:
         return 512
     if {"avx2", "fma"} <= features:
         return 256
-    if "asimd" in features or platform.machine() in {"arm64", "aarch64"}:
+    if "asimd" in features or platform.machine() in _ARM:
         return 128
     return 0

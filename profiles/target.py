@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 
 from layoutopt.compiler.installed import quirks
+from layoutopt.compiler.processor import VectorRegisters
 from layoutopt.errors import InputError, MissingProfileError
 from layoutopt.files.given import check_file, read_text
 from layoutopt.profiles.host import detected_gflops, processor_of
@@ -95,6 +96,8 @@ class Target:
     """The tiles that packed contractions may take, by element type of their inputs."""
     blocks: dict[str, tuple[Tile, ...]] = field(default_factory=dict)
     """The same for ``--objective=conversions``: m, n and k tiles that chain, op after op."""
+    registers: VectorRegisters | None = None
+    """What tiles of contractions are chosen by; None where none are (GPUs, other processors)."""
     custom_packing: str = ""
     """``package.module:name`` of a callable with packings of the user's own; empty for none."""
     op_packings: tuple[OpPattern, ...] = ()
@@ -162,7 +165,7 @@ def _target(table: Table, shipped: bool) -> Target:
     name = table.text("name")
     device = running.text("device")
     flags = compiling.texts("flags")
-    fuses_pads = processor_of(flags) in quirks().fusion.joins_pads
+    processor = processor_of(flags)
     fingerprint = f"{name}:{_digest(table.values)}"
     return Target(
         name=name,
@@ -181,11 +184,12 @@ def _target(table: Table, shipped: bool) -> Target:
             if shipped
             else fingerprint
         ),
-        fuses_pads=compiling.flag("fuses_pads", fuses_pads),
+        fuses_pads=compiling.flag("fuses_pads", processor in quirks().fusion.joins_pads),
         machine=machine_from(table),
         kernel_rates=kernel_rates(table.table("kernel", optional=True)),
         tiles=_tiles(packing.table("tiles", optional=True)),
         blocks=_tiles(packing.table("blocks", optional=True)),
+        registers=None if processor is None else processor.registers,
         custom_packing=packing.text("custom", ""),
         op_packings=op_patterns(packing.values.get("op", []), table.where),
     )

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import replace
 
 from layoutopt.candidates.candidate import Candidate, follow
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.egraph import EGraph
-from layoutopt.candidates.form import Form
+from layoutopt.candidates.matmul_ways import ContractionForms, in_panels, matmul_ways, panel_ways
 from layoutopt.candidates.preference import lhs_layouts, result_layouts, weight_layout
 from layoutopt.candidates.space import LayoutSets
 from layoutopt.ir.canonical_layout import canonical
@@ -22,16 +21,16 @@ from layoutopt.ir.refusal import Refusal
 
 
 def atomic_candidates(
-    egraph: EGraph, clusters: tuple[Cluster, ...], sets: LayoutSets, data_tiling: bool
+    egraph: EGraph, clusters: tuple[Cluster, ...], sets: LayoutSets, forms: ContractionForms
 ) -> tuple[tuple[Candidate, ...], tuple[tuple[int, str], ...]]:
     """All candidates of atomic clusters, and (op, reason) for forms that do not exist.
 
-    ``data_tiling``: whether the target knows per-op data tiling.
+    ``forms``: what contractions may be written as.
     """
     found: dict[Candidate, None] = {}
     refusals: dict[tuple[int, str], None] = {}
     for index, cluster in enumerate(clusters):
-        for way in _ways(egraph, index, cluster, sets, data_tiling) if cluster.atomic else ():
+        for way in _ways(egraph, index, cluster, sets, forms) if cluster.atomic else ():
             if isinstance(way, Refusal):
                 refusals[cluster.root, way.reason] = None
             else:
@@ -40,7 +39,7 @@ def atomic_candidates(
 
 
 def _ways(
-    egraph: EGraph, index: int, cluster: Cluster, sets: LayoutSets, data_tiling: bool
+    egraph: EGraph, index: int, cluster: Cluster, sets: LayoutSets, forms: ContractionForms
 ) -> Iterator[Candidate | Refusal]:
     graph = egraph.graph
     contractions = [op for i in cluster.ops if (op := _contraction(egraph, i)) is not None]
@@ -61,12 +60,19 @@ def _ways(
         if isinstance(way, Refusal):
             yield way
             continue
-        outside = (*cluster.inputs, *cluster.outputs)
-        if any(way.layout_of(t) not in sets.of[t] for t in outside):
+        if not _is_open(way, cluster, sets):
             continue
-        yield replace(way, form=Form.AS_MATMUL)
-        if data_tiling:
-            yield replace(way, form=Form.DATA_TILED)
+        yield from matmul_ways(graph, cluster, way, forms)
+        for columns in forms.columns:
+            layouts = in_panels(graph, contractions, start, columns)
+            panels = None if layouts is None else follow(graph, index, cluster, layouts, others)
+            if isinstance(panels, Candidate) and _is_open(panels, cluster, sets):
+                yield from panel_ways(graph, cluster, panels, forms, columns)
+
+
+def _is_open(way: Candidate, cluster: Cluster, sets: LayoutSets) -> bool:
+    """Whether tensors around the cluster may have these layouts."""
+    return all(way.layout_of(t) in sets.of[t] for t in (*cluster.inputs, *cluster.outputs))
 
 
 def _contraction(egraph: EGraph, index: int) -> Structured | None:

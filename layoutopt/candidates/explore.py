@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from layoutopt.candidates.atomic import atomic_candidates
-from layoutopt.candidates.candidate import Candidate, enumerate_candidates
+from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.cluster import Cluster, form_clusters
 from layoutopt.candidates.egraph import EGraph, beside_its_canonical_form, saturate
+from layoutopt.candidates.enumeration import enumerate_candidates
 from layoutopt.candidates.identity import replaced_clusters
+from layoutopt.candidates.matmul_ways import ContractionForms
 from layoutopt.candidates.packed_only import packed_only
 from layoutopt.candidates.packing.custom import load_rule
 from layoutopt.candidates.packing.options import PackingOptions
@@ -78,12 +80,14 @@ def explore(
         target.blocks if fewest else target.tiles, rule, target.op_packings
     )
     sets = layout_sets(rewritten, packing_options, _MOST_FEWEST if fewest else _MOST)
-    data_tiling = bool(target.data_tiling_flag) and not fewest
-    candidates, forms = enumerate_candidates(egraph, clusters, sets, data_tiling, packing_options)
+    written = ContractionForms()
+    if not fewest:
+        written = ContractionForms(bool(target.data_tiling_flag), target.registers)
+    candidates, forms = enumerate_candidates(egraph, clusters, sets, written, packing_options)
     if fewest:
         candidates = packed_only(egraph.graph, clusters, candidates)
     else:
-        atomic, refused = atomic_candidates(egraph, clusters, sets, data_tiling)
+        atomic, refused = atomic_candidates(egraph, clusters, sets, written)
         candidates, forms = (*candidates, *atomic), (*forms, *refused)
     name = egraph.graph.name_of
     refusals = [RefusedForm(r.op, r.rule, r.reason) for r in normal.refusals]

@@ -7,7 +7,9 @@ from enum import Enum
 
 from layoutopt.candidates.matmul_form import with_matmuls
 from layoutopt.candidates.packing.packed_form import with_mmt4d
+from layoutopt.candidates.scheduled import with_schedule
 from layoutopt.ir.graph import Graph, Op, Structured
+from layoutopt.ir.schedule import VectorTile
 
 
 class Form(Enum):
@@ -22,14 +24,23 @@ class Form(Enum):
     """Over tiles, as ``linalg.mmt4d`` or ``linalg.batch_mmt4d``."""
     PACKED_GENERALIZED = "packed, generalized"
     """Over tiles, as ``linalg.generic``."""
+    SCHEDULED = "as matmul, scheduled"
+    """As matmul, with a tile of registers that is said to the compiler."""
+    PANELS = "weights in panels"
+    """The same over weights that lie in panels of the tile's columns."""
 
     @property
     def is_packed(self) -> bool:
         """Whether contractions run over tiles."""
         return self in (Form.PACKED, Form.PACKED_GENERALIZED)
 
-    def write(self, graph: Graph) -> Graph:
-        """The graph with its contractions in this form."""
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether contractions have a tile of registers."""
+        return self in (Form.SCHEDULED, Form.PANELS)
+
+    def write(self, graph: Graph, tile: VectorTile | None) -> Graph:
+        """The graph with its contractions in this form; ``tile``: where they are scheduled."""
         match self:
             case Form.AS_IT_CAME:
                 return graph
@@ -41,6 +52,9 @@ class Form(Enum):
                 return with_mmt4d(with_matmuls(graph))
             case Form.PACKED_GENERALIZED:
                 return _marked(with_matmuls(graph), generalized=True)
+            case Form.SCHEDULED | Form.PANELS:
+                assert tile is not None, "a schedule says its tile"
+                return with_schedule(with_matmuls(graph), tile)
 
 
 def _marked(graph: Graph, data_tiled: bool = False, generalized: bool = False) -> Graph:

@@ -13,5 +13,6 @@ def form_name(egraph: EGraph, cluster: Cluster, candidate: Candidate) -> str:
     parts = [*egraph.rule[cluster.root]]
     parts += ["with its pad"] * cluster.region
     if candidate.form is not Form.AS_IT_CAME:
-        parts.append(candidate.form.value)
+        tile = "" if candidate.tile is None else f" {candidate.tile}"
+        parts.append(f"{candidate.form.value}{tile}")
     return " + ".join(parts) or Form.AS_IT_CAME.value

@@ -52,7 +52,7 @@ def weight_layout(
     n = _in_order(op.result_maps[0], result, r.n)
     batch = _in_order(op.source_maps[0], lhs, r.batch)
     if not is_windowed(op):
-        last = _innermost(op.result_maps[0], result, op.domain)
+        last = innermost_loop(op.result_maps[0], result, op.domain)
         order = (*batch, *n, *k) if last in r.m else (*batch, *k, *n)
         return _layouts(op.source_maps[1], kind, [order])[-1]
     if lhs.is_row_major:
@@ -83,7 +83,8 @@ def _in_order(index_map: IndexMap, layout: Layout, loops: tuple[int, ...]) -> tu
     return (*ordered, *(d for d in loops if d not in ordered))
 
 
-def _innermost(index_map: IndexMap, layout: Layout, domain: tuple[int, ...]) -> int | None:
+def innermost_loop(index_map: IndexMap, layout: Layout, domain: tuple[int, ...]) -> int | None:
+    """The loop that steps through neighbours in memory; None where all have one step."""
     for axis in reversed(layout.outer_dims_perm):
         dims = index_map[axis].dims
         if dims and domain[dims[0]] != 1:

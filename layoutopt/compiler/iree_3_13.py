@@ -10,6 +10,14 @@ from layoutopt.compiler.quirks import Flags, Fusion, Limits, Names, Quirks, Type
 IREE_3_13 = Quirks(
     version=(3, 13),
     data_tiling_attribute="iree.opt.data_tiling",
+    # Obeyed on ops of the input, and kept where elementwise ops join the dispatch.
+    schedule=(
+        "compilation_info = #iree_codegen.compilation_info<lowering_config = "
+        "#iree_cpu.lowering_config<distribution = {distribution}, "
+        "vector_common_parallel = {vector}, vector_reduction = {reduction}>, "
+        "translation_info = #iree_codegen.translation_info<"
+        "pipeline = #iree_cpu.pipeline<DoubleTilingExpert>>>"
+    ),
     fusion=Fusion(
         barrier="iree_tensor_ext.compute_barrier.start",
         # Elementwise consumers take a pack or transpose in; that dispatch is another one than the
@@ -18,6 +26,9 @@ IREE_3_13 = Quirks(
         # Where no other op reads the tensor; a contraction takes ten times as long there (196x576
         # by 576x96 on AVX2).
         barrier_before_data_tiling=True,
+        # Transposes are moved into a generic op, whose loops then stand in another order than the
+        # tile sizes: 45 ms in place of 1.4 (128x768 by 768x768, heads split behind it, AVX-512).
+        barriers_around_schedules=True,
         # pad(insert_slice into a fill, strides 2) and insert_slice(pad, strides 2) into a fill of
         # the same value give elements side by side: wrong results.
         loses_strides=True,

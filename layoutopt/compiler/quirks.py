@@ -22,6 +22,8 @@ class Fusion:
     """Whether a conversion would be folded into its consumer, in a form that has no price."""
     barrier_before_data_tiling: bool
     """Whether data-tiling a contraction's operand would join the dispatch before it."""
+    barriers_around_schedules: bool
+    """Whether what comes before or after a scheduled contraction would change its loops."""
     loses_strides: bool
     """Whether a strided insert is folded with a pad or insert beside it as if it had no strides."""
     joins_pads: frozenset[Processor]
@@ -106,6 +108,8 @@ class Quirks:
     version: tuple[int, int]
     data_tiling_attribute: str
     """The unit attribute that asks for data tiling of one contraction."""
+    schedule: str
+    """The attribute that tiles one contraction, for `str.format` with the fields of `Schedule`."""
     fusion: Fusion
     names: Names
     types: Types

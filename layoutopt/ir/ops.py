@@ -15,6 +15,7 @@ from layoutopt.ir.gather import Gather
 from layoutopt.ir.packed_ops import Pack, Unpack
 from layoutopt.ir.scalar import Body, is_contraction, is_copy
 from layoutopt.ir.scatter import Scatter
+from layoutopt.ir.schedule import Schedule
 from layoutopt.ir.size import Size
 
 
@@ -65,6 +66,8 @@ class Structured:
     """Ask IREE to data-tile this op."""
     generalized: bool = False
     """Write ``linalg.generic`` even where a named op means the same."""
+    schedule: Schedule | None = None
+    """How the compiler is to tile this op; None leaves it to the compiler."""
 
     @property
     def inputs(self) -> tuple[int, ...]:

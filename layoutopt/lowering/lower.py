@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_form
@@ -68,6 +68,8 @@ class _Lowering:
         self.where: dict[Pair, int] = {}
         self.summed: set[Pair] = set()
         """What dispatches with a sum in them make in row-major tiles, not IREE's."""
+        self.apart: set[int] = set()
+        """Tensors behind a fusion barrier."""
         self.hoisted: list[HoistedWeight] = []
         self.lowered: frozenset[Conversion] = frozenset()
 
@@ -180,7 +182,13 @@ class _Lowering:
         if candidate.form is Form.DATA_TILED:
             for pair in reads:
                 self._keep_apart(pair)
+        scheduled = candidate.form.is_scheduled and quirks().fusion.barriers_around_schedules
+        new = [pair for pair in makes if pair not in self.where]
+        if scheduled:
+            self._behind_fusion_barriers([(t, layouts[t]) for t in cluster.inputs])
         self._inline(form, reads, makes)
+        if scheduled:
+            self._behind_fusion_barriers(new)
         last = dispatches(form)[-1].graph.ops
         tiled = candidate.form is Form.DATA_TILED
         if not tiled and any(isinstance(o, Structured) and o.reduction_dims for o in last):
@@ -197,11 +205,19 @@ class _Lowering:
             self.where[pair] = self._behind_fusion_barrier(self._converted(pair))
             self.summed -= near
 
+    def _behind_fusion_barriers(self, pairs: Iterable[Pair]) -> None:
+        """Have others read these tensors behind fusion barriers; arguments need none."""
+        for pair in pairs:
+            made = self._converted(pair)
+            if pair[0] not in self.graph.inputs and made not in self.apart:
+                self.where[pair] = self._behind_fusion_barrier(made)
+
     def _behind_fusion_barrier(self, tensor: int) -> int:
         """The same tensor behind a fusion barrier."""
         kind = self.builder.types[tensor]
         behind = self.builder.tensor(kind.shape, kind.element)
         self.builder.add(FusionBarrier(tensor, behind))
+        self.apart.add(behind)
         return behind
 
     def _conversion(self, conversion: Conversion) -> None:

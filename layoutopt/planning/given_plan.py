@@ -166,6 +166,12 @@ def _refusal(space: Space, candidate: Candidate, target: Target) -> str | None:
         return f"other tensors around {op}"
     if candidate.form is Form.DATA_TILED and not target.data_tiling_flag:
         return f"data tiling of {op}, which {target.name} has no flag for"
+    if candidate.form.is_scheduled != (candidate.tile is not None):
+        return f"a tile of {op}, where '{candidate.form.value}' goes with " + (
+            "one" if candidate.form.is_scheduled else "none"
+        )
+    if candidate.form.is_scheduled and target.registers is None:
+        return f"a schedule of {op}, which {target.name} takes none of"
     form = physical_form(graph, cluster, candidate)
     return form.reason if isinstance(form, Refusal) else None
 

@@ -24,7 +24,8 @@ _FORMAT = 3
 def digest(candidate: Candidate, names: StableNames) -> str:
     """A name for a candidate of one function."""
     layouts = sorted((names.tensors[t], str(layout)) for t, layout in candidate.layouts)
-    return _digest_of(repr((names.clusters[candidate.cluster], candidate.form.value, layouts)))[:32]
+    form = f"{candidate.form.value}{candidate.tile or ''}"
+    return _digest_of(repr((names.clusters[candidate.cluster], form, layouts)))[:32]
 
 
 def among(

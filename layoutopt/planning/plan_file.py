@@ -24,6 +24,7 @@ from layoutopt.files.given import check_file, read_input
 from layoutopt.files.written import write_text
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout
+from layoutopt.ir.schedule import VectorTile
 from layoutopt.options import Objective
 from layoutopt.planning.planner import GraphPlan
 from layoutopt.solver import Solution
@@ -58,6 +59,8 @@ class PlannedCandidate:
     form: Form
     tensors: tuple[PlacedTensor, ...]
     cost_ns: Nanoseconds
+    tile: VectorTile | None = None
+    """What registers hold, where the form is scheduled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,7 @@ def function_plan(function: str, graph: Graph, plan: GraphPlan) -> FunctionPlan:
                 c.form,
                 tuple(PlacedTensor(names.tensors[t], f"t{t}", layout) for t, layout in c.layouts),
                 plan.costs[c],
+                c.tile,
             )
             for c in plan.choice.candidates
         ),
@@ -158,7 +162,7 @@ def chosen(
         if missing is not None:
             return f"tensor {missing.label} of {row.op}, which no op makes"
         layouts = tuple((names.tensor_numbers[t.name], t.layout) for t in row.tensors)
-        costs[Candidate(cluster, layouts, row.form)] = row.cost_ns
+        costs[Candidate(cluster, layouts, row.form, row.tile)] = row.cost_ns
     conversion_costs: dict[Conversion, int] = {}
     lowered: set[Conversion] = set()
     for change in plan.conversions:

@@ -24,7 +24,7 @@ class StructuralHash:
             self._clusters[cluster] = self._kind(cluster)
         kind, tensors = self._clusters[cluster]
         layouts = dict(candidate.layouts)
-        return kind, tuple(layouts[t] for t in tensors), candidate.form
+        return kind, tuple(layouts[t] for t in tensors), candidate.form, candidate.tile
 
     def _kind(self, cluster: Cluster) -> tuple[int, tuple[int, ...]]:
         """The number of the cluster's kind, and its tensors in an order of their own."""

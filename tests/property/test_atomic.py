@@ -11,6 +11,7 @@ from layoutopt.candidates.egraph import saturate
 from layoutopt.candidates.space import layout_sets
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.refusal import Refusal
+from tests.contraction_forms import EVERY_FORM
 from tests.property.forms import outputs_of, random_values
 from tests.property.layouts import assert_close
 from tests.property.rules.windowed import dense_convolutions
@@ -24,7 +25,7 @@ def check(graph: Graph) -> None:
     global fired  # noqa: PLW0603 -- hypothesis hands nothing back
     egraph = saturate(graph)
     clusters = form_clusters(egraph)
-    found, _ = atomic_candidates(egraph, clusters, layout_sets(egraph, None, 12), data_tiling=True)
+    found, _ = atomic_candidates(egraph, clusters, layout_sets(egraph, None, 12), EVERY_FORM)
     values = random_values(egraph.graph)
     for candidate in found:
         cluster = clusters[candidate.cluster]

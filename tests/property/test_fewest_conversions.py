@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layoutopt.candidates.candidate import enumerate_candidates, physical_form
+from layoutopt.candidates.candidate import physical_form
 from layoutopt.candidates.cluster import form_clusters
 from layoutopt.candidates.egraph import saturate
+from layoutopt.candidates.enumeration import enumerate_candidates
+from layoutopt.candidates.matmul_ways import ContractionForms
 from layoutopt.candidates.packing.options import PackingOptions
 from layoutopt.candidates.space import layout_sets
 from layoutopt.ir.affine import plain_map
@@ -206,7 +208,7 @@ def test_outputs_in_other_layouts_are_right(m: int, n: int, k: int) -> None:
     clusters = form_clusters(egraph)
     options = PackingOptions({"f32": (Tile(4, 4, 1),)})
     found, _ = enumerate_candidates(
-        egraph, clusters, layout_sets(egraph, options, 12), False, options
+        egraph, clusters, layout_sets(egraph, options, 12), ContractionForms(), options
     )
     held = {op.result: small_integers(graph.types[op.result], op.result) for op in constants(graph)}
     x = graph.inputs[0]

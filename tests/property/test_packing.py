@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layoutopt.candidates.candidate import enumerate_candidates, physical_form
+from layoutopt.candidates.candidate import physical_form
 from layoutopt.candidates.cluster import form_clusters
 from layoutopt.candidates.conversion import Conversion, conversion_form, lower_packs
 from layoutopt.candidates.egraph import saturate
+from layoutopt.candidates.enumeration import enumerate_candidates
+from layoutopt.candidates.matmul_ways import ContractionForms
 from layoutopt.candidates.packing.options import PackingOptions, packings
 from layoutopt.candidates.packing.tiling import Packing, PackingRule, plain_loops, tiled_layout
 from layoutopt.candidates.space import layout_sets
@@ -126,7 +128,7 @@ def test_packed_contractions_are_right(kind: str, data: st.DataObject) -> None:
     egraph = saturate(graph)
     clusters = form_clusters(egraph)
     sets = layout_sets(egraph, options, 12)
-    found, _ = enumerate_candidates(egraph, clusters, sets, False, options)
+    found, _ = enumerate_candidates(egraph, clusters, sets, ContractionForms(), options)
     values = random_values(egraph.graph)
     for candidate in found:
         cluster = clusters[candidate.cluster]

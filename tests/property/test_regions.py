@@ -5,14 +5,16 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layoutopt.candidates.candidate import enumerate_candidates, physical_form
+from layoutopt.candidates.candidate import physical_form
 from layoutopt.candidates.cluster import form_clusters
 from layoutopt.candidates.egraph import saturate
+from layoutopt.candidates.enumeration import enumerate_candidates
 from layoutopt.candidates.regions import emitted, padded_regions
 from layoutopt.candidates.space import layout_sets
 from layoutopt.ir.graph import DispatchRegion, Graph, Pad, Structured
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.types import TensorType
+from tests.contraction_forms import EVERY_FORM
 from tests.property.forms import outputs_of, random_values
 from tests.property.layouts import assert_close
 from tests.property.rules.ops import convolutions, poolings
@@ -51,9 +53,7 @@ def check(graph: Graph) -> None:
     global fired  # noqa: PLW0603 -- hypothesis hands nothing back
     egraph = saturate(graph)
     regions = tuple(padded_regions(egraph.graph, form_clusters(egraph)))
-    found, _ = enumerate_candidates(
-        egraph, regions, layout_sets(egraph, None, 12), data_tiling=True
-    )
+    found, _ = enumerate_candidates(egraph, regions, layout_sets(egraph, None, 12), EVERY_FORM)
     values = random_values(egraph.graph)
     for candidate in found:
         cluster = regions[candidate.cluster]

@@ -6,6 +6,7 @@ Every tensor t becomes the value ``%t<number>``; helper values are numbered afte
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import assert_never
 
 from layoutopt.compiler.installed import quirks
@@ -173,7 +174,11 @@ class _Emitter:
             map_text(m, len(op.domain)) for i, m in enumerate(op.maps) if i not in backwards
         )
         iterators = ", ".join(f'"{kind.value}"' for kind in op.iterators)
-        attribute = f"attrs = {{{quirks().data_tiling_attribute}}} " if op.data_tiled else ""
+        attributes = [quirks().data_tiling_attribute] * op.data_tiled
+        if op.schedule is not None:
+            tiles = {name: list(sizes) for name, sizes in asdict(op.schedule).items()}
+            attributes.append(quirks().schedule.format(**tiles))
+        attribute = f"attrs = {{{', '.join(attributes)}}} " if attributes else ""
         arrow = types if len(op.results) == 1 else f"({types})"
         results = ", ".join(f"%t{r}" for r in op.results)
         self.lines.append(

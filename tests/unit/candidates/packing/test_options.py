@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from layoutopt.candidates.candidate import enumerate_candidates, physical_form
+from layoutopt.candidates.candidate import physical_form
 from layoutopt.candidates.cluster import form_clusters
 from layoutopt.candidates.egraph import saturate
+from layoutopt.candidates.enumeration import enumerate_candidates
+from layoutopt.candidates.matmul_ways import ContractionForms
 from layoutopt.candidates.packing.custom import load_rule
 from layoutopt.candidates.packing.options import PackingOptions, packings
 from layoutopt.candidates.packing.tiling import Packing, fitting
@@ -46,7 +48,7 @@ def written(graph: Graph, options: PackingOptions) -> list[str]:
     egraph = saturate(graph)
     clusters = form_clusters(egraph)
     found, _ = enumerate_candidates(
-        egraph, clusters, layout_sets(egraph, options, 12), False, options
+        egraph, clusters, layout_sets(egraph, options, 12), ContractionForms(), options
     )
     forms = [physical_form(egraph.graph, clusters[0], c) for c in found if c.form.is_packed]
     return [body_text(f.graph) for f in forms if not isinstance(f, Refusal)]

@@ -1,0 +1,189 @@
+"""Enumerate the candidates of clusters, one after another."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+
+from layoutopt.candidates.candidate import Candidate, follow, identity_candidate, physical_form
+from layoutopt.candidates.cluster import Cluster, is_root
+from layoutopt.candidates.egraph import EGraph
+from layoutopt.candidates.form import Form
+from layoutopt.candidates.matmul_ways import ContractionForms, in_panels, matmul_ways, panel_ways
+from layoutopt.candidates.output_variants import output_layout_variants, padding_variants
+from layoutopt.candidates.packing.options import PackingOptions, packings
+from layoutopt.candidates.preference import (
+    lhs_layouts,
+    result_layouts,
+    rhs_layouts,
+    weight_layout,
+)
+from layoutopt.candidates.space import LayoutSets
+from layoutopt.ir.canonical_layout import canonical
+from layoutopt.ir.graph import FromTensor, Graph, Op, Structured
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.named import named_op
+from layoutopt.ir.refusal import Refusal
+from layoutopt.ir.roles import is_windowed
+
+
+def enumerate_candidates(
+    egraph: EGraph,
+    clusters: tuple[Cluster, ...],
+    sets: LayoutSets,
+    forms: ContractionForms,
+    options: PackingOptions | None = None,
+) -> tuple[tuple[Candidate, ...], tuple[tuple[int, str], ...]]:
+    """All candidates of all simple clusters, and (op, reason) for forms that do not exist.
+
+    ``forms``: what contractions may be written as. ``options``: of packed ones.
+    The first candidate of a cluster of the model's own ops is its identity: row-major
+    throughout, written as it came.
+    """
+    found: dict[Candidate, None] = {}
+    refusals: dict[tuple[int, str], None] = {}
+    for index, cluster in enumerate(clusters):
+        root = egraph.graph.ops[cluster.root]
+        if cluster.atomic:
+            continue
+        if cluster.replaced:
+            found[identity_candidate(egraph.graph, index, cluster)] = None
+            continue
+        ways = (
+            itertools.chain(
+                _contraction_ways(egraph, index, cluster, root, sets, forms),
+                _packed_ways(egraph, index, cluster, root, sets, options or PackingOptions()),
+            )
+            if isinstance(root, Structured) and root.is_contraction
+            else _plain_ways(egraph, index, cluster, sets)
+        )
+        for way in ways:
+            if isinstance(way, Refusal):
+                refusals[cluster.root, way.reason] = None
+            else:
+                found[way] = None
+    return tuple(found), tuple(refusals)
+
+
+def _plain_ways(
+    egraph: EGraph, index: int, cluster: Cluster, sets: LayoutSets
+) -> Iterator[Candidate | Refusal]:
+    """A cluster without contraction: every layout of each side, and what follows from it."""
+    graph = egraph.graph
+    root = graph.ops[cluster.root]
+    yield identity_candidate(graph, index, cluster)
+    if isinstance(root, Structured) and root.is_copy and is_root(root):
+        source, result = root.sources[0], root.results[0]
+        for pair in itertools.product(sets.of[source], sets.of[result]):
+            start = dict(zip((source, result), pair, strict=True))
+            yield follow(graph, index, cluster, start, cluster.beside_root)
+        return
+    for tensor in (*cluster.inputs, *cluster.outputs):
+        for layout in sets.of[tensor]:
+            yield follow(graph, index, cluster, {tensor: layout}, cluster.ops)
+
+
+def _contraction_ways(
+    egraph: EGraph,
+    index: int,
+    cluster: Cluster,
+    root: Structured,
+    sets: LayoutSets,
+    forms: ContractionForms,
+) -> Iterator[Candidate | Refusal]:
+    graph = egraph.graph
+    lhs, rhs = root.sources
+    result = root.results[0]
+    original = cluster.root < egraph.original_ops
+    if original:
+        yield identity_candidate(graph, index, cluster)
+        if cluster.root in egraph.canonicalized:
+            return
+    windowed = is_windowed(root)
+    own = lhs_layouts(root, graph.types[lhs])
+    lefts = [x for x in own if x in sets.of[lhs]]
+    rights = rhs_layouts(root, graph.types[rhs]) if rhs not in graph.constants else ()
+    results = [x for x in result_layouts(root, graph.types[result]) if x in sets.of[result]]
+    for left, made in itertools.product(lefts, results):
+        if windowed and (left.is_row_major != made.is_row_major):
+            continue
+        weights = [r for r in rights if r in sets.of[rhs]] or [
+            weight_layout(root, graph.types[rhs], left, made, graph.types)
+        ]
+        for right in weights:
+            start = {lhs: left, rhs: right, result: made}
+            start = {t: canonical(graph.types[t].shape, x) for t, x in start.items()}
+            for init in root.inits:
+                if isinstance(init, FromTensor):
+                    start[init.tensor] = made
+            way = follow(graph, index, cluster, start, cluster.beside_root)
+            if isinstance(way, Refusal):
+                yield way
+                continue
+            if windowed:
+                yield way
+                continue
+            yield from matmul_ways(graph, cluster, way, forms)
+            yield from _panel_ways(graph, index, cluster, start, forms)
+
+
+def _panel_ways(
+    graph: Graph, index: int, cluster: Cluster, start: dict[int, Layout], forms: ContractionForms
+) -> Iterator[Candidate | Refusal]:
+    """The weights in panels of each width, where the root has any; ``start``: layouts around it."""
+    root = graph.ops[cluster.root]
+    assert isinstance(root, Structured)
+    for columns in forms.columns:
+        layouts = in_panels(graph, [root], start, columns)
+        if layouts is None:
+            continue
+        way = follow(graph, index, cluster, layouts, cluster.beside_root)
+        if isinstance(way, Refusal):
+            yield way
+        else:
+            yield from panel_ways(graph, cluster, way, forms, columns)
+
+
+def _packed_ways(
+    egraph: EGraph,
+    index: int,
+    cluster: Cluster,
+    root: Structured,
+    sets: LayoutSets,
+    options: PackingOptions,
+) -> Iterator[Candidate | Refusal]:
+    graph, name = egraph.graph, egraph.graph.name_of(cluster.root)
+    if cluster.root in egraph.canonicalized:
+        return
+    lhs, rhs = root.sources
+    result = root.results[0]
+    for packing in packings(root, graph.types, options, rhs in graph.constants, name):
+        start = {lhs: packing.lhs, rhs: packing.rhs, result: packing.result}
+        if any(t not in graph.constants and x not in sets.of[t] for t, x in start.items()):
+            continue
+        for init in root.inits:
+            if isinstance(init, FromTensor):
+                start[init.tensor] = packing.result
+        way = follow(graph, index, cluster, start, cluster.beside_root)
+        if isinstance(way, Candidate):
+            way = replace(way, form=Form.PACKED if packing.mmt4d else Form.PACKED_GENERALIZED)
+            form = physical_form(graph, cluster, way)
+            if isinstance(form, Refusal):
+                yield form
+                continue
+            if packing.mmt4d and not any(map(_is_mmt4d, form.graph.ops)):
+                continue
+            others = [*padding_variants(graph, cluster, way.layouts, sets)]
+            if packing.mmt4d:
+                others += output_layout_variants(graph, cluster, way.layouts, result, sets)
+            for layouts in others:
+                other = replace(way, layouts=layouts)
+                if not isinstance(physical_form(graph, cluster, other), Refusal):
+                    yield other
+        yield way
+
+
+def _is_mmt4d(op: Op) -> bool:
+    named = named_op(op) if isinstance(op, Structured) else None
+    return named is not None and named.name.endswith("mmt4d")

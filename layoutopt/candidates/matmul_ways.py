@@ -1,0 +1,99 @@
+"""The ways to write contractions as matmuls: plain, data-tiled, scheduled, weights in panels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_form
+from layoutopt.candidates.cluster import Cluster
+from layoutopt.candidates.form import Form
+from layoutopt.candidates.scheduled import panel_columns, panel_layout, vector_tiles
+from layoutopt.compiler.processor import VectorRegisters
+from layoutopt.ir.graph import Graph, Op, Structured
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.named import named_op
+from layoutopt.ir.refusal import Refusal
+from layoutopt.ir.roles import is_windowed
+from layoutopt.ir.schedule import VectorTile
+
+
+@dataclass(frozen=True, slots=True)
+class ContractionForms:
+    """What contractions may be written as, beside layouts."""
+
+    data_tiling: bool = False
+    """Whether the target knows per-op data tiling."""
+    registers: VectorRegisters | None = None
+    """What tiles are chosen by; None where the compiler chooses all of them."""
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """Widths of panels."""
+        return () if self.registers is None else panel_columns(self.registers)
+
+
+def matmul_ways(
+    graph: Graph, cluster: Cluster, way: Candidate, forms: ContractionForms
+) -> Iterator[Candidate | Refusal]:
+    """The contractions of a candidate as matmuls, in the same layouts."""
+    matmul = replace(way, form=Form.AS_MATMUL)
+    form = physical_form(graph, cluster, matmul)
+    if isinstance(form, Refusal):
+        yield form
+        return
+    yield matmul
+    if forms.data_tiling and any(map(_is_tileable, form.graph.ops)):
+        yield replace(way, form=Form.DATA_TILED)
+    for tile in _tiles(form, forms):
+        yield replace(way, form=Form.SCHEDULED, tile=tile)
+
+
+def panel_ways(
+    graph: Graph, cluster: Cluster, way: Candidate, forms: ContractionForms, columns: int
+) -> Iterator[Candidate | Refusal]:
+    """A candidate whose weights lie in panels, with each tile of so many columns."""
+    form = physical_form(graph, cluster, replace(way, form=Form.AS_MATMUL))
+    if isinstance(form, Refusal):
+        yield form
+        return
+    for tile in _tiles(form, forms):
+        if tile.columns == columns:
+            yield replace(way, form=Form.PANELS, tile=tile)
+
+
+def in_panels(
+    graph: Graph, contractions: Sequence[Structured], start: Mapping[int, Layout], columns: int
+) -> dict[int, Layout] | None:
+    """Layouts around contractions with all weights in panels; None where some do not suit."""
+    found = dict(start)
+    for op in contractions:
+        rhs = op.sources[1]
+        if rhs not in graph.constants:
+            return None
+        weights = panel_layout(op, graph.types[rhs], start[op.results[0]], columns)
+        if weights is None:
+            return None
+        found[rhs] = weights
+    return found
+
+
+def _tiles(form: PhysicalForm, forms: ContractionForms) -> list[VectorTile]:
+    """The tiles worth a try for all contractions of a form."""
+    if forms.registers is None:
+        return []
+    types = form.graph.types
+    found = [
+        vector_tiles(op, types, forms.registers)
+        for op in form.graph.ops
+        if isinstance(op, Structured) and op.is_contraction
+    ]
+    return sorted(set(found[0]).intersection(*found[1:])) if found else []
+
+
+def _is_tileable(op: Op) -> bool:
+    """Whether IREE data-tiles the op: matmul and its kin."""
+    if not isinstance(op, Structured) or not op.is_contraction or is_windowed(op):
+        return False
+    named = named_op(op)
+    return named is not None and named.name in ("matmul", "batch_matmul", "matvec", "vecmat")

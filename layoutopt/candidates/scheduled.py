@@ -1,0 +1,139 @@
+"""Contractions with a schedule of their own, weights in panels.
+
+    y[m,n] += x[m,k] * w[k,n]
+      ->
+    y[m,N,n'] += x[m,k] * w'[N,k,n']        n = N * columns + n', w' laid out ahead of time
+
+The memory of y is that of a row-major m x n, so nothing is packed at run time, and a panel of the
+weights is read front to back. Registers hold ``rows x columns`` of y while k runs. Which tiles are
+worth a try follows from the registers (van Zee and van de Geijn, BLIS, ACM TOMS 2015, section 4):
+a few vectors side by side, and as many rows as registers are left for. A tile has to divide its
+loop: IREE is slow on the rest of one that does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from layoutopt.candidates.packing.tiling import ordered, tiled_layout
+from layoutopt.candidates.preference import innermost_loop
+from layoutopt.compiler.processor import VectorRegisters
+from layoutopt.ir.graph import Graph, Op, Structured
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.roles import is_windowed, roles
+from layoutopt.ir.schedule import Schedule, VectorTile
+from layoutopt.ir.size import Size
+from layoutopt.ir.types import TensorType
+
+_VECTORS = (2, 4)
+"""Vectors side by side."""
+_MOST_ROWS = 196
+"""Rows of a workgroup: with a panel of the weights they stay in the second cache."""
+_LEAST_FILLED = 4
+"""A tile that uses fewer registers than one in so many for sums waits for each of them."""
+_ACCUMULATED, _ACCUMULATED_BITS = "f32", 32
+"""The element type of the sums that vectors hold; of others no tile was seen to pay."""
+
+
+def vector_tiles(
+    op: Structured, types: tuple[TensorType, ...], registers: VectorRegisters
+) -> tuple[VectorTile, ...]:
+    """The tiles worth a try for a contraction, the widest last; none where the loops do not suit.
+
+    ``op``: as the smallest contraction, over row-major tensors.
+    """
+    found = _loops(op)
+    element = types[op.results[0]].element
+    if found is None or element != _ACCUMULATED or is_windowed(op):
+        return ()
+    row, column = found
+    lanes = registers.bits // _ACCUMULATED_BITS
+    height, width = op.domain[row], op.domain[column]
+    if isinstance(height, Size) or isinstance(width, Size):
+        return ()
+    tiles = []
+    for vectors in _VECTORS:
+        most = (registers.count - vectors) // vectors
+        rows = max(r for r in range(1, most + 1) if height % r == 0)
+        filled = rows * vectors * _LEAST_FILLED >= registers.count or rows == height
+        if width % (vectors * lanes) == 0 and filled:
+            tiles.append(VectorTile(rows, vectors * lanes))
+    return tuple(tiles)
+
+
+def panel_columns(registers: VectorRegisters) -> tuple[int, ...]:
+    """The widths of panels that are worth a try."""
+    return tuple(vectors * registers.bits // _ACCUMULATED_BITS for vectors in _VECTORS)
+
+
+def panel_layout(op: Structured, kind: TensorType, made: Layout, columns: int) -> Layout | None:
+    """The layout of constant weights (the second input) in panels.
+
+    ``made``: the layout of the result. None where its innermost loop is none of the columns.
+    """
+    r = roles(op)
+    innermost = innermost_loop(op.result_maps[0], made, op.domain)
+    if innermost not in r.n or op.domain[innermost] % columns != 0:
+        return None
+    if any(innermost in f.dims and f.plain_dim is None for f in op.source_maps[1]):
+        return None
+    order = (*r.batch, *(n for n in r.n if n != innermost), innermost, *r.window, *r.k)
+    outer = ordered(op.source_maps[1], order)
+    return tiled_layout(op.source_maps[1], kind, outer, ((innermost, columns),))
+
+
+def with_schedule(graph: Graph, tile: VectorTile) -> Graph:
+    """The graph where every contraction that a tile divides has the schedule of that tile."""
+
+    def scheduled(op: Op) -> Op:
+        if not isinstance(op, Structured) or not op.is_contraction:
+            return op
+        found = _loops(op)
+        if found is None or op.domain[found[0]] % tile.rows or op.domain[found[1]] % tile.columns:
+            return op
+        return replace(op, schedule=_schedule(op, *found, tile), generalized=True)
+
+    return replace(graph, ops=tuple(map(scheduled, graph.ops)))
+
+
+def is_scheduled(graph: Graph) -> bool:
+    """Whether every contraction of a graph has a schedule."""
+    contractions = [op for op in graph.ops if isinstance(op, Structured) and op.is_contraction]
+    return bool(contractions) and all(op.schedule is not None for op in contractions)
+
+
+def _schedule(op: Structured, row: int, column: int, tile: VectorTile) -> Schedule:
+    height = op.domain[row]
+    rows = max(r for r in range(tile.rows, max(tile.rows, _MOST_ROWS) + 1, tile.rows)
+               if height % r == 0)  # fmt: skip
+    reduced = set(op.reduction_dims)
+    parallel = [d for d in range(len(op.domain)) if d not in reduced]
+    outer = {row: rows, column: tile.columns}
+    inner = {row: tile.rows, column: tile.columns}
+    return Schedule(
+        tuple(outer.get(d, 1) if d in parallel else 0 for d in range(len(op.domain))),
+        tuple(inner.get(d, 1) if d in parallel else 0 for d in range(len(op.domain))),
+        tuple(int(d in reduced) for d in range(len(op.domain))),
+    )
+
+
+def _loops(op: Structured) -> tuple[int, int] | None:
+    """The loops of the rows and columns of a tile.
+
+    None where the innermost loops are others: columns have to be innermost in the weights and in
+    the result, and the first input has to lie along a summed loop.
+    """
+    r = roles(op)
+    dims = [[f.plain_dim for f in m if f.dims and _wide(f.dims, op)] for m in op.maps]
+    lhs, rhs, made = dims
+    if any(d is None for row in dims for d in row) or not (lhs and rhs and made):
+        return None
+    column, reduced = made[-1], set(op.reduction_dims)
+    if column is None or column not in r.n or rhs[-1] != column or lhs[-1] not in reduced:
+        return None
+    rows = [d for d in made if d in r.m] or list(r.m)
+    return None if not rows or rows[-1] is None else (rows[-1], column)
+
+
+def _wide(dims: tuple[int, ...], op: Structured) -> bool:
+    return any(op.domain[d] != 1 for d in dims)

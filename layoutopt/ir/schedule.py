@@ -1,0 +1,28 @@
+"""How a contraction is to be tiled by the compiler: sizes for each of its loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Tile sizes by loop; 0 where a loop is not tiled there."""
+
+    distribution: tuple[int, ...]
+    """Of a workgroup."""
+    vector: tuple[int, ...]
+    """Of the parallel loops, inside of that: what registers hold."""
+    reduction: tuple[int, ...]
+    """Of the summed loops."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class VectorTile:
+    """The part of a result that registers hold while it is summed up, in elements."""
+
+    rows: int
+    columns: int
+
+    def __str__(self) -> str:
+        return f"{self.rows}x{self.columns}"
