@@ -21,9 +21,9 @@ from layoutopt.candidates.preference import (
 )
 from layoutopt.candidates.space import LayoutSets
 from layoutopt.ir.canonical_layout import canonical
-from layoutopt.ir.graph import FromTensor, Graph, Op, Structured
+from layoutopt.ir.graph import FromTensor, Graph, Structured
 from layoutopt.ir.layout import Layout
-from layoutopt.ir.named import named_op
+from layoutopt.ir.named import is_mmt4d
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.roles import is_windowed
 
@@ -172,7 +172,9 @@ def _packed_ways(
             if isinstance(form, Refusal):
                 yield form
                 continue
-            if packing.mmt4d and not any(map(_is_mmt4d, form.graph.ops)):
+            if packing.mmt4d and not any(
+                isinstance(op, Structured) and is_mmt4d(op) for op in form.graph.ops
+            ):
                 continue
             others = [*padding_variants(graph, cluster, way.layouts, sets)]
             if packing.mmt4d:
@@ -182,8 +184,3 @@ def _packed_ways(
                 if not isinstance(physical_form(graph, cluster, other), Refusal):
                     yield other
         yield way
-
-
-def _is_mmt4d(op: Op) -> bool:
-    named = named_op(op) if isinstance(op, Structured) else None
-    return named is not None and named.name.endswith("mmt4d")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.ir.graph import Graph, Op, Structured
-from layoutopt.ir.named import named_op
+from layoutopt.ir.named import means_mmt4d
 
 
 def packed_only(
@@ -36,8 +36,7 @@ def packed_only(
 
 def _is_mmt4d(op: Op) -> bool:
     """Whether it came over tiles."""
-    named = named_op(op) if isinstance(op, Structured) else None
-    return named is not None and named.name.endswith("mmt4d")
+    return isinstance(op, Structured) and means_mmt4d(op)
 
 
 def _sums(op: Op) -> bool:

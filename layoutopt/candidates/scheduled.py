@@ -96,12 +96,6 @@ def with_schedule(graph: Graph, tile: VectorTile) -> Graph:
     return replace(graph, ops=tuple(map(scheduled, graph.ops)))
 
 
-def is_scheduled(graph: Graph) -> bool:
-    """Whether every contraction of a graph has a schedule."""
-    contractions = [op for op in graph.ops if isinstance(op, Structured) and op.is_contraction]
-    return bool(contractions) and all(op.schedule is not None for op in contractions)
-
-
 def _schedule(op: Structured, row: int, column: int, tile: VectorTile) -> Schedule:
     height = op.domain[row]
     rows = max(r for r in range(tile.rows, max(tile.rows, _MOST_ROWS) + 1, tile.rows)

@@ -6,7 +6,7 @@ The names spell their operands: in ``conv_2d_nhwc_hwcf`` the image is (n, h, w, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from layoutopt.ir.affine import IndexMap
@@ -95,6 +95,17 @@ def named_op(op: Structured) -> NamedOp | None:
     if is_exact_contraction(op.body):
         return _contraction(op) or _windowed(op, (*_CONVOLUTIONS, *_DEPTHWISE))
     return _windowed(op, _POOLINGS) if _pooling_combiner(op.body) is not None else None
+
+
+def is_mmt4d(op: Structured) -> bool:
+    """Whether it is written as ``linalg.mmt4d`` or ``linalg.batch_mmt4d``."""
+    named = named_op(op)
+    return named is not None and named.name.endswith("mmt4d")
+
+
+def means_mmt4d(op: Structured) -> bool:
+    """Whether it could be written so."""
+    return is_mmt4d(replace(op, generalized=False))
 
 
 def _pooling_combiner(body: Body) -> str | None:

@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from layoutopt.compiler.processor import VectorRegisters
 from layoutopt.profiles.target import Target, Tile, load_target
 from tests.fuzz.kinds import KINDS, OFTEN
 from tests.fuzz.program import Written, generate
@@ -19,6 +20,8 @@ SMALL_TILES = {
     "i32": (Tile(3, 2, 1),),
 }
 """Tiles that small tensors are larger than; no compiler sees them."""
+SMALL_REGISTERS = VectorRegisters(bits=32, count=8)
+"""Vectors that small tensors are wider than."""
 TILED_EVERY = 4
 
 
@@ -42,5 +45,5 @@ def graph(seed: int, number: int) -> Written:
 
 def oracle_target(number: int) -> Target:
     """A target of the same properties on every machine; some graphs are packed in small tiles."""
-    target = load_target("x86-64-avx512")
+    target = replace(load_target("x86-64-avx512"), registers=SMALL_REGISTERS)
     return target if number % TILED_EVERY else replace(target, tiles=SMALL_TILES)

@@ -10,6 +10,7 @@ from iree.compiler.dialects import linalg
 
 from layoutopt.ir.affine import Affine, IndexMap, affine
 from layoutopt.ir.graph import Fill, FromTensor, Init, IteratorType, Structured, Uninitialized
+from layoutopt.ir.named import means_mmt4d
 from layoutopt.ir.scalar import Body, ScalarOp, pruned, without_argument
 from layoutopt.mlir.read.computed_index import computed_values
 from layoutopt.mlir.read.extract import checked, extracted
@@ -77,6 +78,8 @@ def lift_structured(state: State, op: Any) -> None:
         tuple(maps),
         body,
     )
+    if op.operation.name == "linalg.generic" and means_mmt4d(found):
+        found = replace(found, generalized=True)  # as mmt4d it needs a microkernel of its tile
     if gathered.reads:
         found = _without_dead_results(found)
     if gathered.repeats:

@@ -15,7 +15,7 @@ from itertools import chain
 from layoutopt.ir.affine import Affine, IndexMap
 from layoutopt.ir.graph import FromTensor, Graph, Pack, Structured
 from layoutopt.ir.layout import Layout
-from layoutopt.ir.named import named_op
+from layoutopt.ir.named import means_mmt4d
 from layoutopt.ir.refusal import Refusal
 
 Pairs = dict[int, int]
@@ -75,8 +75,7 @@ def tile_pairs(op: Structured, known: Known) -> Pairs | Refusal:
 
 def matmul_tiles(op: Structured) -> Pairs:
     """The pairs of ``linalg.mmt4d`` and ``linalg.batch_mmt4d``; none of any other op."""
-    named = named_op(op)
-    if named is None or not named.name.endswith("mmt4d"):
+    if not means_mmt4d(op):
         return {}
     lhs, rhs = (tuple(_plain(m)) for m in op.source_maps)
     return {lhs[-4]: lhs[-2], lhs[-3]: lhs[-1], rhs[-4]: rhs[-2]}

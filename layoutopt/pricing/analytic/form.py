@@ -76,6 +76,8 @@ def _part(form: PhysicalForm, ops: tuple[Op, ...]) -> PhysicalForm:
 
 def form_name(op: Structured) -> str:
     """The row of `rates.efficiency` that a contraction belongs to."""
+    if op.schedule is not None:
+        return "matmul"
     named = named_op(op)
     if named is None:
         return "conv_other" if is_windowed(op) else "generic"

@@ -13,6 +13,7 @@ from tests.fuzz.kinds.shapes import (
     need,
     of_type,
     start,
+    whole_numbers,
     widened,
 )
 from tests.fuzz.value import Value, tensor_text
@@ -112,6 +113,21 @@ def matmul(writer: Writer, draw: Draw) -> None:
         f"{x.type}, {y.type}) outs({name} : {kind}) -> {kind}"
     )
     writer.define(result, sizes, out, bound, error, integral)
+
+
+def wide_matmul(writer: Writer, draw: Draw) -> None:
+    """A matmul of floats whose columns fill vectors, with weights."""
+    m, k, n = draw.pick((1, 2, 4, 6, 7, 8)), draw.between(1, 6), draw.pick((16, 32, 64))
+    x = of_type(writer, draw, (m, k), "f32")
+    y = writer.constant(whole_numbers(draw, (k, n)), "f32")
+    name, begin = start(writer, draw, (m, n), "f32")
+    bound, error, integral = summed("f32", [x, y], k, begin, windowed=False)
+    kind = tensor_text((m, n), "f32")
+    result = writer.op(
+        f"linalg.matmul ins({writer.read(x)}, {writer.read(y)} : {x.type}, {y.type}) "
+        f"outs({name} : {kind}) -> {kind}"
+    )
+    writer.define(result, (m, n), "f32", bound, error, integral)
 
 
 def quantized_matmul(writer: Writer, draw: Draw) -> None:

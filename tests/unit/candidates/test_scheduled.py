@@ -1,0 +1,133 @@
+"""Tiles of contractions: which are tried, where weights lie, and what the compiler is told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_form
+from layoutopt.candidates.cluster import form_clusters
+from layoutopt.candidates.egraph import EGraph, saturate
+from layoutopt.candidates.enumeration import enumerate_candidates
+from layoutopt.candidates.form import Form
+from layoutopt.candidates.matmul_ways import ContractionForms
+from layoutopt.candidates.space import layout_sets
+from layoutopt.compiler.processor import Processor, VectorRegisters
+from layoutopt.ir.graph import Pack, Structured, Unpack
+from layoutopt.ir.schedule import Schedule, VectorTile
+from layoutopt.mlir.write.emit import body_text
+from layoutopt.oracle import evaluate
+from tests.parsing import lifted
+
+AVX2, AVX512, NEON = (p.registers for p in (Processor.AVX2, Processor.AVX512, Processor.NEON))
+
+
+def model(m: int, n: int, k: int, weights: bool = True, element: str = "f32") -> str:
+    x, w, y = (f"tensor<{a}x{b}x{element}>" for a, b in ((m, k), (k, n), (m, n)))
+    argument = "" if weights else f", %w: {w}"
+    constant = f"%w = arith.constant dense_resource<w> : {w}" if weights else ""
+    return f"""
+func.func @main(%x: {x}{argument}) -> {y} {{
+  {constant}
+  %zero = arith.constant 0.0 : {element}
+  %e = tensor.empty() : {y}
+  %f = linalg.fill ins(%zero : {element}) outs(%e : {y}) -> {y}
+  %r = linalg.matmul ins(%x, %w : {x}, {w}) outs(%f : {y}) -> {y}
+  return %r : {y}
+}}
+"""
+
+
+def found(
+    text: str, registers: VectorRegisters | None
+) -> tuple[EGraph, list[tuple[Candidate, PhysicalForm]]]:
+    egraph = saturate(lifted(text))
+    clusters = form_clusters(egraph)
+    forms = ContractionForms(registers=registers)
+    candidates, _ = enumerate_candidates(egraph, clusters, layout_sets(egraph), forms)
+    kept = [c for c in candidates if c.form.is_scheduled]
+    pairs = []
+    for c in kept:
+        form = physical_form(egraph.graph, clusters[c.cluster], c)
+        assert isinstance(form, PhysicalForm)
+        pairs.append((c, form))
+    return egraph, pairs
+
+
+def tiles(text: str, registers: VectorRegisters | None, kind: Form) -> list[str]:
+    return sorted({str(c.tile) for c, _ in found(text, registers)[1] if c.form is kind})
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "registers", "expected"),
+    [
+        (128, 768, AVX512, ["4x64", "8x32"]),
+        (196, 1024, AVX512, ["14x32", "7x64"]),
+        (1, 4096, AVX512, ["1x32", "1x64"]),  # one row: a decoder's step
+        (128, 96, AVX512, ["8x32"]),  # 64 does not divide the columns
+        (197, 768, AVX512, []),  # no rows divide a prime
+        (128, 1000, AVX512, []),
+        (128, 768, AVX2, ["2x32", "4x16"]),
+        (128, 768, NEON, ["4x16", "8x8"]),
+    ],
+)
+def test_tiles_fill_the_registers_and_divide_their_loops(
+    m: int, n: int, registers: VectorRegisters, expected: list[str]
+) -> None:
+    assert tiles(model(m, n, 64), registers, Form.PANELS) == expected
+    # Beside these, what the transposed contraction takes.
+    assert {*tiles(model(m, n, 64), registers, Form.SCHEDULED)} >= {*expected}
+
+
+def test_without_registers_the_compiler_chooses() -> None:
+    assert found(model(128, 768, 64), None)[1] == []
+
+
+def test_only_weights_lie_in_panels() -> None:
+    text = model(128, 768, 64, weights=False)
+    assert tiles(text, AVX512, Form.PANELS) == []
+    assert {*tiles(text, AVX512, Form.SCHEDULED)} >= {"4x64", "8x32"}
+
+
+@pytest.mark.parametrize("element", ["f16", "f64", "bf16"])
+def test_sums_of_other_types_are_left_to_the_compiler(element: str) -> None:
+    assert found(model(128, 768, 64, element=element), AVX512)[1] == []
+
+
+def test_weights_lie_in_panels_and_nothing_is_packed_at_run_time() -> None:
+    egraph, pairs = found(model(196, 96, 40), AVX512)
+    ((candidate, form),) = [p for p in pairs if p[0].form is Form.PANELS]
+    weights = egraph.graph.ops[-1].inputs[1]
+    assert candidate.layout_of(weights).physical_shape((40, 96)) == (3, 40, 32)
+    others = [layout for t, layout in candidate.layouts if t != weights]
+    assert all(layout.is_row_major for layout in others)
+    assert not any(isinstance(op, Pack | Unpack) for op in form.graph.ops)
+    (op,) = (o for o in form.graph.ops if isinstance(o, Structured))
+    assert op.domain == (196, 3, 32, 40)
+    assert op.schedule == Schedule((196, 1, 32, 0), (14, 1, 32, 0), (0, 0, 0, 1))
+    text = body_text(form.graph)
+    assert "linalg.generic" in text
+    assert (
+        "lowering_config = #iree_cpu.lowering_config<distribution = [196, 1, 32, 0], "
+        "vector_common_parallel = [14, 1, 32, 0], vector_reduction = [0, 0, 0, 1]>" in text
+    )
+
+
+def test_many_rows_are_shared_out_among_workgroups() -> None:
+    _, pairs = found(model(3136, 64, 64), AVX512)
+    (form,) = [f for c, f in pairs if c.form is Form.SCHEDULED and c.tile == VectorTile(14, 32)]
+    (op,) = (o for o in form.graph.ops if isinstance(o, Structured))
+    assert op.schedule == Schedule((196, 32, 0), (14, 32, 0), (0, 0, 1))
+
+
+def test_scheduled_forms_compute_the_same() -> None:
+    egraph, pairs = found(model(12, 64, 10), AVX2)
+    rng = np.random.default_rng(0)
+    x = rng.integers(-4, 5, (12, 10)).astype(np.float32)
+    w = rng.integers(-4, 5, (10, 64)).astype(np.float32)
+    assert {c.form for c, _ in pairs} == {Form.PANELS, Form.SCHEDULED}
+    for candidate, form in pairs:
+        weights = egraph.graph.ops[-1].inputs[1]
+        given = {form.inputs[0]: x, form.weights[0]: candidate.layout_of(weights).apply(w)}
+        (result,) = form.outputs
+        assert np.array_equal(evaluate(form.graph, given)[result], x @ w)
