@@ -79,7 +79,7 @@ def in_panels(
 
 
 def _tiles(form: PhysicalForm, forms: ContractionForms) -> list[VectorTile]:
-    """The tiles worth a try for all contractions of a form."""
+    """The tiles to try for all contractions of a form."""
     if forms.registers is None:
         return []
     types = form.graph.types

@@ -6,7 +6,7 @@
 
 The memory of y is that of a row-major m x n, so nothing is packed at run time, and a panel of the
 weights is read front to back. Registers hold ``rows x columns`` of y while k runs. Which tiles are
-worth a try follows from the registers (van Zee and van de Geijn, BLIS, ACM TOMS 2015, section 4):
+to try follows from the registers (van Zee and van de Geijn, BLIS, ACM TOMS 2015, section 4):
 a few vectors side by side, and as many rows as registers are left for. A tile has to divide its
 loop: IREE is slow on the rest of one that does not.
 """
@@ -38,7 +38,7 @@ _ACCUMULATED, _ACCUMULATED_BITS = "f32", 32
 def vector_tiles(
     op: Structured, types: tuple[TensorType, ...], registers: VectorRegisters
 ) -> tuple[VectorTile, ...]:
-    """The tiles worth a try for a contraction, the widest last; none where the loops do not suit.
+    """The tiles to try for a contraction, the widest last; none where the loops do not suit.
 
     ``op``: as the smallest contraction, over row-major tensors.
     """
@@ -62,7 +62,7 @@ def vector_tiles(
 
 
 def panel_columns(registers: VectorRegisters) -> tuple[int, ...]:
-    """The widths of panels that are worth a try."""
+    """The widths of panels that are tried."""
     return tuple(vectors * registers.bits // _ACCUMULATED_BITS for vectors in _VECTORS)
 
 

@@ -197,7 +197,7 @@ def test_pads_join_dispatches_where_that_was_seen_to_pay(
         ("fpu sse2 avx2 fma", Processor.AVX2),
         ("fpu sse2 avx2 fma avx512f", Processor.AVX512),
         ("fpu sse2", None),
-        ("fp asimd", None),
+        ("fp asimd", Processor.NEON),
     ],
 )
 def test_the_host_is_what_its_system_says(
