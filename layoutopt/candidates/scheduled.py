@@ -29,6 +29,8 @@ _VECTORS = (2, 4)
 """Vectors side by side."""
 _MOST_ROWS = 196
 """Rows of a workgroup: with a panel of the weights they stay in the second cache."""
+_OPEN_ROWS = 64
+"""The same where the size is known at run time only; the last workgroup has fewer."""
 _LEAST_FILLED = 4
 """A tile that uses fewer registers than one in so many for sums waits for each of them."""
 _ACCUMULATED, _ACCUMULATED_BITS = "f32", 32
@@ -49,13 +51,12 @@ def vector_tiles(
     row, column = found
     lanes = registers.bits // _ACCUMULATED_BITS
     height, width = op.domain[row], op.domain[column]
-    if isinstance(height, Size) or isinstance(width, Size):
-        return ()
     tiles = []
     for vectors in _VECTORS:
         most = (registers.count - vectors) // vectors
         rows = max(r for r in range(1, most + 1) if height % r == 0)
-        filled = rows * vectors * _LEAST_FILLED >= registers.count or rows == height
+        short = rows == height or isinstance(height, Size)  # an open size may be one
+        filled = rows * vectors * _LEAST_FILLED >= registers.count or short
         if width % (vectors * lanes) == 0 and filled:
             tiles.append(VectorTile(rows, vectors * lanes))
     return tuple(tiles)
@@ -98,8 +99,10 @@ def with_schedule(graph: Graph, tile: VectorTile) -> Graph:
 
 def _schedule(op: Structured, row: int, column: int, tile: VectorTile) -> Schedule:
     height = op.domain[row]
-    rows = max(r for r in range(tile.rows, max(tile.rows, _MOST_ROWS) + 1, tile.rows)
-               if height % r == 0)  # fmt: skip
+    several = range(tile.rows, max(tile.rows, _MOST_ROWS) + 1, tile.rows)
+    rows = max(r for r in several if height % r == 0)
+    if isinstance(height, Size):
+        rows = max(rows, _OPEN_ROWS // tile.rows * tile.rows)
     reduced = set(op.reduction_dims)
     parallel = [d for d in range(len(op.domain)) if d not in reduced]
     outer = {row: rows, column: tile.columns}

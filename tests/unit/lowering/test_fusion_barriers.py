@@ -45,3 +45,21 @@ def test_a_contraction_is_not_fused_with_the_tiling_of_the_next(
 
     found = planned(lifted(MODEL), price, 10_000)
     assert sum(isinstance(op, FusionBarrier) for op in found.graph.ops) == barriers
+
+
+@pytest.mark.parametrize(("scheduled", "barriers"), [((True, True), 2), ((True, False), 1)])
+def test_scheduled_contractions_are_kept_apart_from_what_is_around_them(
+    scheduled: tuple[bool, bool], barriers: int
+) -> None:
+    """Transposes would change their loops. One barrier serves both sides; arguments need none."""
+
+    def price(space: Space, candidate: Candidate) -> int:
+        roots = sorted({cluster.root for cluster in space.clusters})
+        place = roots.index(space.clusters[candidate.cluster].root)
+        plain = all(layout.is_row_major for _, layout in candidate.layouts)
+        form = Form.SCHEDULED if scheduled[place] else Form.AS_IT_CAME
+        return 1 if plain and candidate.form is form else 1000
+
+    text = MODEL.replace("48", "64")
+    found = planned(lifted(text), price, 10_000)
+    assert sum(isinstance(op, FusionBarrier) for op in found.graph.ops) == barriers

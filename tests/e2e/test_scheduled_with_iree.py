@@ -1,0 +1,92 @@
+"""Contractions with a schedule of their own run in IREE, and their neighbours leave them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import layoutopt
+from layoutopt.ir.graph import Structured
+from layoutopt.ir.types import Array
+from layoutopt.pricing.measure.benchmark import Benchmark
+from layoutopt.pricing.prices import Price, Work
+from layoutopt.pricing.source import PriceSource
+from layoutopt.profiles.target import load_target
+from layoutopt.runtime.progress import Progress
+
+MODEL = """
+#x = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#b = affine_map<(d0, d1, d2) -> (d2)>
+func.func @main(%x: tensor<{rows}x48xf32>, %bias: tensor<16xf32>) -> tensor<4x{rows}x16xf32> {{
+  %w = arith.constant dense_resource<w> : tensor<48x64xf32>
+  %zero = arith.constant 0.0 : f32
+  {empty}
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<{rows}x64xf32>) -> tensor<{rows}x64xf32>
+  %m = linalg.matmul ins(%x, %w : tensor<{rows}x48xf32>, tensor<48x64xf32>)
+      outs(%f : tensor<{rows}x64xf32>) -> tensor<{rows}x64xf32>
+  %h = tensor.expand_shape %m [[0], [1, 2]] output_shape [{n}, 4, 16]
+      : tensor<{rows}x64xf32> into tensor<{rows}x4x16xf32>
+  %t = linalg.transpose ins(%h : tensor<{rows}x4x16xf32>) outs(%et : tensor<4x{rows}x16xf32>)
+      permutation = [1, 0, 2]
+  %r = linalg.generic {{indexing_maps = [#x, #b, #x],
+                       iterator_types = ["parallel", "parallel", "parallel"]}}
+      ins(%t, %bias : tensor<4x{rows}x16xf32>, tensor<16xf32>)
+      outs(%et : tensor<4x{rows}x16xf32>) {{
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %s = arith.addf %p, %q : f32
+    linalg.yield %s : f32
+  }} -> tensor<4x{rows}x16xf32>
+  return %r : tensor<4x{rows}x16xf32>
+}}
+{{-#
+  dialect_resources: {{ builtin: {{ w: "0x04000000{numbers}" }} }}
+#-}}
+"""
+CLOSED = """%e = tensor.empty() : tensor<12x64xf32>
+  %et = tensor.empty() : tensor<4x12x16xf32>"""
+OPEN = """%c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x48xf32>
+  %e = tensor.empty(%n) : tensor<?x64xf32>
+  %et = tensor.empty(%n) : tensor<4x?x16xf32>"""
+NUMBERS = ((np.arange(48 * 64) * 7 % 61 - 30) / 8).astype("<f4").tobytes().hex()
+
+
+class Scheduled:
+    """Prices in whose eyes what has a schedule is cheapest."""
+
+    source = PriceSource.MEASURED
+
+    def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
+        """A nanosecond where the form has one, else a millisecond."""
+        return [self._price(piece) for piece in work]
+
+    def stored(self, work: Sequence[Work]) -> list[Price | None]:
+        """Nothing was measured before."""
+        return [None for _ in work]
+
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        """Nothing is run while planning."""
+        return None
+
+    def _price(self, work: Work) -> Price:
+        ops = work.form.graph.ops
+        scheduled = any(isinstance(op, Structured) and op.schedule is not None for op in ops)
+        return Price(0 if work.form.is_free else 1 if scheduled else 1_000_000)
+
+
+@pytest.mark.skipif(load_target("host").registers is None, reason="no tiles for this processor")
+@pytest.mark.parametrize(("rows", "n", "empty"), [("12", "12", CLOSED), ("?", "%n", OPEN)])
+def test_a_scheduled_contraction_keeps_its_loops_among_transposes(
+    rows: str, n: str, empty: str, tmp_path: Path
+) -> None:
+    model = tmp_path / "model.mlir"
+    model.write_text(MODEL.format(rows=rows, n=n, empty=empty, numbers=NUMBERS))
+    options = layoutopt.Options(cache=tmp_path / "cache")
+    plan = layoutopt.optimize(model, options=options, pricer=Scheduled())
+    assert plan.report.verification is not None
+    assert plan.report.verification.passed
+    (choice,) = (c for c in plan.report.choices if c.op.startswith("contraction"))
+    assert "scheduled" in choice.form or "weights in panels" in choice.form
