@@ -13,6 +13,7 @@ class VectorRegisters:
     bits: int
     """Of one."""
     count: int
+    """Those that sums and one row of the second factor may take."""
 
 
 class Processor(Enum):
@@ -24,11 +25,14 @@ class Processor(Enum):
 
     @property
     def registers(self) -> VectorRegisters:
-        """Its vector registers: Intel SDM volume 1, 14.1 and 15.2; Arm ARM, section A1.3."""
+        """Its vector registers: Intel SDM volume 1, 14.1 and 15.2; Arm ARM, section A1.3.
+
+        One less where the first factor takes one: AVX-512 reads it from memory as it multiplies.
+        """
         match self:
             case Processor.AVX2:
-                return VectorRegisters(256, 16)
+                return VectorRegisters(256, 15)
             case Processor.AVX512:
                 return VectorRegisters(512, 32)
             case Processor.NEON:
-                return VectorRegisters(128, 32)
+                return VectorRegisters(128, 31)
