@@ -15,7 +15,7 @@ from layoutopt.ir.lowered import Lowered
 from layoutopt.lowering.lower import lower, packs_lowered
 from layoutopt.options import Options
 from layoutopt.planning.copy_budget import CopyBudget
-from layoutopt.planning.planner import GraphPlan
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.selection import build_selection
 from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.prices import Pricer

@@ -33,6 +33,7 @@ from layoutopt.pipeline.stages import (
     verify,
 )
 from layoutopt.planning.given_plan import AskedPlans, given_plans
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.known_refusals import KnownRefusals
 from layoutopt.planning.plan_file import (
     CarriedLayout,
@@ -41,7 +42,7 @@ from layoutopt.planning.plan_file import (
     function_plan,
     write_plan,
 )
-from layoutopt.planning.planner import GraphPlan, plan_graphs
+from layoutopt.planning.planner import plan_graphs
 from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.analytic.compiled_kernels import Kernels
 from layoutopt.pricing.at_sizes import AtSizes

@@ -38,11 +38,12 @@ from layoutopt.parameters.files import resolve
 from layoutopt.planning.chosen_sizes import chosen_sizes
 from layoutopt.planning.chosen_trip_counts import chosen_trip_counts
 from layoutopt.planning.control_flow import ControlFlow
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.joint_space import JointSpace
 from layoutopt.planning.lazy_pricing import Priced
 from layoutopt.planning.plan_file import fingerprint
 from layoutopt.planning.plan_space import PlanSpace, plan_space
-from layoutopt.planning.planner import GraphPlan, price_space, select_plans
+from layoutopt.planning.planner import price_space, select_plans
 from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.at_sizes import AtSizes
 from layoutopt.pricing.pricers import at_device, open_pricer

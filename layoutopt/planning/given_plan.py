@@ -23,9 +23,9 @@ from layoutopt.options import Options
 from layoutopt.planning.control_flow import ControlFlow
 from layoutopt.planning.copy_budget import CopyBudget
 from layoutopt.planning.free_io import chosen_io, free_tensors
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.joint_selection import Part, joined
 from layoutopt.planning.plan_file import FunctionPlan, PlanFile, chosen, fingerprint, read_plan
-from layoutopt.planning.planner import GraphPlan
 from layoutopt.planning.selection import build_selection
 from layoutopt.profiles.target import Target
 from layoutopt.solver import unmet

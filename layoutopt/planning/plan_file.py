@@ -25,7 +25,7 @@ from layoutopt.files.written import write_text
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout
 from layoutopt.options import Objective
-from layoutopt.planning.planner import GraphPlan
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.solver import Solution
 
 VERSION = 2

@@ -11,7 +11,7 @@ from layoutopt.ir.planned_sizes import divided, open_sizes
 from layoutopt.ir.size import MOST, Symbol
 from layoutopt.ir.weights import weight_bytes
 from layoutopt.options import PlannedSize
-from layoutopt.planning.planner import GraphPlan
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.pricing.source import PriceSource
 from layoutopt.report.census import came_with_the_model, discrepancies
 from layoutopt.report.checks import UncheckedReport

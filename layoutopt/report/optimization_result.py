@@ -9,7 +9,7 @@ from layoutopt.candidates.identity import is_unchanged
 from layoutopt.ir.graph import Graph
 from layoutopt.mlir.read.census import ModuleCensus
 from layoutopt.options import Options
-from layoutopt.planning.planner import GraphPlan
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.profiles.target import Target
 from layoutopt.report.headline import UNCHANGED
 from layoutopt.report.report import BlockReport, CapturedReport, RefusalReport

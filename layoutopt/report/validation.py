@@ -10,7 +10,7 @@ from layoutopt.candidates.candidate import physical_form
 from layoutopt.candidates.choice import is_free
 from layoutopt.ir.layout import ConversionKind, conversion_kind
 from layoutopt.ir.refusal import Refusal
-from layoutopt.planning.planner import GraphPlan
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.pricing.analytic.form import dispatches
 from layoutopt.verification.dispatch_names import (
     OPEN,

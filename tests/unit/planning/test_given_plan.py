@@ -14,6 +14,7 @@ from layoutopt.ir.renaming import counted_from_zero
 from layoutopt.options import Objective, Options
 from layoutopt.pipeline.stages import control_flow
 from layoutopt.planning.given_plan import AskedPlans, given_plans
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.plan_file import (
     TOOL,
     CarriedLayout,
@@ -24,7 +25,7 @@ from layoutopt.planning.plan_file import (
     function_plan,
     write_plan,
 )
-from layoutopt.planning.planner import GraphPlan, plan_graph, plan_graphs
+from layoutopt.planning.planner import plan_graph, plan_graphs
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
 from layoutopt.rules.rewrites import REWRITES

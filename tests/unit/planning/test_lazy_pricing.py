@@ -11,7 +11,8 @@ import pytest
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.types import Array
 from layoutopt.planning import lazy_pricing
-from layoutopt.planning.planner import GraphPlan, plan_graph
+from layoutopt.planning.graph_plan import GraphPlan
+from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.analytic.form import all_work
 from layoutopt.pricing.analytic.lower_bound import roofs_of
 from layoutopt.pricing.measure.benchmark import Benchmark
