@@ -40,7 +40,6 @@ from layoutopt.solver import Search, Solution, Status, StopReason, TimeLimit
 
 _MOST_RUNS = 1000
 """Runs of a block that count when layouts of carried tensors are chosen: more change nothing."""
-_TIED = "it is planned as one with the blocks that control flow hands its tensors to"
 _MOST_COUNTED = 16
 """The same where conversions are counted, and not timed: the numbers stay within 53 bits."""
 
@@ -138,10 +137,10 @@ def plan_together(
         runs = [min(max(1, n), most) for n in flow.runs] if flow.carried else [1] * len(asked)
         joint = joint_space(spaces, runs, flow.carried, options)
     plans = _priced_plans(joint, setting)
-    tied = _TIED if len(asked) > 1 or flow.carried else ""
+    alone = partial(_alone, setting=setting)
     return tuple(
-        specialized(plan, space, options, each.one_body or tied, partial(_alone, setting=setting))
-        for plan, space, each in zip(plans, joint.parts, asked, strict=True)
+        specialized(plan, space, options, each.one_body or flow.one_body(place), alone)
+        for place, (plan, space, each) in enumerate(zip(plans, joint.parts, asked, strict=True))
     )
 
 
