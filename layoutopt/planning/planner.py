@@ -137,9 +137,9 @@ def plan_together(
         runs = [min(max(1, n), most) for n in flow.runs] if flow.carried else [1] * len(asked)
         joint = joint_space(spaces, runs, flow.carried, options)
     plans = _priced_plans(joint, setting)
-    alone = partial(_alone, setting=setting)
+    plans_of = partial(_priced_plans, setting=setting)
     return tuple(
-        specialized(plan, space, options, each.one_body or flow.one_body(place), alone)
+        specialized(plan, space, options, each.one_body or flow.one_body(place), plans_of)
         for place, (plan, space, each) in enumerate(zip(plans, joint.parts, asked, strict=True))
     )
 
@@ -149,12 +149,6 @@ def _priced_plans(space: JointSpace, setting: PlanSetting) -> tuple[GraphPlan, .
         priced = price_space(space, setting, progress)
     with setting.clock.stage("select"):
         return select_plans(space, priced, setting.options, setting.limit)
-
-
-def _alone(space: PlanSpace, setting: PlanSetting) -> GraphPlan:
-    """The cheapest plan of one graph."""
-    (plan,) = _priced_plans(JointSpace.alone(space), setting)
-    return plan
 
 
 def price_space(

@@ -6,7 +6,7 @@ prices at the sizes in it, chosen from the same candidates; `cheapest_bodies` sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
 from layoutopt.candidates.explore import RefusedForm
@@ -14,8 +14,9 @@ from layoutopt.errors import SolverError
 from layoutopt.ir.types import TensorType
 from layoutopt.options import Objective, Options
 from layoutopt.planning.bodies import cheapest_bodies
-from layoutopt.planning.copy_budget import CopyBudget, HeldCopies
+from layoutopt.planning.copy_budget import CopyBudget
 from layoutopt.planning.graph_plan import GraphPlan, Specialization
+from layoutopt.planning.joint_space import JointSpace
 from layoutopt.planning.plan_space import PlanSpace
 from layoutopt.planning.size_grid import Box, SizeGrid, size_grid
 from layoutopt.solver import Solution
@@ -25,12 +26,15 @@ _GAIN = 0.05
 """Of the time of one plan for all sizes, what each further body has to save. It is compiled, loaded
 and holds copies of weights as the first does, and sums of prices are off by about as much."""
 
-Plan = Callable[[PlanSpace], GraphPlan]
-"""The cheapest plan of what a space holds. Raises SolverError where there is none."""
+_RUNS = 1000
+"""What all bodies count together where they are one integer program."""
+
+Plans = Callable[[JointSpace], tuple[GraphPlan, ...]]
+"""The cheapest plans of what a space holds. Raises SolverError where there are none."""
 
 
 def specialized(
-    plan: GraphPlan, space: PlanSpace, options: Options, one_body: str, plan_of: Plan
+    plan: GraphPlan, space: PlanSpace, options: Options, one_body: str, plans_of: Plans
 ) -> GraphPlan:
     """The plan with others in its place for ranges of its sizes, where these are cheaper.
 
@@ -43,7 +47,7 @@ def specialized(
     reason = one_body or _against(options)
     if not reason:
         try:
-            found = _Ranges(plan, space, grid, options, plan_of).run()
+            found = _Ranges(plan, space, grid, options, plans_of).run()
         except SolverError as error:
             found = f"there is no plan for some of the sizes: {error}"
         if not isinstance(found, str):
@@ -69,7 +73,7 @@ class _Ranges:
     space: PlanSpace
     grid: SizeGrid
     options: Options
-    plan_of: Plan
+    plans_of: Plans
     plans: dict[Box, GraphPlan] = field(default_factory=dict)
 
     def run(self) -> GraphPlan | str:
@@ -86,13 +90,10 @@ class _Ranges:
         )
         if boxes == (whole,):
             return told
-        plans = [self.plans[box] for box in boxes]
-        shared = self._within_budget(boxes, plans)
-        if shared is None:
-            return f"--weight-budget leaves too little for several bodies; without it, {told}"
+        shared = self._within_budget(boxes)
         total_ns = sum(self._weighed(b, p.one_body_ns) for b, p in zip(boxes, shared, strict=True))
         if total_ns + (len(boxes) - 1) * extra >= one_ns:
-            return f"--weight-budget leaves several bodies no gain; without it, {told}"
+            return f"--weight-budget leaves several bodies too little; without it, {told}"
         whole_weight = grid.weight(grid.inside(whole))
         parts = tuple(
             Specialization(grid.ranges(box), plan, grid.weight(grid.inside(box)) / whole_weight)
@@ -106,7 +107,8 @@ class _Ranges:
     def _cost(self, box: Box) -> tuple[float, float]:
         """The cost of the plan for a box and its lower bound, times the weight of the box."""
         if box not in self.plans:
-            self.plans[box] = self.plan_of(self.space.at_sizes(self.grid.inside(box)))
+            space = self.space.at_sizes(self.grid.inside(box))
+            (self.plans[box],) = self.plans_of(JointSpace.alone(space))
         plan = self.plans[box]
         return self._weighed(box, plan.one_body_ns), self._weighed(box, plan.solution.bound_ns)
 
@@ -117,29 +119,20 @@ class _Ranges:
         mean_ns = weighed_ns / self.grid.weight(self.grid.inside(self.grid.whole))
         return f"{mean_ns / 1e6:.3f}"
 
-    def _within_budget(
-        self, boxes: tuple[Box, ...], plans: list[GraphPlan]
-    ) -> list[GraphPlan] | None:  # fmt: skip
-        """Plans whose copies of weights together are within the budget; None where there are none.
+    def _within_budget(self, boxes: tuple[Box, ...]) -> tuple[GraphPlan, ...]:
+        """Plans whose copies of weights together are within the budget.
 
-        Where the cheapest ones are not, they are made one after another, the one that counts most
-        first; each leaves the next ones what it did not spend, and the copies that it holds.
+        Where those of the cheapest ones are not, the cheapest that are, as one integer program: a
+        copy that several of them read takes its bytes once.
         """
+        plans = tuple(self.plans[box] for box in boxes)
         budget = self.space.budget
         if budget is None or _spent(plans, budget) <= budget.size_bytes:
             return plans
-        names, copies = budget.held.names, budget.held.copies
-        left, made = budget.size_bytes, dict[Box, GraphPlan]()
-        for box in sorted(boxes, key=lambda b: -self.grid.weight(self.grid.inside(b))):
-            space = self.space.at_sizes(self.grid.inside(box))
-            bound = CopyBudget(left, HeldCopies(names, copies))
-            try:
-                plan = made[box] = self.plan_of(replace(space, budget=bound))
-            except SolverError:
-                return None
-            left -= _spent([plan], bound)
-            copies |= plan.lowered().copied_weights(names).keys()
-        return [made[box] for box in boxes]
+        parts = tuple(self.space.at_sizes(self.grid.inside(box)) for box in boxes)
+        shares = [self.grid.weight(self.grid.inside(box)) for box in boxes]
+        runs = tuple(max(1, round(_RUNS * share / sum(shares))) for share in shares)
+        return self.plans_of(JointSpace(parts, runs))
 
     def _solution(self, objective_ns: int, bound_ns: int) -> Solution:
         """The answer over all bodies, with what was worked out on the way."""
@@ -152,7 +145,7 @@ class _Ranges:
         return answer(own.candidates, own.conversions, objective_ns, bound_ns, seconds, reasons[0])
 
 
-def _spent(plans: list[GraphPlan], budget: CopyBudget) -> int:
+def _spent(plans: Sequence[GraphPlan], budget: CopyBudget) -> int:
     """The bytes of copies of weights that are not held already, each once."""
     made: dict[Hashable, TensorType] = {}
     for plan in plans:
