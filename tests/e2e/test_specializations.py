@@ -41,7 +41,7 @@ def plan(folder: Path) -> layoutopt.Plan:
 
 @pytest.fixture(scope="module")
 def written(plan: layoutopt.Plan, folder: Path) -> Path:
-    """The plan, whichever module was the faster one here."""
+    """The plan, though the original may be faster here."""
     found = layoutopt.read(folder / "model.mlir", options=options(folder))
     plans = [f.plan for f in plan.functions]
     with found:

@@ -1,4 +1,4 @@
-"""Which ranges of sizes get a body: held against every way to share the sizes out."""
+"""Which ranges of sizes get a body: compared with every way to share the sizes out."""
 
 from __future__ import annotations
 

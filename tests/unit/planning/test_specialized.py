@@ -129,12 +129,12 @@ def test_the_same_piece_is_priced_once(graph: Graph) -> None:
 def test_what_saves_little_is_one_plan(graph: Graph) -> None:
     """Tiles save 4 % of the time, half of it at the other size."""
 
-    def alike(piece: Work, size: int) -> int:
+    def close(piece: Work, size: int) -> int:
         tiled = any(len(kind.shape) == 4 for kind in piece.form.graph.types)
         better = tiled == (size > 40)
         return 96_000 if better else 100_000
 
-    reason = why_one(plan(graph, options(1, 300), prices=SizedPrices(alike)))
+    reason = why_one(plan(graph, options(1, 300), prices=SizedPrices(close)))
     assert reason.startswith("one plan for all sizes costs 0.1")
     assert reason.endswith(" ms, where each further body has to save 5%")
 

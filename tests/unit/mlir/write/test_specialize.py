@@ -70,7 +70,7 @@ def test_three_bodies_are_told_apart_one_after_another(module: Module) -> None:
     assert text.count("scf.yield") == 4
 
 
-def test_a_weight_that_bodies_hold_alike_is_one_global(module: Module) -> None:
+def test_a_weight_that_bodies_share_is_one_global(module: Module) -> None:
     plain, tiled = plans(module)
     text = written(module, [(MIDDLE, tiled), (SMALL, plain), (LARGE, tiled)])
     names = constant_names(module.graphs[0], 0)
