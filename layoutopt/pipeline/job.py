@@ -162,6 +162,8 @@ class _Job:
     pricer: Pricer | None
     limit: TimeLimit
     """For solving, for all functions and all plans that are tried."""
+    one_body: str = ""
+    """Why each function has one plan for all of its sizes; empty where there may be several."""
 
     def run(self) -> Plan:
         model = self.model
@@ -312,7 +314,15 @@ class _Job:
                 [frozenset[str]().union(*map(data_tiled, p.bodies)) for p in lowered.plans]
             )
             or refused.add(named(as_it_came=True))
+            or self._gives_up_several(lowered, error)
         )
+
+    def _gives_up_several(self, lowered: LoweredModel, error: RefusedModuleError) -> bool:
+        """Whether functions had several plans; from now on each has one."""
+        if not any(plan.specializations for plan in lowered.plans):
+            return False
+        self.one_body = f"iree-compile refused several in one module: {error.got}"
+        return True
 
     def _kept(self, lowered: LoweredModel, error: LoweringError) -> Comparison:
         """The original in place of a plan that cannot be used; a given one ends in the error."""
@@ -385,5 +395,5 @@ class _Job:
         model = self.model
         graphs = tuple(f.graph for f in model.functions)
         setting = PlanSetting(model.target, AtSizes(pricer), model.options, self.limit, self.clock)
-        one_body = [f.one_body for f in model.functions]
+        one_body = [f.one_body or self.one_body for f in model.functions]
         return plan_graphs(graphs, setting, refused.digests, model.flow, one_body)

@@ -10,10 +10,15 @@ import numpy as np
 import pytest
 
 import layoutopt
+from layoutopt.errors import RefusedModuleError
 from layoutopt.options import PlannedSize
+from layoutopt.pipeline import job
+from layoutopt.pipeline.stages import LoweredModel, verify
 from layoutopt.report.report import read_report
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import run_model
+from layoutopt.runtime.steps import Clock
+from layoutopt.verification.whole_model import Comparison
 from tests.parameters import FLAGS
 from tests.planning import TWO_MATMULS, SizedPrices, packed_for_many
 
@@ -116,6 +121,29 @@ def test_the_plan_file_makes_the_same_module(
     report = folder / "report.json"
     again.report.write(report)
     assert read_report(report) == again.report
+
+
+def test_one_plan_is_tried_where_iree_refuses_several(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+
+    def refuses_several(
+        model: layoutopt.Model, lowered: LoweredModel, clock: Clock | None = None
+    ) -> Comparison:
+        tried.append([len(plan.bodies) for plan in lowered.plans])
+        if any(plan.specializations for plan in lowered.plans):
+            raise RefusedModuleError("no branches", (), ())
+        return verify(model, lowered, clock)
+
+    monkeypatch.setattr(job, "verify", refuses_several)
+    prices = SizedPrices(packed_for_many)
+    found = layoutopt.optimize(folder / "model.mlir", options=options(folder), pricer=prices)
+    assert tried == [[2], [1]]
+    reasons = [r.reason for r in found.report.refusals if r.rule == "specialization"]
+    assert reasons == ["iree-compile refused several in one module: no branches"]
+    assert found.report.verification is not None
+    assert found.report.verification.passed
 
 
 def test_free_inputs_and_outputs_have_one_plan(folder: Path) -> None:
