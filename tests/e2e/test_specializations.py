@@ -129,12 +129,15 @@ def test_one_plan_is_tried_where_iree_refuses_several(
     tried = []
 
     def refuses_several(
-        model: layoutopt.Model, lowered: LoweredModel, clock: Clock | None = None
+        model: layoutopt.Model,
+        lowered: LoweredModel,
+        clock: Clock | None = None,
+        since: str = "",
     ) -> Comparison:
         tried.append([len(plan.bodies) for plan in lowered.plans])
         if any(plan.specializations for plan in lowered.plans):
             raise RefusedModuleError("no branches", (), ())
-        return verify(model, lowered, clock)
+        return verify(model, lowered, clock, since)
 
     monkeypatch.setattr(job, "verify", refuses_several)
     prices = SizedPrices(packed_for_many)
