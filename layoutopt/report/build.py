@@ -179,11 +179,11 @@ def _validation(outcome: OptimizationResult) -> Validation | None:
     if outcome.evaluation is None:
         return None
     mine = outcome.evaluation.result(OPTIMIZED)
-    return (
-        validate(outcome.at_first_sizes, mine.calls, mine.fastest_ms, outcome.runs)
-        if mine.calls
-        else None
-    )
+    if not mine.calls:
+        return None
+    runs = outcome.runs
+    whole_ns = sum(n * plan.cost_ns for n, plan in zip(runs, outcome.plans, strict=True))
+    return validate(outcome.at_first_sizes, mine.calls, mine.fastest_ms, runs, whole_ns)
 
 
 def _compiled_moves(

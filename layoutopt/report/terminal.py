@@ -237,12 +237,20 @@ def _whose(report: Report) -> str:
     return "" if kept else " of the plan, which was not written"
 
 
+def _where(report: Report) -> str:
+    """Of several sizes that are planned for, the one at which dispatches were timed."""
+    if not report.at_sizes:
+        return ""
+    sizes = report.at_sizes[0].sizes
+    return f" at {', '.join(f'{name} = {size}' for name, size in sizes.items())}"
+
+
 def _validation(report: Report, console: Console) -> None:
     found = report.validation
     if found is None:
         return
     table = _table(
-        f"Predicted against measured, inside the module{_whose(report)}",
+        f"Predicted against measured, inside the module{_where(report)}{_whose(report)}",
         "op",
         "dispatch",
         "predicted us",
