@@ -78,7 +78,10 @@ class Options:
         object.__setattr__(self, "objective", _named(Objective, "objective", self.objective))
         if self.specializations < 1:
             raise InputError(
-                "Options.specializations", "1 or more", str(self.specializations), "correct it"
+                "Options.specializations",
+                "1 or more",
+                str(self.specializations),
+                "correct the option",
             )
 
     @property

@@ -139,7 +139,7 @@ def plan_together(
     plans = _priced_plans(joint, setting)
     plans_of = partial(_priced_plans, setting=setting)
     return tuple(
-        specialized(plan, space, options, each.one_body or flow.one_body(place), plans_of)
+        specialized(plan, space, setting, each.one_body or flow.one_body(place), plans_of)
         for place, (plan, space, each) in enumerate(zip(plans, joint.parts, asked, strict=True))
     )
 

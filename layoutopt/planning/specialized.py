@@ -18,6 +18,7 @@ from layoutopt.planning.copy_budget import CopyBudget
 from layoutopt.planning.graph_plan import GraphPlan, Specialization
 from layoutopt.planning.joint_space import JointSpace
 from layoutopt.planning.plan_space import PlanSpace
+from layoutopt.planning.setting import PlanSetting
 from layoutopt.planning.size_grid import Box, SizeGrid, size_grid
 from layoutopt.solver import Solution
 from layoutopt.solver.solution import answer
@@ -34,22 +35,23 @@ Plans = Callable[[JointSpace], tuple[GraphPlan, ...]]
 
 
 def specialized(
-    plan: GraphPlan, space: PlanSpace, options: Options, one_body: str, plans_of: Plans
+    plan: GraphPlan, space: PlanSpace, setting: PlanSetting, one_body: str, plans_of: Plans
 ) -> GraphPlan:
     """The plan with others in its place for ranges of its sizes, where these are cheaper.
 
     ``one_body``: why the function has to stay one; empty where it does not. What is against it is
     among the refusals of the plan.
     """
+    options = setting.options
     grid = size_grid(space.graph, options.sizes)
     if options.specializations == 1 or not grid.axes:
         return plan
     reason = one_body or _against(options)
     if not reason:
         try:
-            found = _Ranges(plan, space, grid, options, plans_of).run()
+            found = _Ranges(plan, space, grid, setting, plans_of).run()
         except SolverError as error:
-            found = f"there is no plan for some of the sizes: {error}"
+            found = str(error)
         if not isinstance(found, str):
             return found
         reason = found
@@ -72,7 +74,7 @@ class _Ranges:
     """For all sizes."""
     space: PlanSpace
     grid: SizeGrid
-    options: Options
+    setting: PlanSetting
     plans_of: Plans
     plans: dict[Box, GraphPlan] = field(default_factory=dict)
 
@@ -82,7 +84,7 @@ class _Ranges:
         self.plans[whole] = self.plan
         one_ns, _ = self._cost(whole)
         extra = _GAIN * one_ns
-        boxes = cheapest_bodies(grid, self.options.specializations, extra, self._cost)
+        boxes = cheapest_bodies(grid, self.setting.options.specializations, extra, self._cost)
         alone_ns = sum(self._cost(cell)[0] for cell in grid.cells)
         told = (
             f"one plan for all sizes costs {self._mean_ms(one_ns)} ms, a plan for each "
@@ -107,6 +109,13 @@ class _Ranges:
     def _cost(self, box: Box) -> tuple[float, float]:
         """The cost of the plan for a box and its lower bound, times the weight of the box."""
         if box not in self.plans:
+            if self.setting.limit.is_over:
+                raise SolverError(
+                    "plans for ranges of sizes",
+                    "time to solve them",
+                    "none left",
+                    "give the solver more time with --time-limit",
+                )
             space = self.space.at_sizes(self.grid.inside(box))
             (self.plans[box],) = self.plans_of(JointSpace.alone(space))
         plan = self.plans[box]

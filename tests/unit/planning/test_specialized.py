@@ -162,6 +162,14 @@ def test_what_speaks_against_several_is_told(
     assert why_one(plan(graph, wanted, reason)) == told
 
 
+def test_where_the_time_is_over_there_is_one_plan(graph: Graph) -> None:
+    reason = why_one(plan(graph, replace(options(*SIZES), time_limit_s=0.0)))
+    assert reason == (
+        "plans for ranges of sizes: expected time to solve them, but got none left; give the "
+        "solver more time with --time-limit"
+    )
+
+
 @pytest.mark.parametrize("wanted", [replace(options(*SIZES), specializations=1), options(300)])
 def test_nothing_is_told_where_one_plan_was_asked_for(graph: Graph, wanted: Options) -> None:
     found = plan(graph, wanted, "it is torn")
