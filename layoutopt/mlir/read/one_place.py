@@ -1,7 +1,7 @@
 """Whether all ops that a plan writes anew can stand at one place of their block.
 
-Several bodies for one block stand in the branches of one ``scf.if``: all that they read has to be
-there ahead of it, and all that reads their results has to stand behind it.
+Several bodies of one function stand in branches: all that they read has to be there ahead of the
+first branch, and all that reads their results has to stand behind the last one.
 """
 
 from __future__ import annotations

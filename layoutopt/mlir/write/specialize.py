@@ -1,10 +1,13 @@
-"""Put several plans in place of the ops of one block, each for a range of its sizes.
+"""Put several plans in place of the ops of one function, each for a range of its sizes.
 
-    %r = op %x      ->      %small = cmpi sle, %size, %boundary
-                            %r = scf.if %small { %r0 = one plan; yield %r0 }
-                                          else { %r1 = the other; yield %r1 }
+    %r = op %x; use %r   ->     cond_br (%size <= boundary), ^one, ^other
+                              ^one:           %r0 = one plan;    br ^rest(%r0)
+                              ^other:         %r1 = the other;   br ^rest(%r1)
+                              ^rest(%r):      use %r
 
-Weights that several plans hold in the same layout are one global; others are packed once for each.
+Blocks, and no regions of an ``scf.if``: there IREE 3.13 does not compute ahead of time what ops
+make of constants (weights in tiles of its own), so that each call would. Weights that several plans
+hold in the same layout are one global; others are packed once for each.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith, scf
+from iree.compiler.dialects import arith, cf
 
 from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.size_range import Ranges
@@ -47,11 +50,11 @@ def splice_branches(lifted: Lifted, branches: Sequence[Branch], weights: WeightG
         names = {r.name for ranges, _ in branches for r in ranges}
         stages += [lifted.sizes.stages[name] for name in names]
         behind = lifted.kept[max(stages)].operation
-        outputs = branches[0][1].planned_outputs
-        olds = [lifted.values[t] for t in outputs]
-        with ir.InsertionPoint(behind), behind.location:
-            made = _branched(lifted, bodies, olds)
-        for old, new in zip(olds, made, strict=True):
+        olds = [lifted.values[t] for t in branches[0][1].planned_outputs]
+        rest = _split(behind, [value.type for value in olds])
+        with behind.location:
+            _branch(lifted, bodies, lifted.block, rest)
+        for old, new in zip(olds, rest.arguments, strict=True):
             old.replace_all_uses_with(new)
         for body in bodies:
             body.parsed.planned.operation.erase()
@@ -73,29 +76,40 @@ class _Body:
         stage = connected(self.block, lifted, self.lowered, self.parsed.symbols)
         return max((stage.get(v, 0) for op in self.operations for v in read_by(op)), default=0)
 
-    def yield_in(self, block: Any, olds: Sequence[Any]) -> None:
-        """Move it to the end of a block, which hands on its results in the types of ``olds``."""
+    def move_to(self, block: Any, rest: Any) -> None:
+        """Move it to the end of a block that hands on its results to ``rest``."""
         results = dict(zip(self.lowered.outputs, self.terminator.operands, strict=False))
         made = [results[t] for t in self.lowered.planned_outputs]
         for op in self.operations:
             block.append(op)
-        closing = scf.YieldOp(made, ip=ir.InsertionPoint(block))
-        for place, old in enumerate(olds):
-            if made[place].type != old.type:
-                closing.operation.operands[place] = cast_to(made[place], old.type, closing)
+        closing = cf.BranchOp(made, rest, ip=ir.InsertionPoint(block))
+        for place, argument in enumerate(rest.arguments):
+            if made[place].type != argument.type:
+                cast = cast_to(made[place], argument.type, closing)
+                closing.operation.operands[place] = cast
 
 
-def _branched(lifted: Lifted, bodies: Sequence[_Body], olds: Sequence[Any]) -> list[Any]:
-    """The bodies in the branches of ``scf.if``, at the place where ops are being inserted."""
+def _split(first: Any, types: Sequence[Any]) -> Any:
+    """A block behind that of ``first``, for it and all ops behind it; ``types``: of arguments."""
+    block = first.block
+    rest = block.create_after(*types, arg_locs=[first.location] * len(types))
+    operations = [op.operation for op in block.operations]
+    for op in operations[operations.index(first) :]:
+        rest.append(op)
+    return rest
+
+
+def _branch(lifted: Lifted, bodies: Sequence[_Body], block: Any, rest: Any) -> None:
+    """Go on from the end of a block to the body whose sizes are those at run time."""
     first, *others = bodies
-    chosen = scf.IfOp(_condition(lifted, first.ranges), [v.type for v in olds], has_else=True)
-    first.yield_in(chosen.then_block, olds)
+    own, other = (rest.create_before() for _ in range(2))
+    with ir.InsertionPoint(block):
+        cf.CondBranchOp(_condition(lifted, first.ranges), [], [], own, other)
+    first.move_to(own, rest)
     if len(others) == 1:
-        others[0].yield_in(chosen.else_block, olds)
+        others[0].move_to(other, rest)
     else:
-        with ir.InsertionPoint(chosen.else_block):
-            scf.YieldOp(_branched(lifted, others, olds))
-    return list(chosen.results)
+        _branch(lifted, others, other, rest)
 
 
 def _condition(lifted: Lifted, ranges: Ranges) -> Any:
