@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         select,
         verify,
     )
-    from layoutopt.planning.planner import GraphPlan
+    from layoutopt.planning.graph_plan import GraphPlan
     from layoutopt.pricing.prices import Price, Pricer, Work
     from layoutopt.pricing.source import PriceSource
     from layoutopt.profiles.target import Target, load_target
@@ -92,7 +92,7 @@ _HOMES = {
     "Function": "pipeline.stages",
     "Graph": "ir.graph",
     "GraphBuilder": "ir.graph",
-    "GraphPlan": "planning.planner",
+    "GraphPlan": "planning.graph_plan",
     "InputError": "errors",
     "LayoutoptError": "errors",
     "LoweredModel": "pipeline.stages",

@@ -52,6 +52,8 @@ class Options:
     """The rewrite rules that make alternatives, in the order that they are tried."""
     sizes: tuple[PlannedSize, ...] = ()
     """Sizes that are planned for, of those that are known at run time only."""
+    specializations: int = 4
+    """Bodies that a function may have at most, each for a range of its sizes; 1 for one plan."""
     trip_counts: tuple[TripCount, ...] = ()
     """How often blocks of control flow run that do not tell."""
     verify: bool = True
@@ -74,6 +76,13 @@ class Options:
     def __post_init__(self) -> None:
         object.__setattr__(self, "search", _named(Search, "search", self.search))
         object.__setattr__(self, "objective", _named(Objective, "objective", self.objective))
+        if self.specializations < 1:
+            raise InputError(
+                "Options.specializations",
+                "1 or more",
+                str(self.specializations),
+                "correct the option",
+            )
 
     @property
     def admitted(self) -> frozenset[Exactness]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.choice import Choice, is_free, needed_conversions
@@ -12,14 +14,20 @@ from layoutopt.candidates.explore import Space, explore
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.lowered import Lowered
+from layoutopt.ir.planned_sizes import open_sizes
+from layoutopt.ir.types import Array
 from layoutopt.lowering.lower import lower, packs_lowered
 from layoutopt.options import Options
 from layoutopt.planning.copy_budget import CopyBudget
-from layoutopt.planning.planner import GraphPlan
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.selection import build_selection
 from layoutopt.planning.setting import PlanSetting
-from layoutopt.pricing.prices import Pricer
+from layoutopt.pricing.measure.benchmark import Benchmark
+from layoutopt.pricing.prices import Price as Cost
+from layoutopt.pricing.prices import Pricer, Work
+from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import Target, load_target
+from layoutopt.runtime.progress import Progress
 from layoutopt.runtime.steps import Clock, SilentSteps
 from layoutopt.solver import Status, TimeLimit, check, solve
 
@@ -76,3 +84,59 @@ def lowered_with_row_major_ends(plan: GraphPlan) -> Lowered:
     graph = plan.egraph.graph
     found = lower(graph, plan.clusters, with_row_major_ends(graph, plan.choice, plan.io))
     return packs_lowered(found) if plan.lower_packs else found
+
+
+class SizedPrices:
+    """Prices that a function makes up of a piece of work and the size that it is priced at.
+
+    The size is the largest of those that are known at run time only; 1 where there is none.
+    """
+
+    source = PriceSource.MEASURED
+
+    def __init__(self, cost_ns: Callable[[Work, int], int]) -> None:
+        self.cost_ns = cost_ns
+        self.asked = 0
+        """Pieces that had to be priced."""
+
+    def price(self, work: Sequence[Work], progress: Progress) -> list[Cost]:
+        """A price for each piece of work."""
+        self.asked += len(work)
+        return [self._price(piece) for piece in work]
+
+    def _price(self, piece: Work) -> Cost:
+        size = max((s.planned for s in open_sizes(piece.form.graph)), default=1)
+        return Cost(0 if piece.form.is_free else self.cost_ns(piece, size))
+
+    def stored(self, work: Sequence[Work]) -> list[Cost | None]:
+        """Nothing was measured before."""
+        return [None for _ in work]
+
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        """Nothing is run while planning."""
+        return None
+
+
+def packed_for_many(piece: Work, size: int) -> int:
+    """Tiles take 200 us at any size, all else 5 us for each row."""
+    tiled = any(len(kind.shape) == 4 for kind in piece.form.graph.types)
+    return 1000 * len(piece.form.graph.ops) + (200_000 if tiled else 5000 * size)
+
+
+_WEIGHT = np.linspace(-0.1, 0.1, 64 * 64, dtype=np.float32).tobytes().hex().upper()
+TWO_MATMULS = f"""
+func.func @main(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {{
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %w = arith.constant dense<"0x{_WEIGHT}"> : tensor<64x64xf32>
+  %s = tensor.dim %x, %c0 : tensor<?x64xf32>
+  %e = tensor.empty(%s) : tensor<?x64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x64xf32>) -> tensor<?x64xf32>
+  %a = linalg.matmul ins(%x, %w : tensor<?x64xf32>, tensor<64x64xf32>)
+      outs(%f : tensor<?x64xf32>) -> tensor<?x64xf32>
+  %b = linalg.matmul ins(%a, %w : tensor<?x64xf32>, tensor<64x64xf32>)
+      outs(%f : tensor<?x64xf32>) -> tensor<?x64xf32>
+  return %b : tensor<?x64xf32>
+}}
+"""
+"""Two contractions with one weight: under `packed_for_many`, tiles pay for more than 40 rows."""

@@ -96,6 +96,8 @@ IREE_3_13 = Quirks(
         dump="--iree-hal-dump-executable-intermediates-to=",
         # StableHLO as it is kept in files.
         input_types={"vhlo": ("--iree-input-type=stablehlo",)},
+        # With microkernels, an mmt4d of a tile that none of them has gives wrong numbers.
+        no_microkernels=("--iree-llvmcpu-enable-ukernels=none",),
         data_tiling="--iree-opt-data-tiling",
         # The local devices time each dispatch on the host, where it runs; Vulkan has timestamps of
         # the device, which need VK_EXT_calibrated_timestamps; CUDA and HIP answer "HAL-native

@@ -83,6 +83,8 @@ class Flags:
     """Leaves the code of each executable, IR and assembly, in a folder whose name follows."""
     input_types: Mapping[str, tuple[str, ...]]
     """By dialect, where the compiler does not find out by itself what it is given."""
+    no_microkernels: tuple[str, ...]
+    """Has a CPU compute every ``linalg.mmt4d`` right, those of tiles for other targets too."""
     data_tiling: str
     """Enables the data tiling of single contractions."""
     dispatch_events: Mapping[str, str]

@@ -49,6 +49,11 @@ class Lowered:
         """The tensors of ``graph`` that are read outside of it."""
         return (*self.outputs.values(), *self.handed.values())
 
+    @property
+    def planned_outputs(self) -> tuple[int, ...]:
+        """The outputs of the model that the planned ops make, as tensors of the model."""
+        return tuple(t for t in self.outputs if t not in self.inputs)
+
     def copied_weights(self, names: Mapping[int, Hashable]) -> dict[Hashable, TensorType]:
         """The weights in other layouts, as they are held in memory, each once.
 

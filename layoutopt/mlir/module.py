@@ -31,6 +31,7 @@ from layoutopt.mlir.read.weight_names import with_weight_names
 from layoutopt.mlir.write.dead_ops import erase_dead_ops
 from layoutopt.mlir.write.hoisting import hoist_weights
 from layoutopt.mlir.write.relaid import Relaid
+from layoutopt.mlir.write.specialize import Branch, splice_branches
 from layoutopt.mlir.write.splice import splice
 from layoutopt.mlir.write.weight_globals import WeightGlobals
 
@@ -136,11 +137,13 @@ class Module:
         self,
         lowered: Mapping[int, Lowered],
         carried: Mapping[str, Layout] = MappingProxyType({}),
+        specialized: Mapping[int, Sequence[Branch]] = MappingProxyType({}),
     ) -> None:
         """Put lowered plans, by place, in place of the blocks' ops. Raises LoweringError.
 
         A block goes ahead of those whose values it captures. ``carried``: the layouts of what
-        control flow hands on, by name.
+        control flow hands on, by name. ``specialized``: functions with a plan for each of several
+        ranges of their sizes.
         """
         relaid = Relaid(self.blocks, self.carried, carried)
         inside = [i for i in lowered if not self.blocks[i].is_whole]
@@ -148,6 +151,10 @@ class Module:
         made: dict[Hashable, str] = {}
         for place in (*sorted(inside, reverse=True), *sorted(whole)):
             self.replace(place, lowered[place], made, relaid.blocks[place])
+        for place, branches in specialized.items():
+            block = relaid.blocks[place]
+            hoisted = [(ranges, self._hoisted(block, plan)) for ranges, plan in branches]
+            splice_branches(block, hoisted, self._weight_globals(made))
         functions = dict.fromkeys(self.blocks[i].function for i in inside)
         for op in self.operation.regions[0].blocks[0].operations:
             if "sym_name" in op.operation.attributes and _symbol_name(op) in functions:
@@ -166,17 +173,18 @@ class Module:
         ``made``: by meaning, the globals of weights that other plans hoisted; its own are added.
         ``relaid``: the block where control flow hands tensors on in other layouts.
         """
-        body = self.operation.regions[0].blocks[0].operations
-        symbols = {
-            ir.StringAttr(op.operation.attributes["sym_name"]).value
-            for op in body
-            if "sym_name" in op.operation.attributes
-        }
         lifted = relaid or self.blocks[block]
+        weights = self._weight_globals({} if made is None else made)
+        splice(lifted, self._hoisted(lifted, lowered), weights)
+
+    def _weight_globals(self, made: dict[Hashable, str]) -> WeightGlobals:
+        body = self.operation.regions[0].blocks[0].operations
+        symbols = {_symbol_name(op) for op in body if "sym_name" in op.operation.attributes}
+        return WeightGlobals(symbols, made)
+
+    def _hoisted(self, lifted: Lifted, lowered: Lowered) -> Lowered:
         constants = [op.result for op in lifted.graph.ops if isinstance(op, Constant)]
-        external = external_tensors(lifted, self.operation)
-        weights = WeightGlobals(symbols, {} if made is None else made)
-        splice(lifted, hoist_weights(lowered, constants, external), weights)
+        return hoist_weights(lowered, constants, external_tensors(lifted, self.operation))
 
     def write(self, path: Path, compile_flags: Sequence[str]) -> None:
         """Write the module with the flags it is to be compiled with; whole or not at all."""

@@ -17,7 +17,6 @@ from layoutopt.errors import (
 )
 from layoutopt.files.written import check_writable
 from layoutopt.ir.graph import Graph
-from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.types import TensorType
 from layoutopt.ir.weights import constant_names, weight_bytes
 from layoutopt.mlir.module import Module, parse_module
@@ -34,15 +33,16 @@ from layoutopt.pipeline.stages import (
     verify,
 )
 from layoutopt.planning.given_plan import AskedPlans, given_plans
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.known_refusals import KnownRefusals
 from layoutopt.planning.plan_file import (
     CarriedLayout,
     PlanFile,
     fingerprint,
-    function_plan,
+    function_plans,
     write_plan,
 )
-from layoutopt.planning.planner import GraphPlan, plan_graphs
+from layoutopt.planning.planner import plan_graphs
 from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.analytic.compiled_kernels import Kernels
 from layoutopt.pricing.at_sizes import AtSizes
@@ -109,7 +109,9 @@ class Plan:
     def save(self, path: Path | str) -> None:
         """Write the choices as JSON, for ``layoutopt optimize --plan``."""
         check_writable(Path(path))
-        functions = tuple(function_plan(f.name, f.graph, f.plan) for f in self.functions)
+        functions = tuple(
+            row for f in self.functions for row in function_plans(f.name, f.graph, f.plan)
+        )
         found = {end.name: end.layout for f in self.functions for end in f.plan.ends.carried}
         carried = tuple(CarriedLayout(name, layout) for name, layout in found.items())
         write_plan(
@@ -170,6 +172,8 @@ class _Job:
     pricer: Pricer | None
     limit: TimeLimit
     """For solving, for all functions and all plans that are tried."""
+    one_body: str = ""
+    """Why each function has one plan for all of its sizes; empty where there may be several."""
 
     def run(self) -> Plan:
         model = self.model
@@ -222,7 +226,7 @@ class _Job:
                 held = self._kept(*last)  # no plan is left without what IREE refused
                 break
             with self.clock.stage("lower"):
-                self._check_copies(graphs, tuple(p.lowered() for p in plans))
+                self._check_copies(graphs, plans)
                 lowered = lower(model, plans)
             try:
                 held = verify(model, lowered, self.clock, since)
@@ -285,12 +289,13 @@ class _Job:
     ) -> CompiledModules | None:
         """Both modules compiled for the target, where kernels are priced and nothing was timed.
 
-        Not where blocks of control flow are planned: the compiled code does not tell how often each
-        of its kernels runs.
+        Not where blocks of control flow are planned, or several bodies: the compiled code does not
+        tell how often each of its kernels runs.
         """
         model = self.model
         priced = plans and plans[0].source is PriceSource.COMPILED
-        if not priced or held.evaluation is not None or any(self._blocks()):
+        branching = any(self._blocks()) or any(p.specializations for p in plans)
+        if not priced or held.evaluation is not None or branching:
             return None
         with self.clock.stage("count"):
             kernels = Kernels(kernels_path(model.options), model.target.place)
@@ -338,13 +343,28 @@ class _Job:
 
         def named(*, as_it_came: bool) -> list[frozenset[str]]:
             refusals = error.dispatches, located
-            return [attributed(p, *refusals, as_it_came=as_it_came) for p in lowered.plans]
+            return [
+                frozenset[str]().union(
+                    *(attributed(body, *refusals, as_it_came=as_it_came) for body in p.bodies)
+                )
+                for p in lowered.plans
+            ]
 
         return (
             refused.add(named(as_it_came=False))
-            or refused.add([data_tiled(p) for p in lowered.plans])
+            or refused.add(
+                [frozenset[str]().union(*map(data_tiled, p.bodies)) for p in lowered.plans]
+            )
             or refused.add(named(as_it_came=True))
+            or self._gives_up_several(lowered, error)
         )
+
+    def _gives_up_several(self, lowered: LoweredModel, error: RefusedModuleError) -> bool:
+        """Whether functions had several plans; from now on each has one."""
+        if not any(plan.specializations for plan in lowered.plans):
+            return False
+        self.one_body = f"iree-compile refused several in one module: {error.got}"
+        return True
 
     def _kept(self, lowered: LoweredModel, error: LoweringError) -> Comparison:
         """The original in place of a plan that cannot be used; a given one ends in the error."""
@@ -379,15 +399,16 @@ class _Job:
             f"{remedy}, or report it to IREE: no plan was made",
         )
 
-    def _check_copies(self, graphs: tuple[Graph, ...], lowered: tuple[Lowered, ...]) -> None:
+    def _check_copies(self, graphs: tuple[Graph, ...], plans: tuple[GraphPlan, ...]) -> None:
         """A plan that was given may hold more copies of weights than the budget allows."""
         budget = self.model.options.weight_budget
         if self.plan is None or budget is None:
             return
         most = budget.size_bytes(weight_bytes(graphs))
         copies: dict[Hashable, TensorType] = {}
-        for place, (graph, low) in enumerate(zip(graphs, lowered, strict=True)):
-            copies |= low.copied_weights(constant_names(graph, place))
+        for place, (graph, plan) in enumerate(zip(graphs, plans, strict=True)):
+            for body in plan.bodies:
+                copies |= body.lowered().copied_weights(constant_names(graph, place))
         copied = sum(kind.size_bytes for kind in copies.values())
         if copied > most:
             raise InputError(
@@ -400,7 +421,12 @@ class _Job:
     def _plans(self, refused: KnownRefusals, since: str) -> tuple[GraphPlan, ...]:
         model = self.model
         if self.plan is not None:
-            asked = AskedPlans(model.path, [(f.name, f.graph) for f in model.functions], model.flow)
+            asked = AskedPlans(
+                model.path,
+                [(f.name, f.graph) for f in model.functions],
+                model.flow,
+                [f.one_body for f in model.functions],
+            )
             return given_plans(self.plan, asked, model.target, model.options)
         if self.pricer is not None:
             return self._planned(self.pricer, refused)
@@ -411,4 +437,5 @@ class _Job:
         model = self.model
         graphs = tuple(f.graph for f in model.functions)
         setting = PlanSetting(model.target, AtSizes(pricer), model.options, self.limit, self.clock)
-        return plan_graphs(graphs, setting, refused.digests, model.flow)
+        one_body = [f.one_body or self.one_body for f in model.functions]
+        return plan_graphs(graphs, setting, refused.digests, model.flow, one_body)

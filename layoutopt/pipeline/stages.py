@@ -31,18 +31,21 @@ from layoutopt.frontend.size_names import size_names
 from layoutopt.frontend.source import Source, open_source
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.planned_sizes import divided, open_sizes
+from layoutopt.ir.size import symbols
 from layoutopt.mlir.module import Module, exported_name, has_work, parse_module
-from layoutopt.options import Options
+from layoutopt.mlir.read.one_place import torn_by
+from layoutopt.options import Options, PlannedSize
 from layoutopt.oracle.size_limits import size_limits
 from layoutopt.parameters.files import resolve
 from layoutopt.planning.chosen_sizes import chosen_sizes
 from layoutopt.planning.chosen_trip_counts import chosen_trip_counts
 from layoutopt.planning.control_flow import ControlFlow
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.joint_space import JointSpace
 from layoutopt.planning.lazy_pricing import Priced
 from layoutopt.planning.plan_file import fingerprint
 from layoutopt.planning.plan_space import PlanSpace, plan_space
-from layoutopt.planning.planner import GraphPlan, price_space, select_plans
+from layoutopt.planning.planner import price_space, select_plans
 from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.at_sizes import AtSizes
 from layoutopt.pricing.pricers import at_device, open_pricer
@@ -80,6 +83,8 @@ class Function:
     """Whether the block is all of it."""
     runs: int = 1
     """How often it runs in one call, as far as that is known."""
+    one_body: str = ""
+    """Why one plan has to serve all of its sizes; empty where there may be several."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,7 @@ class Model:
                 exported_name(block.function),
                 block.is_whole,
                 runs[place],
+                one_body(self.module, place, self.options.sizes),
             )
             for place, block in _numbered(blocks)
             if place in busy
@@ -147,6 +153,31 @@ class Model:
     def _whole_flow(self) -> ControlFlow:
         free = self.options.free_state_layout
         return control_flow(self.module, self.trip_counts, free)
+
+
+def one_body(module: Module, place: int, sizes: Sequence[PlannedSize]) -> str:
+    """Why one plan has to serve all sizes of a block; empty where there may be several.
+
+    ``sizes``: those that are planned for; boundaries are among those with several numbers.
+    """
+    block = module.blocks[place]
+    if not block.is_whole:
+        return "blocks of control flow have one plan for all sizes"
+    if block.function not in {exported.symbol for exported in module.exported}:
+        return "it is called by other functions only, and not compared around boundaries by itself"
+    tensors = module.boundary(place).arguments.values()
+    known = {
+        divided(symbol)[0]
+        for tensor in tensors
+        for n in block.graph.types[tensor].shape
+        for symbol in symbols(n)
+    }
+    open_here = {divided(symbol)[0] for symbol in open_sizes(block.graph)}
+    for size in sizes:
+        if len(size.sizes) > 1 and size.name in open_here - known:
+            return f"{size.name} is no dim of an argument, so that no boundary can be tried out"
+    torn = torn_by(block)
+    return f"its ops stand ahead of and behind a {torn} that stays as it came" if torn else ""
 
 
 _UNKNOWN_TRIPS = 2
@@ -278,10 +309,19 @@ def lower(model: Model, plans: Sequence[GraphPlan]) -> LoweredModel:
             "others",
             "report this as a bug of layoutopt",
         )
-    planned = zip(model.functions, plans, strict=True)
+    planned = {f.place: plan for f, plan in zip(model.functions, plans, strict=True)}
     carried = {end.name: end.layout for plan in plans for end in plan.ends.carried}
-    module.replace_all({function.place: plan.lowered() for function, plan in planned}, carried)
-    tiling = (model.target.data_tiling_flag,) if any(p.data_tiled for p in plans) else ()
+    module.replace_all(
+        {place: p.lowered() for place, p in planned.items() if not p.specializations},
+        carried,
+        {
+            place: [(s.ranges, s.plan.lowered()) for s in p.specializations]
+            for place, p in planned.items()
+            if p.specializations
+        },
+    )
+    tiled = any(body.data_tiled for p in plans for body in p.bodies)
+    tiling = (model.target.data_tiling_flag,) if tiled else ()
     flags = (*model.source.phase_flags, *model.target.flags, *tiling)
     path = model.folder / "optimized.mlirbc"
     module.write(path, flags)
@@ -324,7 +364,11 @@ def compared_modules(model: Model, lowered: LoweredModel) -> Modules:
     """What verification compares: the model as it came and as it was planned."""
     functions = model.functions
     places = [f.place for f in functions]
-    subjects = subjects_of(model.module, places, model.options)
+    bodies = {
+        f.name: tuple(s.ranges for s in p.specializations)
+        for f, p in zip(functions, lowered.plans, strict=True)
+    }
+    subjects = subjects_of(model.module, places, model.options, bodies)
     boundaries = {f.name: model.module.boundary(f.place) for f in functions if f.is_whole}
     layouts = {f.name: p.io for f, p in zip(functions, lowered.plans, strict=True)}
     return Modules(

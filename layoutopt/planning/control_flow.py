@@ -10,6 +10,8 @@ import networkx as nx
 from layoutopt.ir.carried import Carried
 from layoutopt.ir.graph import Graph
 
+_TIED = "it is planned as one with the blocks that control flow hands its tensors to"
+
 
 @dataclass(frozen=True, slots=True)
 class ControlFlow:
@@ -31,6 +33,10 @@ class ControlFlow:
         for carried in self.carried:
             nx.add_path(ties, carried.graphs)
         return tuple(sorted(tuple(sorted(group)) for group in nx.connected_components(ties)))
+
+    def one_body(self, graph: int) -> str:
+        """Why one plan has to serve all sizes of a graph; empty where nothing is handed to it."""
+        return _TIED if any(graph in carried.graphs for carried in self.carried) else ""
 
     def among(self, graphs: Sequence[int]) -> ControlFlow:
         """The same for some graphs that nothing ties to others, numbered anew."""

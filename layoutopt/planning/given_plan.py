@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from layoutopt.candidates.candidate import Candidate, physical_form, tensors_of
@@ -17,18 +17,21 @@ from layoutopt.errors import InputError
 from layoutopt.ir.carried import Carried, Ends, ends_of
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout, row_major
+from layoutopt.ir.planned_sizes import divided, open_sizes
 from layoutopt.ir.refusal import Refusal
+from layoutopt.ir.size_range import serve_each_once
 from layoutopt.ir.weights import weight_bytes
 from layoutopt.options import Options
 from layoutopt.planning.control_flow import ControlFlow
 from layoutopt.planning.copy_budget import CopyBudget
 from layoutopt.planning.free_io import chosen_io, free_tensors
+from layoutopt.planning.graph_plan import GraphPlan, Specialization
 from layoutopt.planning.joint_selection import Part, joined
 from layoutopt.planning.plan_file import FunctionPlan, PlanFile, chosen, fingerprint, read_plan
-from layoutopt.planning.planner import GraphPlan
 from layoutopt.planning.selection import build_selection
 from layoutopt.profiles.target import Target
 from layoutopt.solver import unmet
+from layoutopt.solver.solution import answer
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,13 @@ class AskedPlans:
     functions: Sequence[tuple[str, Graph]]
     flow: ControlFlow | None = None
     """What the functions hand to each other."""
+    one_body: Sequence[str] = ()
+    """For each function, why one plan has to serve all of its sizes; empty where there may be
+    several."""
+
+    def reason(self, place: int) -> str:
+        """Why one plan has to serve all sizes of a function."""
+        return self.one_body[place] if self.one_body else ""
 
 
 @dataclass(frozen=True)
@@ -69,32 +79,82 @@ def given_plans(
             "make the plan again for this target, with the same options",
         )
 
-    known = {f.function: f for f in file.functions}
+    flow = asked.flow or ControlFlow.none([graph for _, graph in asked.functions])
     found: list[_Found] = []
-    for name, graph in asked.functions:
-        plan = known.get(name)
-        if plan is None or plan.graph != fingerprint(graph):
+    several: dict[int, list[_Found]] = {}
+    for place, (name, graph) in enumerate(asked.functions):
+        rows = [f for f in file.functions if f.function == name]
+        if not rows or any(row.graph != fingerprint(graph) for row in rows):
             raise InputError(
                 str(path),
                 f"a plan for function '{name}' of {asked.model}",
                 f"a plan for another model{_made(file)}",
                 "make the plan again",
             )
-        read = _read(plan, graph, target, options)
-        if isinstance(read, str):
-            raise unfit(name, read)
-        found.append(read)
+        one_body = asked.reason(place) or flow.one_body(place)
+        uneven = _ranges_misfit(rows, graph, options, one_body)
+        if uneven:
+            raise unfit(name, uneven)
+        bodies = []
+        for row in rows:
+            read = _read(row, graph, target, options)
+            if isinstance(read, str):
+                raise unfit(row.name, read)
+            bodies.append(read)
+        found.append(bodies[0])
+        if len(bodies) > 1:
+            several[place] = bodies
     names = [name for name, _ in asked.functions]
-    flow = asked.flow or ControlFlow.none([graph for _, graph in asked.functions])
     layouts = _carried(file, flow, found)
     if isinstance(layouts, str):
         raise unfit(names[0], layouts)
     for together in flow.groups:
-        misfit = _inconsistency([found[g] for g in together], together, layouts, options)
-        if misfit is not None:
-            raise unfit(names[together[0]], misfit)
+        for parts in zip(*(several.get(g, [found[g]]) for g in together), strict=True):
+            misfit = _inconsistency(parts, together, layouts, options)
+            if misfit is not None:
+                raise unfit(names[together[0]], misfit)
     ends = (ends_of(g, layouts, f.space.egraph.graph.handed_only) for g, f in enumerate(found))
-    return tuple(_plan(f, own, options) for f, own in zip(found, ends, strict=True))
+    plans = [_plan(f, own, options) for f, own in zip(found, ends, strict=True)]
+    for place, own_bodies in several.items():
+        plans[place] = _several(own_bodies, options)
+    return tuple(plans)
+
+
+def _ranges_misfit(
+    rows: Sequence[FunctionPlan], graph: Graph, options: Options, one_body: str
+) -> str:  # fmt: skip
+    """Why the plans of one function do not serve its sizes, each once; empty where they do."""
+    if len(rows) == 1 and not rows[0].ranges:
+        return ""
+    known = {divided(symbol)[0] for symbol in open_sizes(graph)}
+    missing = {r.name for row in rows for r in row.ranges} - known
+    if missing:
+        return f"plans for ranges of {min(missing)}, which is no open size"
+    if not serve_each_once([row.ranges for row in rows]):
+        return "plans for ranges of sizes of which some have none or two"
+    if options.free_io_layout:
+        return "plans for ranges of sizes, with --free-io-layout"
+    return f"plans for ranges of sizes, though {one_body}" if one_body else ""
+
+
+def _several(bodies: Sequence[_Found], options: Options) -> GraphPlan:
+    """The plans of one function for ranges of its sizes."""
+    parts = tuple(
+        Specialization(f.plan.ranges, _plan(f, Ends(), options), f.plan.share) for f in bodies
+    )
+    whole = replace(parts[0].plan, specializations=parts)
+    solutions = [f.plan.solution for f in bodies]
+    own = [(s.objective_ns or 0, s.bound_ns) for s in solutions]
+    objective_ns, bound_ns = (
+        round(sum(p.share * ns for p, ns in zip(parts, column, strict=True)))
+        for column in zip(*own, strict=True)
+    )
+    seconds = sum(s.seconds for s in solutions)
+    worst = max(solutions, key=lambda s: s.gap or 0.0)
+    return replace(
+        whole,
+        solution=answer((), (), objective_ns, bound_ns, seconds, worst.stop_reason),
+    )
 
 
 def _plan(found: _Found, ends: Ends, options: Options) -> GraphPlan:

@@ -22,10 +22,11 @@ from layoutopt.planning.joint_space import JointSpace
 from layoutopt.planning.plan_space import PlanSpace
 from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.analytic.form import all_work
-from layoutopt.pricing.analytic.lower_bound import roofs_of
+from layoutopt.pricing.analytic.lower_bound import Roofs, roofs_of
 from layoutopt.pricing.analytic.work import DispatchWork
 from layoutopt.pricing.prices import ROOFLINE, Price, Pricer, Work
 from layoutopt.pricing.source import PriceSource
+from layoutopt.profiles.target import Target
 from layoutopt.runtime.progress import Progress
 from layoutopt.solver import Solution
 from layoutopt.solver.solution import StopReason, answer
@@ -40,6 +41,8 @@ _LAST_RESORT_NS = 10**12
 _UNKNOWN_ERROR = 1.0
 """Relative error of an estimate in place of a measurement that failed."""
 
+BySize = tuple[tuple[float, Sequence[DispatchWork]], ...]
+"""The dispatches at each size that is planned for, with its weight."""
 Text = tuple[Hashable, ...]
 Keys = tuple[Candidate | Conversion, ...]
 
@@ -153,33 +156,53 @@ class _Bounds:
 
     def __init__(self, space: PlanSpace) -> None:
         self._target = target = space.target
-        self._candidates = {c: all_work(work.form, target) for c, work in space.candidates.items()}
+        self._candidates = {c: _by_size(work, target) for c, work in space.candidates.items()}
         self._conversions = {
-            c: all_work(forms[0].form, target) for c, forms in space.conversions.items()
+            c: _by_size(forms[0], target) for c, forms in space.conversions.items()
         }
 
     def filled(self, priced: Priced) -> tuple[dict[Candidate, int], dict[Conversion, int]]:
         """Costs of all that was not refused, by its price or else its bound."""
         roofs = roofs_of(self._target.rates, self._measured(priced))
         candidates = {
-            c: priced.costs.get(c, sum(map(roofs.lower_bound_ns, parts)))
-            for c, parts in self._candidates.items()
+            c: priced.costs.get(c, _bound_ns(roofs, sizes))
+            for c, sizes in self._candidates.items()
             if c not in priced.refused
         }
         conversions = {
-            c: priced.conversion_costs.get(c, sum(map(roofs.lower_bound_ns, parts)))
-            for c, parts in self._conversions.items()
+            c: priced.conversion_costs.get(c, _bound_ns(roofs, sizes))
+            for c, sizes in self._conversions.items()
             if c not in priced.refused
         }
         return candidates, priced.conversion_costs | conversions
 
     def _measured(self, priced: Priced) -> Iterator[tuple[DispatchWork, int]]:
+        """Dispatches that have a price of their own, with it, at each size."""
         for candidate, cost_ns in priced.costs.items():
-            parts = self._candidates[candidate]
-            if len(parts) == 1:
-                yield parts[0], cost_ns
+            times = priced.prices[candidate].by_size_ns or (cost_ns,)
+            yield from _alone(self._candidates[candidate], times)
         for conversion, cost_ns in priced.conversion_costs.items():
-            parts = self._conversions.get(conversion, ())
+            if conversion in self._conversions:
+                times = priced.prices[conversion].by_size_ns or (cost_ns,)
+                yield from _alone(self._conversions[conversion], times)
+
+
+def _by_size(work: Work, target: Target) -> BySize:
+    return tuple((piece.weight, all_work(piece.form, target)) for piece in work.everywhere)
+
+
+def _bound_ns(roofs: Roofs, sizes: BySize) -> int:
+    """The weighted mean of the bounds at each size."""
+    bounds = ((weight, sum(map(roofs.lower_bound_ns, parts))) for weight, parts in sizes)
+    if len(sizes) == 1:
+        return next(ns for _, ns in bounds)
+    return round(sum(weight * ns for weight, ns in bounds) / sum(weight for weight, _ in sizes))
+
+
+def _alone(sizes: BySize, times: Sequence[int]) -> Iterator[tuple[DispatchWork, int]]:
+    """The work of one dispatch at each size, with its time; a mean is none of one size."""
+    if len(sizes) == len(times):
+        for (_, parts), cost_ns in zip(sizes, times, strict=True):
             if len(parts) == 1:
                 yield parts[0], cost_ns
 

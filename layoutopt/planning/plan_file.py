@@ -7,7 +7,7 @@ after rules were added, and what no longer exists is known by name.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
@@ -25,11 +25,12 @@ from layoutopt.files.written import write_text
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.schedule import VectorTile
+from layoutopt.ir.size_range import Ranges, body_name
 from layoutopt.options import Objective
-from layoutopt.planning.planner import GraphPlan
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.solver import Solution
 
-VERSION = 2
+VERSION = 3
 """Of the JSON form."""
 TOOL = version("layoutopt")
 
@@ -86,6 +87,15 @@ class FunctionPlan:
     candidates: tuple[PlannedCandidate, ...]
     conversions: tuple[PlannedConversion, ...]
     solution: Solution
+    ranges: Ranges = ()
+    """The sizes that it is for, where the function has a plan for each of several ranges."""
+    share: float = 1.0
+    """What these sizes count, of what all sizes of the function do."""
+
+    @property
+    def name(self) -> str:
+        """The function, and the sizes where it has several plans."""
+        return body_name(self.function, self.ranges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +124,16 @@ def fingerprint(graph: Graph) -> str:
     """What tells one graph from another: its types and ops, not the values of its constants."""
     text = repr((graph.types, graph.ops, graph.inputs, graph.outputs))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def function_plans(function: str, graph: Graph, plan: GraphPlan) -> tuple[FunctionPlan, ...]:
+    """What is written of a function: its plan, or one for each of several ranges of its sizes."""
+    if not plan.specializations:
+        return (function_plan(function, graph, plan),)
+    return tuple(
+        replace(function_plan(function, graph, s.plan), ranges=s.ranges, share=s.share)
+        for s in plan.specializations
+    )
 
 
 def function_plan(function: str, graph: Graph, plan: GraphPlan) -> FunctionPlan:

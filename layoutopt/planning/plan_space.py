@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from layoutopt.candidates.candidate import Candidate
@@ -87,6 +87,21 @@ class PlanSpace:
     def work(self, key: Candidate | Conversion) -> tuple[Work, ...]:
         """The pieces of work whose cheapest is the price of ``key``."""
         return (self.candidates[key],) if isinstance(key, Candidate) else self.conversions[key]
+
+    def at_sizes(self, places: Sequence[int]) -> PlanSpace:
+        """The same at some of the sizes that it is planned at, by place."""
+        candidates = {c: work.at_sizes(places) for c, work in self.candidates.items()}
+        estimates = {c: estimate_ns(candidates[c].form, self.target)
+                     for c in self.identity_ns if c in candidates}  # fmt: skip
+        return replace(
+            self,
+            candidates=candidates,
+            conversions={
+                c: tuple(piece.at_sizes(places) for piece in pieces)
+                for c, pieces in self.conversions.items()
+            },
+            identity_ns={**self.identity_ns, **estimates},
+        )
 
     def refused(self, key: Candidate | Conversion, reason: str) -> RefusedForm:
         """A refusal of ``key``, as the report lists it."""

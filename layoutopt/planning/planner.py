@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
-from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.choice import Choice
-from layoutopt.candidates.cluster import Cluster
-from layoutopt.candidates.conversion import Conversion
-from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.explore import RefusedForm
-from layoutopt.candidates.form import Form
-from layoutopt.candidates.form_name import form_name
 from layoutopt.ir.carried import Ends, ends_of
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout
-from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.weights import constant_names, weight_bytes
-from layoutopt.lowering.lower import lower, packs_lowered
 from layoutopt.options import Objective, Options, WeightBudget
 from layoutopt.planning.answer import check_answer
 from layoutopt.planning.as_it_came import price_as_it_came
@@ -28,18 +21,19 @@ from layoutopt.planning.free_io import (
     chosen_io,
     with_one_input_layout,
 )
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.joint_space import JointSpace, joint_space
 from layoutopt.planning.lazy_pricing import (
     Priced,
-    Text,
     price_all,
     price_lazily,
     without_surcharges,
 )
 from layoutopt.planning.plan_space import PlanSpace, plan_space
-from layoutopt.planning.searched import Searched, searched
+from layoutopt.planning.searched import searched
 from layoutopt.planning.setting import PlanSetting
-from layoutopt.pricing.prices import Analytic, Price
+from layoutopt.planning.specialized import specialized
+from layoutopt.pricing.prices import Analytic
 from layoutopt.pricing.source import PriceSource
 from layoutopt.runtime.progress import Progress
 from layoutopt.solver import Search, Solution, Status, StopReason, TimeLimit
@@ -50,71 +44,18 @@ _MOST_COUNTED = 16
 """The same where conversions are counted, and not timed: the numbers stay within 53 bits."""
 
 
-@dataclass(frozen=True)
-class GraphPlan:
-    """The plan of one function."""
-
-    egraph: EGraph
-    clusters: tuple[Cluster, ...]
-    choice: Choice
-    costs: dict[Candidate, int]
-    conversion_costs: dict[Conversion, int]
-    solution: Solution
-    refusals: tuple[RefusedForm, ...]
-    identity_ns: int | None
-    """Price of the model as it came; None where a part of it has no price."""
-    io: dict[int, Layout] = field(default_factory=dict)
-    """Layouts of inputs and outputs that the plan was free to choose."""
-    lower_packs: bool = False
-    searched: Searched | None = None
-    """What it was chosen among; None where it was given."""
-    source: PriceSource = PriceSource.PLAN
-    """Of its prices."""
-    identity: tuple[Candidate, ...] = ()
-    """The model as it came."""
-    prices: Mapping[Candidate | Conversion, Price] = field(default_factory=dict)
-    """Of all that was priced, with their uncertainties."""
-    notes: tuple[RefusedForm, ...] = ()
-    """Candidates whose results were compared with nothing, or with an estimate in place of a
-    measurement that failed, and why."""
-    space: PlanSpace | None = None
-    """What it was chosen from; None where it was given."""
-    piece_prices: Mapping[Text, Price] = field(default_factory=dict)
-    """Of every piece of work that was priced, a conversion in each of its forms."""
-    ends: Ends = field(default_factory=Ends)
-    """Layouts of tensors that control flow hands on."""
-
-    @property
-    def cost_ns(self) -> int:
-        """Prices of all that the plan runs."""
-        changes = sum(self.conversion_costs.get(c, 0) for c in self.choice.conversions)
-        return changes + sum(self.costs[c] for c in self.choice.candidates)
-
-    @property
-    def data_tiled(self) -> bool:
-        """Whether some contraction asks IREE for data tiling."""
-        return any(c.form is Form.DATA_TILED for c in self.choice.candidates)
-
-    def form_name(self, candidate: Candidate) -> str:
-        """The form of a candidate as reports name it."""
-        return form_name(self.egraph, self.clusters[candidate.cluster], candidate)
-
-    def lowered(self) -> Lowered:
-        """The chosen candidates as one graph over row-major tensors."""
-        found = lower(self.egraph.graph, self.clusters, self.choice, self.io, self.ends)
-        return packs_lowered(found) if self.lower_packs else found
-
-
 def plan_graphs(
     graphs: Sequence[Graph],
     setting: PlanSetting,
     refused: Sequence[Collection[str]] = (),
     flow: ControlFlow | None = None,
+    one_body: Sequence[str] = (),
 ) -> tuple[GraphPlan, ...]:
     """Plans of a module's functions and blocks; each leaves the next ones what it did not spend.
 
     ``refused``: for each graph, digests of candidates that do not compile inside the model.
-    ``flow``: what graphs hand to each other; those that do are planned as one.
+    ``flow``: what graphs hand to each other; those that do are planned as one. ``one_body``: for
+    each graph, why there is one plan for all of its sizes; empty where there may be several.
     """
     flow = flow or ControlFlow.none(graphs)
     plans: dict[int, GraphPlan] = {}
@@ -126,14 +67,20 @@ def plan_graphs(
         rest = replace(setting.options, weight_budget=left)
         names = [constant_names(graphs[g], g) for g in together]
         asked = [
-            Asked(graphs[g], refused[g] if refused else (), HeldCopies(own, copies))
+            Asked(
+                graphs[g],
+                refused[g] if refused else (),
+                HeldCopies(own, copies),
+                one_body[g] if one_body else "",
+            )
             for g, own in zip(together, names, strict=True)
         ]
         found = plan_together(asked, replace(setting, options=rest), flow.among(together))
         plans |= zip(together, found, strict=True)
         if left is None:
             continue
-        for plan, own in zip(found, names, strict=True):
+        bodies = ((body, own) for p, own in zip(found, names, strict=True) for body in p.bodies)
+        for plan, own in bodies:
             made = plan.lowered().copied_weights(own)
             spent = sum(kind.size_bytes for copy, kind in made.items() if copy not in copies)
             left = WeightBudget(left.amount - spent)
@@ -161,6 +108,8 @@ class Asked:
     """Digests of candidates that do not compile inside the model."""
     held: HeldCopies | None = None
     """Copies of weights that take nothing of the budget."""
+    one_body: str = ""
+    """Why there is one plan for all sizes; empty where there may be several."""
 
 
 def plan_together(
@@ -187,10 +136,19 @@ def plan_together(
         most = _MOST_COUNTED if counts else _MOST_RUNS
         runs = [min(max(1, n), most) for n in flow.runs] if flow.carried else [1] * len(asked)
         joint = joint_space(spaces, runs, flow.carried, options)
+    plans = _priced_plans(joint, setting)
+    plans_of = partial(_priced_plans, setting=setting)
+    return tuple(
+        specialized(plan, space, setting, each.one_body or flow.one_body(place), plans_of)
+        for place, (plan, space, each) in enumerate(zip(plans, joint.parts, asked, strict=True))
+    )
+
+
+def _priced_plans(space: JointSpace, setting: PlanSetting) -> tuple[GraphPlan, ...]:
     with setting.clock.stage("price") as progress:
-        priced = price_space(joint, setting, progress)
+        priced = price_space(space, setting, progress)
     with setting.clock.stage("select"):
-        return select_plans(joint, priced, options, setting.limit)
+        return select_plans(space, priced, setting.options, setting.limit)
 
 
 def price_space(

@@ -63,14 +63,14 @@ def ratio_of(before: Sequence[Step], after: Sequence[Step]) -> Range | None:
 
 
 def steps_of(
-    place: int, keys: Iterable[Candidate | Conversion], prices: Prices, runs: int = 1
+    place: object, keys: Iterable[Candidate | Conversion], prices: Prices, runs: float = 1
 ) -> list[Step]:
     """The steps of graph ``place``, which runs so often; what has no price is free."""
     return [Step((place, key), _times(prices[key], runs)) for key in keys if key in prices]
 
 
-def _times(price: Price, runs: int) -> Price:
-    return price if price.cost_ns is None else replace(price, cost_ns=runs * price.cost_ns)
+def _times(price: Price, runs: float) -> Price:
+    return price if price.cost_ns is None else replace(price, cost_ns=round(runs * price.cost_ns))
 
 
 def _total(prices: Iterable[Price]) -> Range:

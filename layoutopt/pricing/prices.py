@@ -42,6 +42,12 @@ class Price:
     """Whether it was not measured; the cost then has the surcharge of `Estimate.robust_ns`."""
     compiles: bool = True
     """Whether it compiles alone, as far as is known."""
+    by_size_ns: tuple[int, ...] = ()
+    """The cost at each size that is planned for, where these are several."""
+
+    def at_ns(self, place: int) -> int:
+        """The cost at one of the sizes, by place."""
+        return self.by_size_ns[place] if self.by_size_ns else self.cost_ns or 0
 
     @property
     def nominal_ns(self) -> float:
@@ -84,6 +90,12 @@ class Work:
     def everywhere(self) -> tuple[Work, ...]:
         """It at all sizes."""
         return (self, *self.elsewhere)
+
+    def at_sizes(self, places: Sequence[int]) -> Work:
+        """It at some of the sizes, by place, in the order of these."""
+        first, *others = (self.everywhere[place] for place in places)
+        marked = replace(first.benchmark, as_it_came=self.benchmark.as_it_came)
+        return replace(first, benchmark=marked, elsewhere=tuple(others))
 
     @property
     def unmeasurable(self) -> str:

@@ -11,7 +11,7 @@ from layoutopt.ir.planned_sizes import divided, open_sizes
 from layoutopt.ir.size import MOST, Symbol
 from layoutopt.ir.weights import weight_bytes
 from layoutopt.options import PlannedSize
-from layoutopt.planning.planner import GraphPlan
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.pricing.source import PriceSource
 from layoutopt.report.census import came_with_the_model, discrepancies
 from layoutopt.report.checks import UncheckedReport
@@ -39,6 +39,7 @@ from layoutopt.report.report import (
 )
 from layoutopt.report.sides import after, before, speedup_range
 from layoutopt.report.solver import solver_report
+from layoutopt.report.specializations import at_sizes, specializations
 from layoutopt.report.validation import Validation, validate
 from layoutopt.verification.evaluated import OPTIMIZED, Evaluation
 
@@ -47,7 +48,7 @@ def build_report(outcome: OptimizationResult) -> Report:
     """The report of an optimization."""
     validation = _validation(outcome)
     kept = outcome.original_kept
-    pairs = () if kept else tuple(zip(outcome.names, outcome.plans, strict=True))
+    pairs = () if kept else outcome.bodies
     inside = tuple(move for name, plan in pairs for move in moves_inside(name, plan))
     conversions = (
         *(c for name, plan in pairs for c in conversions_of(name, plan)),
@@ -61,16 +62,12 @@ def build_report(outcome: OptimizationResult) -> Report:
         before=before(outcome),
         after=after(outcome),
         solver=solver_report(outcome.plans, outcome.options.objective),
-        choices=tuple(
-            c
-            for name, plan in zip(outcome.names, outcome.plans, strict=True)
-            for c in _choices(name, plan)
-        ),
+        choices=tuple(c for name, plan in outcome.bodies for c in _choices(name, plan)),
         conversions=conversions,
         refusals=tuple(
             RefusalReport(name, r.op, r.rule, r.reason)
             for name, plan in zip(outcome.names, outcome.plans, strict=True)
-            for r in plan.refusals
+            for r in dict.fromkeys(r for own in (plan, *plan.bodies) for r in own.refusals)
         ),
         barriers=outcome.barriers,
         flag_sets=_flag_sets(outcome.evaluation),
@@ -94,12 +91,12 @@ def build_report(outcome: OptimizationResult) -> Report:
         captured=outcome.captured,
         validation=validation,
         moves_inside=inside,
-        contractions=None if kept else contractions_of(outcome.plans),
+        contractions=None if kept else contractions_of([plan for _, plan in outcome.bodies]),
         weights=_weights(outcome),
         ops=_ops(outcome),
         unchecked=tuple(
             UncheckedReport(name, note.op, f"{note.rule}: {note.reason}")
-            for name, plan in zip(outcome.names, outcome.plans, strict=True)
+            for name, plan in outcome.bodies
             for note in plan.notes
         ),
         discrepancies=tuple(
@@ -120,6 +117,8 @@ def build_report(outcome: OptimizationResult) -> Report:
             for name, graph in zip(outcome.names, outcome.graphs, strict=True)
             for symbol in open_sizes(graph)
         ),
+        specializations=() if kept else specializations(outcome),
+        at_sizes=at_sizes(outcome),
     )
 
 
@@ -180,9 +179,11 @@ def _validation(outcome: OptimizationResult) -> Validation | None:
     if outcome.evaluation is None:
         return None
     mine = outcome.evaluation.result(OPTIMIZED)
-    return (
-        validate(outcome.plans, mine.calls, mine.fastest_ms, outcome.runs) if mine.calls else None
-    )
+    if not mine.calls:
+        return None
+    runs = outcome.runs
+    whole_ns = sum(n * plan.cost_ns for n, plan in zip(runs, outcome.plans, strict=True))
+    return validate(outcome.at_first_sizes, mine.calls, mine.fastest_ms, runs, whole_ns)
 
 
 def _compiled_moves(
@@ -192,7 +193,7 @@ def _compiled_moves(
         return ()
     planned = {
         label: row
-        for name, plan in zip(outcome.names, outcome.plans, strict=True)
+        for name, plan in outcome.bodies
         for label, row in zip(labels_of(plan), conversions_of(name, plan), strict=True)
     }
     return compiled_moves(outcome.evaluation.result(OPTIMIZED).moves, validation, planned)

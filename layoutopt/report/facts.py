@@ -56,6 +56,7 @@ def _scope(report: Report) -> Iterator[Fact]:
             f"{s.name} = {' and '.join(map(str, s.planned))} ({_range(s)})" for s in report.sizes
         )
         yield Fact(f"Priced and timed at {sizes}; --dim chooses other sizes.")
+    yield from _specializations(report)
     yield from _trips(report)
     for is_state, told in ((False, "Control flow hands on"), (True, "State lies in memory as")):
         rows = [c for c in report.carried if c.name.startswith("@") == is_state]
@@ -81,6 +82,16 @@ def _scope(report: Report) -> Iterator[Fact]:
         yield Fact(
             f"Predicted times are those of {report.ops.planned} of "
             f"{report.ops.planned + report.ops.barriers} ops; barriers have no price."
+        )
+
+
+def _specializations(report: Report) -> Iterator[Fact]:
+    """Which functions have several plans, for which sizes."""
+    names = dict.fromkeys(row.function for row in report.specializations)
+    for name in names:
+        ranges = [row.ranges for row in report.specializations if row.function == name]
+        yield Fact(
+            f"{name} has {len(ranges)} plans, chosen at run time: for {'; for '.join(ranges)}."
         )
 
 

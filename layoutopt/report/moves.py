@@ -16,8 +16,8 @@ from layoutopt.ir.graph import Graph, Op, Pack, Structured, Unpack
 from layoutopt.ir.layout import conversion_kind
 from layoutopt.ir.refusal import Refusal
 from layoutopt.mlir.read.census import reorders
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.objective import is_move
-from layoutopt.planning.planner import GraphPlan
 from layoutopt.report.report import ContractionsReport, ConversionReport, MoveReport
 from layoutopt.report.validation import Validation
 from layoutopt.verification.data_movement import MoveDispatch

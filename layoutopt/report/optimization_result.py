@@ -7,9 +7,12 @@ from functools import cached_property
 
 from layoutopt.candidates.identity import is_unchanged
 from layoutopt.ir.graph import Graph
+from layoutopt.ir.planned_sizes import divided, open_sizes
+from layoutopt.ir.size_range import Ranges, body_name, serves
 from layoutopt.mlir.read.census import ModuleCensus
 from layoutopt.options import Options
-from layoutopt.planning.planner import GraphPlan
+from layoutopt.planning.chosen_sizes import points_of
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.profiles.target import Target
 from layoutopt.report.headline import UNCHANGED
 from layoutopt.report.report import BlockReport, CapturedReport, RefusalReport
@@ -63,13 +66,37 @@ class OptimizationResult:
     @cached_property
     def winner(self) -> str:
         """What was written, as the report names it."""
-        unchanged = all(is_unchanged(p.egraph, p.choice, p.identity) for p in self.plans)
+        unchanged = all(is_unchanged(p.egraph, p.choice, p.identity) for _, p in self.bodies)
         return UNCHANGED if unchanged and not self.original_kept else self.variant
 
     @property
+    def bodies(self) -> tuple[tuple[str, GraphPlan], ...]:
+        """All plans that are written, with their names: of a function there may be several."""
+        return tuple(
+            (body_name(name, ranges), body)
+            for name, plan in zip(self.names, self.plans, strict=True)
+            for ranges, body in _with_ranges(plan)
+        )
+
+    @property
+    def at_first_sizes(self) -> tuple[GraphPlan, ...]:
+        """Of each function, the plan that runs at the first of the sizes that are planned for."""
+        found = []
+        for graph, plan in zip(self.graphs, self.plans, strict=True):
+            sizes = {name: s.planned * n for s in open_sizes(graph) for name, n in (divided(s),)}
+            sizes |= dict(points_of(graph, self.options.sizes)[0][1])
+            found.append(next(p for ranges, p in _with_ranges(plan) if serves(ranges, sizes)))
+        return tuple(found)
+
+    @property
     def within(self) -> dict[str, str]:
-        """By name of a block of control flow, the function that it stands in."""
-        return {block.name: block.function for block in self.blocks}
+        """By name of a block of control flow, or of one of several bodies, its function."""
+        bodies = {
+            body_name(name, each.ranges): name
+            for name, plan in zip(self.names, self.plans, strict=True)
+            for each in plan.specializations
+        }
+        return {block.name: block.function for block in self.blocks} | bodies
 
     @property
     def runs(self) -> tuple[int, ...]:
@@ -81,3 +108,7 @@ class OptimizationResult:
     def is_predicted(self) -> bool:
         """Whether prices say anything of the model: not of one that only barriers make slow."""
         return bool(self.plans) and not (self.winner == UNCHANGED and self.barriers)
+
+
+def _with_ranges(plan: GraphPlan) -> tuple[tuple[Ranges, GraphPlan], ...]:
+    return tuple((s.ranges, s.plan) for s in plan.specializations) or (((), plan),)

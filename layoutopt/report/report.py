@@ -86,6 +86,40 @@ class SizeReport:
 
 
 @dataclass(frozen=True, slots=True)
+class SpecializationReport:
+    """One of several plans of a function, each for a range of its sizes."""
+
+    function: str
+    ranges: str
+    """The sizes that it serves: ``11 < arg0.1 <= 512``."""
+    name: str
+    """What the rows of its choices and conversions have as their function."""
+    share: float
+    """What the sizes that it was planned at count, of one for all."""
+    predicted_ms: float
+    """The weighted mean over those sizes."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtSizesReport:
+    """A function at one of several sizes that are planned for; times in milliseconds."""
+
+    function: str
+    sizes: dict[str, int]
+    weight: float
+    ranges: str
+    """The sizes that its plan there serves; empty where one plan serves all."""
+    predicted_ms: float | None
+    """Of the plan that serves it; None where its prices are not known by size."""
+    one_plan_ms: float | None
+    """The same of the one plan for all sizes that several plans took the place of."""
+    default_ms: float | None
+    """Measured: the original with IREE's default flags."""
+    measured_ms: float | None
+    """Measured: the module that was written."""
+
+
+@dataclass(frozen=True, slots=True)
 class BlockReport:
     """A block of control flow that is planned as a graph of its own."""
 
@@ -263,6 +297,10 @@ class Report:
     """What control flow hands on in layouts of the plan's choice."""
     kernels: tuple[KernelReport, ...] = ()
     """Of both modules, where they were compiled for a target that is not here."""
+    specializations: tuple[SpecializationReport, ...] = ()
+    """The plans of functions that have several, each for a range of sizes."""
+    at_sizes: tuple[AtSizesReport, ...] = ()
+    """The functions at each size, where several are planned for."""
 
     @property
     def speedup(self) -> float | None:

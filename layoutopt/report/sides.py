@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from layoutopt.mlir.read.census import ModuleCensus
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.prediction import Range, Step, ratio_of, spread_of, steps_of
 from layoutopt.pricing.analytic.estimate import estimate_steps
 from layoutopt.pricing.prices import Price
@@ -73,7 +74,7 @@ def _side(
 def _came(outcome: OptimizationResult) -> list[Step]:
     return [
         step
-        for place, (p, n) in enumerate(zip(outcome.plans, outcome.runs, strict=True))
+        for place, p, n in _weighed(outcome)
         for step in steps_of(place, p.identity, p.prices, n)
     ]
 
@@ -81,9 +82,18 @@ def _came(outcome: OptimizationResult) -> list[Step]:
 def _planned(outcome: OptimizationResult) -> list[Step]:
     return [
         step
-        for place, (p, n) in enumerate(zip(outcome.plans, outcome.runs, strict=True))
+        for place, p, n in _weighed(outcome)
         for step in steps_of(place, (*p.choice.candidates, *p.choice.conversions), p.prices, n)
     ]
+
+
+def _weighed(outcome: OptimizationResult) -> Iterator[tuple[object, GraphPlan, float]]:
+    """All that is written, each with what it counts: the runs of a call, of sizes their share."""
+    for place, (plan, runs) in enumerate(zip(outcome.plans, outcome.runs, strict=True)):
+        if not plan.specializations:
+            yield place, plan, runs
+        for each in plan.specializations:
+            yield (place, each.ranges), each.plan, runs * each.share
 
 
 def speedup_range(outcome: OptimizationResult) -> tuple[float, float] | None:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from layoutopt.options import Objective
-from layoutopt.planning.planner import GraphPlan
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.solver import Status
 
 

@@ -28,6 +28,7 @@ def show(report: Report, console: Console) -> None:
     _sides(report, console)
     if report.flag_sets:
         _flag_sets(report, console)
+    _at_sizes(report, console)
     _conversions(report, console)
     _contractions(report, console)
     _compiled_moves(report, console)
@@ -84,6 +85,21 @@ def _side(side: Side) -> list[str]:
         predicted(side),
         _ms(side.measured_ms),
     ]
+
+
+def _at_sizes(report: Report, console: Console) -> None:
+    """Each size that is planned for, where these are several."""
+    if not report.at_sizes:
+        return
+    table = _table(
+        "At each size that is planned for", "", "sizes", "plan for", "weight", "one plan ms",
+        "predicted ms", "default ms", "measured ms", left=3,
+    )  # fmt: skip
+    for row in report.at_sizes:
+        sizes = ", ".join(f"{name} = {size}" for name, size in row.sizes.items())
+        times = (row.one_plan_ms, row.predicted_ms, row.default_ms, row.measured_ms)
+        table.add_row(row.function, sizes, row.ranges or "all", f"{row.weight:g}", *map(_ms, times))
+    console.print(table)
 
 
 def _flag_sets(report: Report, console: Console) -> None:
@@ -221,12 +237,20 @@ def _whose(report: Report) -> str:
     return "" if kept else " of the plan, which was not written"
 
 
+def _where(report: Report) -> str:
+    """Of several sizes that are planned for, the one at which dispatches were timed."""
+    if not report.at_sizes:
+        return ""
+    sizes = report.at_sizes[0].sizes
+    return f" at {', '.join(f'{name} = {size}' for name, size in sizes.items())}"
+
+
 def _validation(report: Report, console: Console) -> None:
     found = report.validation
     if found is None:
         return
     table = _table(
-        f"Predicted against measured, inside the module{_whose(report)}",
+        f"Predicted against measured, inside the module{_where(report)}{_whose(report)}",
         "op",
         "dispatch",
         "predicted us",

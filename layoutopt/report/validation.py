@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from layoutopt.candidates.candidate import physical_form
+from layoutopt.candidates.candidate import Candidate, physical_form
 from layoutopt.candidates.choice import is_free
+from layoutopt.candidates.conversion import Conversion
 from layoutopt.ir.layout import ConversionKind, conversion_kind
 from layoutopt.ir.refusal import Refusal
-from layoutopt.planning.planner import GraphPlan
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.pricing.analytic.form import dispatches
 from layoutopt.verification.dispatch_names import (
     OPEN,
@@ -67,13 +68,15 @@ def validate(
     calls: Sequence[tuple[str, float]],
     fastest_ms: float | None,
     runs: Sequence[int] = (),
+    predicted_ns: int | None = None,
 ) -> Validation:
     """Match what the plans expected with the calls (dispatch, ns) of one run of the module.
 
     IREE names a dispatch by its loops, so equal loops match first, then an equal number of points
     (IREE collapses loops), then packs and unpacks, which have no loops in their names; all in
     order of execution. ``runs``: how often each plan runs, once by default; all calls of an op in
-    a loop are one row.
+    a loop are one row. Of several sizes that are planned for, calls are at the first one, and so
+    are the rows; ``predicted_ns``: of the module at all of them, as ``fastest_ms`` is.
     """
     times = runs or (1,) * len(plans)
     expected = [
@@ -108,7 +111,7 @@ def validate(
     rows += [DispatchValidation("", name, None, round(ns)) for name, ns in left.values()]
     return Validation(
         tuple(rows),
-        sum(row.cost_ns for row in expected) / 1e6,
+        (predicted_ns or sum(row.cost_ns for row in expected)) / 1e6,
         sum(ns for _, ns in calls) / 1e6,
         fastest_ms,
         sorted(errors)[len(errors) // 2] if errors else None,
@@ -131,7 +134,7 @@ def _expected(plan: GraphPlan) -> list[_Expected]:
     rows = []
     for candidate in plan.choice.candidates:
         cluster = plan.clusters[candidate.cluster]
-        cost = plan.costs.get(candidate, 0)
+        cost = _at_first_ns(plan, candidate, plan.costs.get(candidate, 0))
         if not cost:
             continue
         form = physical_form(graph, cluster, candidate)
@@ -146,8 +149,12 @@ def _expected(plan: GraphPlan) -> list[_Expected]:
         kind = conversion_kind(graph.types[tensor].shape, source, target)
         if plan.lower_packs or conversion in plan.choice.lowered:
             kind = ConversionKind.TRANSPOSE
-        label = str(conversion)
-        rows.append(
-            _Expected(label, plan.conversion_costs.get(conversion, 0), (closed(shape),), kind.value)
-        )
+        cost = _at_first_ns(plan, conversion, plan.conversion_costs.get(conversion, 0))
+        rows.append(_Expected(str(conversion), cost, (closed(shape),), kind.value))
     return rows
+
+
+def _at_first_ns(plan: GraphPlan, key: Candidate | Conversion, mean_ns: int) -> int:
+    """The price at the first of several sizes that a plan is for."""
+    price = plan.prices.get(key)
+    return price.at_ns(0) if price is not None and price.by_size_ns else mean_ns

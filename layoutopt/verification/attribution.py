@@ -14,8 +14,8 @@ from layoutopt.candidates.stable_names import StableNames
 from layoutopt.ir.graph import Graph, Structured
 from layoutopt.ir.refusal import Refusal
 from layoutopt.mlir.read.located import Operands
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.known_refusals import digest
-from layoutopt.planning.planner import GraphPlan
 from layoutopt.pricing.analytic.form import dispatches
 from layoutopt.verification.dispatch_names import named_loops, same_loops
 

@@ -14,7 +14,12 @@ from layoutopt.runtime.element import Array, Value
 from layoutopt.runtime.model import Caller, FunctionSignature, ModelCall, Results
 from layoutopt.verification.discrepancy import Allowed, Discrepancy, discrepancy
 from layoutopt.verification.input_kinds import Arguments, InputKind, inputs_of, is_floating, nudged
-from layoutopt.verification.input_sizes import Sizes, planned_points, sizes_to_try
+from layoutopt.verification.input_sizes import (
+    Sizes,
+    planned_points,
+    sizes_around,
+    sizes_to_try,
+)
 from layoutopt.verification.verified import FunctionVerified, Subject
 
 Archives = Sequence[tuple[str, Path]]
@@ -47,14 +52,24 @@ class Attempt:
         return self.kind.value if self.sizes is None else f"{self.kind.value} at {self.sizes}"
 
 
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Inputs of a size that is planned for."""
+
+    weight: float
+    inputs: Sequence[Value]
+    point: int | None = None
+    """The place of the size among those that are planned for."""
+
+
 @dataclass(frozen=True)
 class Compared:
     """What came of a function, and inputs that the original took, for timing."""
 
     verified: FunctionVerified
     inputs: Sequence[Value] | None = None
-    timed: Sequence[tuple[float, Sequence[Value]]] = ()
-    """What it is timed on: inputs at each size that is planned for, with its weight."""
+    timed: Sequence[Timed] = ()
+    """What it is timed on: inputs at each size that is planned for."""
     expected: Sequence[Array] = ()
     """What the original gave for ``inputs``."""
 
@@ -102,7 +117,8 @@ def compare_function(
     points = planned_points(subject.shapes, subject.points)
     sizes: tuple[Sizes | None, ...] = (None,)
     if arguments.is_dynamic:
-        tried = (*(s for _, s in points), *sizes_to_try(subject.shapes))
+        around = sizes_around(subject.shapes, subject.bodies, subject.points)
+        tried = (*(s for _, s in points), *around, *sizes_to_try(subject.shapes))
         sizes = tuple(s for i, s in enumerate(tried) if s not in tried[:i])
     compare([_attempt(arguments, InputKind.NORMAL, size) for size in sizes])
     size = record.done[0][0].sizes if record.done else sizes[0]
@@ -215,8 +231,13 @@ def _compared(subject: Subject, record: _Record, points: Sequence[tuple[float, S
         tipped=sum(d.tipped for d in found),
     )
     normal = [a for a, _, _ in record.done if a.kind is InputKind.NORMAL]
-    timed = [(w, a.inputs) for w, sizes in points for a in normal if a.sizes == sizes]
-    return Compared(verified, attempt.inputs, timed or [(1.0, attempt.inputs)], results.arrays)
+    timed = [
+        Timed(weight, a.inputs, place)
+        for place, (weight, sizes) in enumerate(points)
+        for a in normal
+        if a.sizes == sizes
+    ]
+    return Compared(verified, attempt.inputs, timed or [Timed(1.0, attempt.inputs)], results.arrays)
 
 
 def _weakness(allowed: Allowed, inputs: Sequence[Value], results: Sequence[Sequence[Array]]) -> str:

@@ -18,7 +18,7 @@ OPTIMIZED = "layoutopt"
 """Name of the planned variant among those that are timed."""
 
 
-_PROTOCOL = 4
+_PROTOCOL = 5
 """Goes up when modules are compared or timed in another way; what was remembered is done anew."""
 
 
@@ -29,6 +29,17 @@ class Variant:
     name: str
     source: Path
     flags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PointTime:
+    """The time of a function at one of the sizes that are planned for."""
+
+    function: str
+    point: int
+    """The place of the size among them."""
+    milliseconds: float
+    """Median of the runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +59,8 @@ class VariantResult:
     """(dispatch, nanoseconds) of each call inside one run, in order; of the optimized module."""
     moves: tuple[MoveDispatch, ...] = ()
     """The dispatches that only move data."""
+    by_size: tuple[PointTime, ...] = ()
+    """Its times at each of the sizes that are planned for."""
 
 
 @dataclass(frozen=True, slots=True)

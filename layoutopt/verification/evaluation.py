@@ -40,6 +40,7 @@ from layoutopt.verification.discrepancy import discrepancy
 from layoutopt.verification.evaluated import (
     OPTIMIZED,
     Evaluation,
+    PointTime,
     Variant,
     VariantResult,
     content_key,
@@ -89,6 +90,8 @@ class _Timing:
     """Of the times of a function at several sizes, how much this one counts."""
     first: bool = True
     """Whether it is at the first of the sizes: its dispatches are counted."""
+    point: int | None = None
+    """The place of its size among those that are planned for."""
 
     def of(self, variant: str) -> Sequence[Value]:
         return self.packed if variant == OPTIMIZED else self.inputs
@@ -210,10 +213,17 @@ def _verify(
         found.append(compared.verified)
         if compared.inputs is None:
             continue
-        whole = sum(weight for weight, _ in compared.timed)
+        whole = sum(timed.weight for timed in compared.timed)
         timings += [
-            _Timing(subject.name, values, packed(subject, values), weight / whole, place == 0)
-            for place, (weight, values) in enumerate(compared.timed)
+            _Timing(
+                subject.name,
+                t.inputs,
+                packed(subject, t.inputs),
+                t.weight / whole,
+                place == 0,
+                t.point,
+            )
+            for place, t in enumerate(compared.timed)
         ]
         others = {n: r for n, r in run.items() if n not in (reference, OPTIMIZED, *failures)}
         failures |= _failing(subject, compared, others, reference)
@@ -258,6 +268,7 @@ def _time(
     total = dict.fromkeys(names, 0.0)
     fastest = dict.fromkeys(names, 0.0)
     spread = dict.fromkeys(names, 0.0)
+    by_size: dict[str, list[PointTime]] = {name: [] for name in names}
     for timing in timings:
         calls = [ModelCall(working[n], timing.name, timing.of(n)) for n in names]
         timed = time_models(calls, setting.run)
@@ -268,6 +279,8 @@ def _time(
             total[name] += timing.share * measured.median_ns / 1e6
             fastest[name] += timing.share * measured.fastest_ns / 1e6
             spread[name] = max(spread[name], measured.spread)
+            if timing.point is not None:
+                by_size[name].append(PointTime(timing.name, timing.point, measured.median_ns / 1e6))
     left = [n for n in names if n not in failures]
     profiles: dict[str, list[DispatchTime]] = {}
     if dispatch_events(setting.run.device) is not None and left:
@@ -290,6 +303,7 @@ def _time(
             sum(d.count for d in profiles[v.name]) if v.name in profiles else None,
             calls=calls_ns if v.name == OPTIMIZED else (),
             moves=tuple(move_dispatches(mine)) if v.name == OPTIMIZED else (),
+            by_size=tuple(by_size[v.name]),
         )
         for v in variants
     )

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from layoutopt.compiler.installed import quirks
 from layoutopt.errors import RefusedModuleError
 from layoutopt.ir.graph import Graph, Structured
 from layoutopt.ir.size import planned
@@ -40,7 +41,8 @@ def check_on_host(modules: Modules, target: Target, options: Options) -> Verific
     host = load_target("host")
     source = modules.source
     tiled = target.data_tiling_flag and target.data_tiling_flag in modules.flags
-    flags = (*source.phase_flags, *host.flags, *((host.data_tiling_flag,) if tiled else ()))
+    flags = (*source.phase_flags, *host.flags, *quirks().flags.no_microkernels)
+    flags = (*flags, *((host.data_tiling_flag,) if tiled else ()))
     default = (FlagSet("default", ()),)
     variants = variants_of(
         source.path, source.phase_flags, host.flags, default, modules.optimized, flags

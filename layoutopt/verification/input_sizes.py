@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from layoutopt.ir.planned_sizes import divided
 from layoutopt.ir.size import Symbol, at, symbols
+from layoutopt.ir.size_range import Ranges, SizeRange
 from layoutopt.planning.chosen_sizes import Point
 
 _TRIED = (1, 7, 8, 9, 16, 17, 2, 32, 13, 31, 15)
@@ -55,6 +56,44 @@ def planned_points(
 def _at_point(symbol: Symbol, values: Mapping[str, int]) -> int:
     name, divisor = divided(symbol)
     return values.get(name, symbol.planned * divisor) // divisor
+
+
+def sizes_around(
+    shapes: Mapping[int, tuple[int, ...]], bodies: Sequence[Ranges], points: Sequence[Point]
+) -> tuple[Sizes, ...]:
+    """The sizes at each boundary between bodies of a function, and next to it on both sides.
+
+    The other sizes are the first of those planned for that the body on one side serves, and of
+    those on the other side.
+    """
+    found = sorted({s for shape in shapes.values() for n in shape for s in symbols(n)})
+    rows: dict[tuple[int, ...], Sizes] = {}
+    for ranges in bodies:
+        inside = {s.name: _inside(s, ranges, points) for s in found}
+        for each in ranges:
+            for s in (s for s in found if divided(s)[0] == each.name):
+                for value in _around(s, each):
+                    sizes = Sizes({**inside, s.name: value}, shapes)
+                    rows.setdefault(tuple(sizes.values.values()), sizes)
+    return tuple(rows.values())
+
+
+def _inside(symbol: Symbol, ranges: Ranges, points: Sequence[Point]) -> int:
+    """What a symbol is taken to be in a body's own sizes."""
+    name, divisor = divided(symbol)
+    served = [dict(values) for _, values in points]
+    served = [v for v in served if all(r.name not in v or v[r.name] in r for r in ranges)]
+    own = next((r for r in ranges if r.name == name), None)
+    value = _at_point(symbol, served[0] if served else {})
+    if own is None or value * divisor in own:
+        return value
+    return max(1, own.ends[-1] // divisor + (own.up_to is None))
+
+
+def _around(symbol: Symbol, each: SizeRange) -> list[int]:
+    _, divisor = divided(symbol)
+    near = (end // divisor + more for end in each.ends for more in (-1, 0, 1))
+    return [n for n in near if max(symbol.low, 1) <= n <= symbol.high]
 
 
 def sizes_to_try(shapes: Mapping[int, tuple[int, ...]]) -> tuple[Sizes, ...]:

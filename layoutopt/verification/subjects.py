@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.size import Symbol, one_symbol, with_symbols
+from layoutopt.ir.size_range import Ranges
 from layoutopt.mlir.module import Module
 from layoutopt.mlir.read.entry import Boundary, Exported
 from layoutopt.options import Options
@@ -22,16 +24,20 @@ _SPREAD = 0.25
 
 
 def subjects_of(
-    module: Module, planned: Sequence[int], options: Options
-) -> tuple[Subject, ...]:  # fmt: skip
+    module: Module,
+    planned: Sequence[int],
+    options: Options,
+    bodies: Mapping[str, Sequence[Ranges]] = MappingProxyType({}),
+) -> tuple[Subject, ...]:
     """The functions that a caller can call and that hold, or may call, what is planned.
 
     ``planned``: places of the blocks with a plan. To be asked before the plans are written into
-    the module. A private function is compared through those that call it.
+    the module. A private function is compared through those that call it. ``bodies``: by name of a
+    function, the sizes that each of its plans serves.
     """
     symbols = {module.blocks[place].function for place in planned}
     return tuple(
-        _subject(module, exported, options)
+        _subject(module, exported, options, bodies.get(exported.name, ()))
         for exported in module.exported
         if exported.symbol in symbols or (exported.calls and symbols)
     )
@@ -61,7 +67,9 @@ def _chosen(places: Mapping[int, int], layouts: Mapping[int, Layout]) -> dict[in
     return {place: layout for place, layout in lying.items() if not layout.is_row_major}
 
 
-def _subject(module: Module, exported: Exported, options: Options) -> Subject:
+def _subject(
+    module: Module, exported: Exported, options: Options, bodies: Sequence[Ranges]
+) -> Subject:
     place = module.entry(exported.symbol)
     alone = place is not None and not exported.calls
     allowed = allowed_in(module, exported.symbol if alone else None, options)
@@ -80,7 +88,7 @@ def _subject(module: Module, exported: Exported, options: Options) -> Subject:
         if not graph.types[tensor].is_static
     }
     points = points_of(graph, options.sizes)
-    return Subject(exported.name, allowed, boundary.types, integers, shapes, points)
+    return Subject(exported.name, allowed, boundary.types, integers, shapes, points, tuple(bodies))
 
 
 def _within(size: int, limits: Mapping[str, int]) -> int:

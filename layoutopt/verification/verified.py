@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from layoutopt.ir.layout import Layout
+from layoutopt.ir.size_range import Ranges
 from layoutopt.planning.chosen_sizes import Point
 from layoutopt.verification.discrepancy import Allowed
 from layoutopt.verification.input_kinds import Integers
@@ -29,6 +30,8 @@ class Subject:
     """Sizes of arguments, by position, where some are known at run time only."""
     points: tuple[Point, ...] = ()
     """The sizes that are planned for, where these were chosen."""
+    bodies: tuple[Ranges, ...] = ()
+    """The sizes that each of its plans serves, where these are several."""
     taken: Mapping[int, Layout] = field(default_factory=dict)
     """Layouts in which the memory of arguments is taken, by position; row-major for the others."""
     given: Mapping[int, Layout] = field(default_factory=dict)

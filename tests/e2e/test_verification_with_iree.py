@@ -12,6 +12,8 @@ import pytest
 import layoutopt
 from layoutopt.cli.main import main
 from layoutopt.ir.lowered import Lowered
+from layoutopt.ir.named import is_mmt4d
+from layoutopt.ir.ops import Structured
 from layoutopt.ir.types import Array
 from layoutopt.mlir.module import Module, parse_module
 from layoutopt.options import Objective
@@ -219,6 +221,28 @@ def test_a_model_that_iree_refuses_is_planned_without_what_it_refused(
     assert report.verification.reference == "the NumPy oracle on the original"
     assert "write affecting operations" in report.verification.reference_reason
     assert report.winner == "layoutopt"
+
+
+class Packed(FewOps):
+    """Prices in whose eyes contractions over tiles are the cheapest."""
+
+    def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
+        """A second for a contraction that does not run over tiles, else a nanosecond."""
+        ops = [[op for op in w.form.graph.ops if isinstance(op, Structured)] for w in work]
+        plain = [any(op.is_contraction and not is_mmt4d(op) for op in found) for found in ops]
+        return [Price(10**9 if dear else 1) for dear in plain]
+
+
+def test_tiles_of_a_gpu_are_computed_right_on_this_cpu(tmp_path: Path, cache: Path) -> None:
+    """IREE has no microkernel for them here, and gets them wrong unless it is told to use none."""
+    model = tmp_path / "model.mlir"
+    model.write_text(PLAIN.replace("16x", "48x").replace("x16x", "x48x"))
+    options = layoutopt.Options(cache=cache)
+    report = layoutopt.optimize(model, profile="mi355x", options=options, pricer=Packed()).report
+    assert [choice.form for choice in report.choices] == ["packed"]
+    assert report.verification is not None
+    assert report.verification.passed
+    assert (report.winner, report.kept_for) == ("layoutopt", "")
 
 
 def test_a_model_that_iree_refuses_with_every_plan_is_said_to_be_so(

@@ -36,7 +36,8 @@ from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
 from layoutopt.ir.types import Array
 from layoutopt.options import Objective, Options
 from layoutopt.oracle import evaluate
-from layoutopt.planning.planner import GraphPlan, plan_graph
+from layoutopt.planning.graph_plan import GraphPlan
+from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.prices import Analytic, Price, Work
 from layoutopt.pricing.source import PriceSource

@@ -19,8 +19,8 @@ from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
 from layoutopt.ir.types import Array
 from layoutopt.options import Objective
 from layoutopt.oracle import evaluate
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.plan_file import PlanFile, chosen, function_plan, read_plan, write_plan
-from layoutopt.planning.planner import GraphPlan
 from tests.parsing import lifted
 from tests.property.layouts import small_integers
 from tests.property.test_fewest_conversions import P, R, constants, expected, planned, run

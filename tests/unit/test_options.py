@@ -23,6 +23,14 @@ def test_names_become_choices() -> None:
     assert (type(options.objective), type(options.search)) == (Objective, Search)
 
 
+def test_a_function_has_one_body_at_least() -> None:
+    with pytest.raises(InputError) as error:
+        Options(specializations=0)
+    assert str(error.value) == (
+        "Options.specializations: expected 1 or more, but got 0; correct the option"
+    )
+
+
 @pytest.mark.parametrize(
     ("option", "message"),
     [

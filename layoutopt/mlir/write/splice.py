@@ -10,6 +10,7 @@ folds the conversion back into the op that reads the weight.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
@@ -34,12 +35,32 @@ def splice(lifted: Lifted, lowered: Lowered, weights: WeightGlobals) -> None:
     ``weights``: the names of the module, to which those of new globals are added. Raises
     LoweringError where MLIR refuses the new ops.
     """
+    with lifted.block.owner.context:
+        parsed = parsed_plan(lifted, lowered, weights)
+        _move(parsed.planned, lifted, lowered, parsed.symbols)
+        erase_dead(lifted)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedPlan:
+    """The planned ops as a function of a module of their own; its globals are in the model's."""
+
+    module: Any
+    planned: Any
+    symbols: tuple[Symbol, ...]
+    """Those whose values the function takes behind the leaves."""
+
+
+def parsed_plan(lifted: Lifted, lowered: Lowered, weights: WeightGlobals) -> ParsedPlan:
+    """Parse a plan, and add its new globals to the module that ``lifted`` came from.
+
+    ``weights``: see `splice`. Raises LoweringError where MLIR refuses the new ops.
+    """
     names, new = weights.named(lowered.hoisted, constant_names(lifted.graph, 0))
     hoisted = initializers(new)
     function = _top_level(lifted.block)
     with function.context:
-        leaves = list(lowered.inputs)
-        text, sizes = _snippet(lowered, leaves, hoisted, names)
+        text, symbols = _snippet(lowered, list(lowered.inputs), hoisted, names)
         try:
             module = ir.Module.parse(text)
         except ir.MLIRError as error:
@@ -53,13 +74,12 @@ def splice(lifted: Lifted, lowered: Lowered, weights: WeightGlobals) -> None:
         operations = list(module.body.operations)
         made = [op for op in operations if op.operation.name == "util.initializer"]
         known = len(set(names.values())) - len(new)
-        _move(operations[-1], lifted, lowered, sizes)
         for operation, computed in zip(made, hoisted, strict=True):
             _fill_leaves(operation, lifted, list(computed.inputs))
         _add_globals(function, operations[known:-1])
         for operation in operations[:known]:
             operation.operation.erase()
-        _erase_dead(lifted)
+    return ParsedPlan(module, operations[-1], symbols)
 
 
 def _top_level(block: Any) -> Any:
@@ -142,23 +162,13 @@ def _fill_leaves(initializer: Any, lifted: Lifted, leaves: list[int]) -> None:
 
 def _move(planned: Any, lifted: Lifted, lowered: Lowered, symbols: Sequence[Symbol]) -> None:
     block = planned.operation.regions[0].blocks[0]
-    stage: dict[Any, int] = {}
-    arguments, leaves = list(block.arguments), list(lowered.inputs)
-    for argument, tensor in zip(arguments, leaves, strict=False):
-        value, at = lifted.taken.get(tensor, lifted.values[tensor]), lifted.stages[tensor]
-        if value.type != argument.type:
-            value = _cast(value, argument.type, lifted.kept[at])
-        stage[value] = at
-        argument.replace_all_uses_with(value)
-    for argument, symbol in zip(arguments[len(leaves) :], symbols, strict=True):
-        value = lifted.sizes.values[symbol.name]
-        stage[value] = lifted.sizes.stages[symbol.name]
-        argument.replace_all_uses_with(value)
+    stage = connected(block, lifted, lowered, symbols)
+    leaves = list(lowered.inputs)
     operations = list(block.operations)
     results = list(operations[-1].operation.operands)
     for operation in operations[:-1]:
         op = operation.operation
-        needed = max((stage.get(v, 0) for v in _read(op)), default=0)
+        needed = max((stage.get(v, 0) for v in read_by(op)), default=0)
         op.move_before(lifted.kept[needed].operation)
         for value in op.results:
             stage[value] = needed
@@ -170,27 +180,49 @@ def _move(planned: Any, lifted: Lifted, lowered: Lowered, symbols: Sequence[Symb
         if tensor not in leaves or tensor in lifted.taken:
             old = lifted.values[tensor]
             same = old.type == value.type
-            new = value if same else _cast(value, old.type, lifted.kept[stage[value]])
+            new = value if same else cast_to(value, old.type, lifted.kept[stage[value]])
             old.replace_all_uses_with(new)
     planned.operation.erase()
 
 
-def _cast(value: Any, kind: Any, ahead_of: Any) -> Any:
+def connected(
+    block: Any, lifted: Lifted, lowered: Lowered, symbols: Sequence[Symbol]
+) -> dict[Any, int]:
+    """Let planned ops read the model's values in place of their block's arguments.
+
+    Hands back how many kept ops must come before the uses of each value that they read.
+    """
+    stage: dict[Any, int] = {}
+    arguments, leaves = list(block.arguments), list(lowered.inputs)
+    for argument, tensor in zip(arguments, leaves, strict=False):
+        value, at = lifted.taken.get(tensor, lifted.values[tensor]), lifted.stages[tensor]
+        if value.type != argument.type:
+            value = cast_to(value, argument.type, lifted.kept[at])
+        stage[value] = at
+        argument.replace_all_uses_with(value)
+    for argument, symbol in zip(arguments[len(leaves) :], symbols, strict=True):
+        value = lifted.sizes.values[symbol.name]
+        stage[value] = lifted.sizes.stages[symbol.name]
+        argument.replace_all_uses_with(value)
+    return stage
+
+
+def cast_to(value: Any, kind: Any, ahead_of: Any) -> Any:
     """A tensor as one whose type leaves other sizes open, in front of an op."""
     with ir.InsertionPoint(ahead_of.operation), ahead_of.operation.location:
         return ir.Operation.create("tensor.cast", results=[kind], operands=[value]).results[0]
 
 
-def _read(op: Any) -> Iterator[Any]:
+def read_by(op: Any) -> Iterator[Any]:
     """The values that an op reads, itself or inside its regions (a gather captures its table)."""
     yield from op.operands
     for region in op.regions:
         for block in region.blocks:
             for inner in block.operations:
-                yield from _read(inner.operation)
+                yield from read_by(inner.operation)
 
 
-def _erase_dead(lifted: Lifted) -> None:
+def erase_dead(lifted: Lifted) -> None:
     """Erase the ops that the plan wrote anew, and its constants that are no longer read.
 
     Those that it captures are left to the block they stand in.

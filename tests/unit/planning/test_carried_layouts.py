@@ -14,9 +14,10 @@ from layoutopt.mlir.module import Module, parse_module
 from layoutopt.options import Objective, Options, TripCount
 from layoutopt.pipeline.stages import control_flow
 from layoutopt.planning.control_flow import ControlFlow
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.joint_selection import Part, joined
 from layoutopt.planning.joint_space import joint_space
-from layoutopt.planning.planner import GraphPlan, plan_graphs
+from layoutopt.planning.planner import plan_graphs
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import Target, load_target
 from layoutopt.solver import Problem, Search, TimeLimit, solve, unmet

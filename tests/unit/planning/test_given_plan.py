@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,10 +11,14 @@ import pytest
 from layoutopt.errors import InputError
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout, row_major
+from layoutopt.ir.planned_sizes import planned_for
 from layoutopt.ir.renaming import counted_from_zero
-from layoutopt.options import Objective, Options
+from layoutopt.ir.size_range import Ranges, SizeRange
+from layoutopt.mlir.module import parse_module
+from layoutopt.options import Objective, Options, PlannedSize
 from layoutopt.pipeline.stages import control_flow
 from layoutopt.planning.given_plan import AskedPlans, given_plans
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.plan_file import (
     TOOL,
     CarriedLayout,
@@ -22,16 +27,18 @@ from layoutopt.planning.plan_file import (
     PlannedCandidate,
     PlannedConversion,
     function_plan,
+    function_plans,
     write_plan,
 )
-from layoutopt.planning.planner import GraphPlan, plan_graph, plan_graphs
+from layoutopt.planning.planner import plan_graph, plan_graphs
+from layoutopt.pricing.at_sizes import AtSizes
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
 from layoutopt.rules.rewrites import REWRITES
 from layoutopt.solver import Search
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
-from tests.planning import setting
+from tests.planning import TWO_MATMULS, SizedPrices, packed_for_many, setting
 from tests.unit.planning.test_carried_layouts import loop
 
 GRAPH = lifted(CONVOLUTIONS)
@@ -228,3 +235,87 @@ def test_layouts_of_carried_tensors_that_do_not_fit(
         f"{path}: expected a plan for 'main' that fits x86-64-avx512 and these options, but got "
         f"{got} (made by layoutopt {TOOL} for here); {ADVICE}"
     )
+
+
+@pytest.fixture
+def several(tmp_path: Path) -> tuple[Graph, GraphPlan, Options]:
+    """A function with a plan for few rows and one for many."""
+    (tmp_path / "model.mlir").write_text(TWO_MATMULS)
+    options = Options(sizes=(PlannedSize("arg0.0", (1, 300), (3.0, 1.0)),))
+    graph = planned_for(parse_module(tmp_path / "model.mlir").graphs[0], {"arg0.0": 1})
+    wanted = setting(load_target("host"), AtSizes(SizedPrices(packed_for_many)), options)
+    return graph, plan_graph(graph, wanted), options
+
+
+def ranged(path: Path, rows: Sequence[FunctionPlan]) -> None:
+    write_plan(path, PlanFile("here", Objective.LATENCY, tuple(rows)))
+
+
+def test_plans_for_ranges_of_sizes_come_back(
+    several: tuple[Graph, GraphPlan, Options], tmp_path: Path
+) -> None:
+    graph, plan, options = several
+    path = tmp_path / "plan.json"
+    rows = function_plans("main", graph, plan)
+    assert [row.name for row in rows] == ["main at arg0.0 <= 17", "main at arg0.0 > 17"]
+    ranged(path, rows)
+    asked = AskedPlans(MODEL, [("main", graph)])
+    (again,) = given_plans(path, asked, load_target("host"), options)
+    assert [(s.ranges, s.share) for s in again.specializations] == [
+        (s.ranges, s.share) for s in plan.specializations
+    ]
+    assert [b.lowered() for b in again.bodies] == [b.lowered() for b in plan.bodies]
+    assert again.cost_ns == plan.cost_ns == again.solution.objective_ns
+    assert function_plans("main", graph, again) == rows
+
+
+@pytest.mark.parametrize(
+    ("ranges", "reason", "got"),
+    [
+        (
+            ((SizeRange("b", None, 17),), (SizeRange("b", 17, None),)),
+            "",
+            "plans for ranges of b, which is no open size",
+        ),
+        (
+            ((SizeRange("arg0.0", None, 17),), (SizeRange("arg0.0", 18, None),)),
+            "",
+            "plans for ranges of sizes of which some have none or two",
+        ),
+        (((), ()), "", "plans for ranges of sizes of which some have none or two"),
+        (
+            ((SizeRange("arg0.0", None, 17),), (SizeRange("arg0.0", 17, None),)),
+            "it is torn",
+            "plans for ranges of sizes, though it is torn",
+        ),
+    ],
+)
+def test_ranges_of_sizes_that_do_not_fit(
+    several: tuple[Graph, GraphPlan, Options],
+    ranges: tuple[Ranges, ...],
+    reason: str,
+    got: str,
+    tmp_path: Path,
+) -> None:
+    graph, plan, options = several
+    path = tmp_path / "plan.json"
+    rows = function_plans("main", graph, plan)
+    ranged(path, [replace(row, ranges=own) for row, own in zip(rows, ranges, strict=True)])
+    asked = AskedPlans(MODEL, [("main", graph)], one_body=[reason])
+    with pytest.raises(InputError) as error:
+        given_plans(path, asked, load_target("host"), options)
+    assert str(error.value) == (
+        f"{path}: expected a plan for 'main' that fits host and these options, but got {got} "
+        f"(made by layoutopt {TOOL} for here); {ADVICE}"
+    )
+
+
+def test_plans_for_ranges_of_sizes_take_row_major_ends(
+    several: tuple[Graph, GraphPlan, Options], tmp_path: Path
+) -> None:
+    graph, plan, options = several
+    path = tmp_path / "plan.json"
+    ranged(path, function_plans("main", graph, plan))
+    asked = AskedPlans(MODEL, [("main", graph)])
+    with pytest.raises(InputError, match="ranges of sizes, with --free-io-layout"):
+        given_plans(path, asked, load_target("host"), replace(options, free_io_layout=True))

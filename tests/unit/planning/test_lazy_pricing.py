@@ -5,15 +5,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from layoutopt.ir.graph import Graph
+from layoutopt.ir.planned_sizes import planned_for
 from layoutopt.ir.types import Array
+from layoutopt.mlir.module import parse_module
+from layoutopt.options import Options, PlannedSize
 from layoutopt.planning import lazy_pricing
-from layoutopt.planning.planner import GraphPlan, plan_graph
+from layoutopt.planning.graph_plan import GraphPlan
+from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.analytic.form import all_work
 from layoutopt.pricing.analytic.lower_bound import roofs_of
+from layoutopt.pricing.at_sizes import AtSizes
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.prices import Price, Work
 from layoutopt.pricing.source import PriceSource
@@ -22,7 +28,7 @@ from layoutopt.runtime.progress import Progress
 from layoutopt.solver import Problem, Search, Solution, Status, solve, time_limit
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
-from tests.planning import setting
+from tests.planning import TWO_MATMULS, SizedPrices, setting
 from tests.torch_graphs import input_gradient
 
 HOST = load_target("host")
@@ -133,3 +139,21 @@ def test_what_is_stored_takes_no_rounds(
     assert cold.asked
     assert not warm.asked
     assert len(problems) == 1
+
+
+def test_bounds_at_several_sizes_are_means(tmp_path: Path) -> None:
+    """What takes long at the first size, which hardly counts, is no reason to leave a form out."""
+    (tmp_path / "model.mlir").write_text(TWO_MATMULS)
+    sizes = (PlannedSize("arg0.0", (8192, 1), (1.0, 999.0)),)
+    graph = planned_for(parse_module(tmp_path / "model.mlir").graphs[0], {"arg0.0": 8192})
+
+    def tiles_pay(piece: Work, size: int) -> int:
+        tiled = any(len(kind.shape) == 4 for kind in piece.form.graph.types)
+        if not piece.form.weights:
+            return 1_000
+        return 400_000 if size > 1 else 10_000 if tiled else 60_000
+
+    options = Options(sizes=sizes, specializations=1)
+    found = plan_graph(graph, setting(HOST, AtSizes(SizedPrices(tiles_pay)), options))
+    assert found.solution.status is Status.OPTIMAL
+    assert all(c.form.is_packed for c in found.choice.candidates)

@@ -11,7 +11,8 @@ from layoutopt.ir.types import TensorType
 from layoutopt.ir.weights import constant_names, weight_bytes
 from layoutopt.mlir.module import parse_module
 from layoutopt.options import Objective, Options, WeightBudget
-from layoutopt.planning.planner import GraphPlan, plan_graphs
+from layoutopt.planning.graph_plan import GraphPlan
+from layoutopt.planning.planner import plan_graphs
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
 from tests.parameters import TIED

@@ -13,6 +13,7 @@ from layoutopt.pricing.source import PriceSource
 from layoutopt.report.checks import VerificationReport
 from layoutopt.report.html import html_page
 from layoutopt.report.report import (
+    AtSizesReport,
     CapturedReport,
     ChoiceReport,
     ConversionReport,
@@ -132,3 +133,11 @@ def test_a_conversion_is_drawn_where_it_happens() -> None:
     assert page.count('class="edge converts"') == 1
     plain = replace(REPORT, conversions=tuple[ConversionReport, ...]())
     assert 'class="edge converts"' not in html_page(plain)
+
+
+def test_each_size_that_is_planned_for_is_shown() -> None:
+    row = AtSizesReport("main", {"s": 1, "b": 4}, 3.0, "s <= 17", 0.25, 0.5, 1.5, None)
+    page = html_page(replace(REPORT, at_sizes=(row,)))
+    Reader(page)
+    assert "<td>s = 1, b = 4</td><td>s &lt;= 17</td>" in page
+    assert "At each size" not in html_page(REPORT)

@@ -11,6 +11,7 @@ from layoutopt.pricing.source import PriceSource
 from layoutopt.report.checks import UncheckedReport, VerificationReport
 from layoutopt.report.explanation import explanation
 from layoutopt.report.report import (
+    AtSizesReport,
     BlockReport,
     CapturedReport,
     ContractionsReport,
@@ -19,6 +20,7 @@ from layoutopt.report.report import (
     OpsReport,
     RefusalReport,
     Report,
+    SpecializationReport,
     WeightsReport,
     read_report,
 )
@@ -259,3 +261,45 @@ def test_results_that_no_input_changes_are_said_to_prove_little() -> None:
     verification = replace(VERIFIED, weak=(("classify", "its results were always the same"),))
     line = "That says little of classify: its results were always the same."
     assert line in printed(replace(REPORT, verification=verification))
+
+
+SPECIALIZED = replace(
+    REPORT,
+    choices=tuple(replace(c, function="main at s <= 17") for c in REPORT.choices),
+    conversions=tuple(replace(c, function="main at s > 17") for c in REPORT.conversions),
+    specializations=(
+        SpecializationReport("main", "s <= 17", "main at s <= 17", 0.75, 0.25),
+        SpecializationReport("main", "s > 17", "main at s > 17", 0.25, 9.5),
+    ),
+    at_sizes=(
+        AtSizesReport("main", {"s": 1, "b": 4}, 3.0, "s <= 17", 0.25, 0.5, 1.5, 0.75),
+        AtSizesReport("main", {"s": 300, "b": 4}, 1.0, "s > 17", 9.5, None, None, None),
+    ),
+)
+
+
+def test_plans_for_ranges_of_sizes_are_told(tmp_path: Path) -> None:
+    text = printed(SPECIALIZED)
+    assert "main has 2 plans, chosen at run time: for s <= 17; for s > 17.\n" in text
+    rows = [" ".join(row.split()) for row in text.splitlines() if " s = " in row]
+    assert rows == [
+        "main s = 1, b = 4 s <= 17 3 0.500 0.250 1.50 0.750",
+        "main s = 300, b = 4 s > 17 1 - 9.50 - -",
+    ]
+    SPECIALIZED.write(tmp_path / "report.json")
+    assert read_report(tmp_path / "report.json") == SPECIALIZED
+
+
+def test_each_size_is_told_where_one_plan_serves_all() -> None:
+    row = AtSizesReport("main", {"s": 1}, 1.0, "", 0.25, None, 1.5, 0.75)
+    text = printed(replace(REPORT, at_sizes=(row,)))
+    assert "At each size that is planned for" in text
+    assert "main   s = 1   all " in text
+    assert "plans, chosen at run time" not in text
+    assert "At each size" not in printed(REPORT)
+
+
+def test_an_explanation_says_which_plan_a_choice_is_of() -> None:
+    lines = list(explanation(SPECIALIZED, None))
+    assert any(line.startswith("pad.2 at s <= 17: as it came") for line in lines)
+    assert any(line.startswith("t4: tensor<1x8x4x4xf32> at s > 17: transpose") for line in lines)

@@ -12,7 +12,8 @@ import pytest
 from layoutopt.ir.types import Array
 from layoutopt.mlir.read.census import ModuleCensus, Move
 from layoutopt.options import Objective, Options
-from layoutopt.planning.planner import GraphPlan, plan_graph
+from layoutopt.planning.graph_plan import GraphPlan
+from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.prices import Price, Work
 from layoutopt.pricing.source import PriceSource

@@ -1,8 +1,18 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from layoutopt.ir.planned_sizes import planned_for
+from layoutopt.mlir.module import parse_module
+from layoutopt.options import Options, PlannedSize
+from layoutopt.planning.planner import plan_graph
+from layoutopt.pricing.at_sizes import AtSizes
+from layoutopt.pricing.prices import Work
+from layoutopt.report.validation import validate
 from layoutopt.verification.dispatch_names import loops_of
+from tests.planning import HOST, TWO_MATMULS, SizedPrices, setting
 
 
 @pytest.mark.parametrize(
@@ -17,3 +27,22 @@ from layoutopt.verification.dispatch_names import loops_of
 )
 def test_loops_in_the_name_of_a_dispatch(name: str, loops: tuple[int, ...]) -> None:
     assert loops_of(name) == loops
+
+
+def test_of_several_sizes_the_first_one_is_compared(tmp_path: Path) -> None:
+    """Dispatches are timed there; the whole module at all of them."""
+    (tmp_path / "model.mlir").write_text(TWO_MATMULS)
+    graph = planned_for(parse_module(tmp_path / "model.mlir").graphs[0], {"arg0.0": 1})
+
+    def by_rows(piece: Work, size: int) -> int:
+        return 1000 * size * len(piece.form.graph.ops)
+
+    options = Options(sizes=(PlannedSize("arg0.0", (1, 300)),))
+    plan = plan_graph(graph, setting(HOST, AtSizes(SizedPrices(by_rows)), options))
+    calls = [("main_dispatch_0_matmul_Dx64x64_f32", 500.0)] * 2
+    found = validate([plan], calls, 0.1, (1,), plan.cost_ns)
+    assert [row.predicted_ns for row in found.dispatches] == [
+        plan.prices[c].at_ns(0) for c in plan.choice.candidates
+    ]
+    assert found.predicted_ms == plan.cost_ns / 1e6
+    assert plan.cost_ns > 100 * sum(row.predicted_ns or 0 for row in found.dispatches)

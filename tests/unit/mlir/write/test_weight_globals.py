@@ -11,7 +11,8 @@ from layoutopt.errors import InputError
 from layoutopt.mlir.module import Module, parse_module
 from layoutopt.options import Objective, Options, WeightBudget
 from layoutopt.pipeline.stages import control_flow
-from layoutopt.planning.planner import GraphPlan, plan_graphs
+from layoutopt.planning.graph_plan import GraphPlan
+from layoutopt.planning.planner import plan_graphs
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
 from tests.planning import setting

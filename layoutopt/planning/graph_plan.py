@@ -1,0 +1,118 @@
+"""The plan of one function: what was chosen, of what, at which prices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from layoutopt.candidates.candidate import Candidate
+from layoutopt.candidates.choice import Choice
+from layoutopt.candidates.cluster import Cluster
+from layoutopt.candidates.conversion import Conversion
+from layoutopt.candidates.egraph import EGraph
+from layoutopt.candidates.explore import RefusedForm
+from layoutopt.candidates.form import Form
+from layoutopt.candidates.form_name import form_name
+from layoutopt.ir.carried import Ends
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.lowered import Lowered
+from layoutopt.ir.size_range import Ranges
+from layoutopt.lowering.lower import lower, packs_lowered
+from layoutopt.planning.lazy_pricing import Text
+from layoutopt.planning.plan_space import PlanSpace
+from layoutopt.planning.searched import Searched
+from layoutopt.pricing.prices import Price
+from layoutopt.pricing.source import PriceSource
+from layoutopt.solver import Solution
+
+
+@dataclass(frozen=True)
+class GraphPlan:
+    """The plan of one function."""
+
+    egraph: EGraph
+    clusters: tuple[Cluster, ...]
+    choice: Choice
+    costs: dict[Candidate, int]
+    conversion_costs: dict[Conversion, int]
+    solution: Solution
+    refusals: tuple[RefusedForm, ...]
+    identity_ns: int | None
+    """Price of the model as it came; None where a part of it has no price."""
+    io: dict[int, Layout] = field(default_factory=dict)
+    """Layouts of inputs and outputs that the plan was free to choose."""
+    lower_packs: bool = False
+    searched: Searched | None = None
+    """What it was chosen among; None where it was given."""
+    source: PriceSource = PriceSource.PLAN
+    """Of its prices."""
+    identity: tuple[Candidate, ...] = ()
+    """The model as it came."""
+    prices: Mapping[Candidate | Conversion, Price] = field(default_factory=dict)
+    """Of all that was priced, with their uncertainties."""
+    notes: tuple[RefusedForm, ...] = ()
+    """Candidates whose results were compared with nothing, or with an estimate in place of a
+    measurement that failed, and why."""
+    space: PlanSpace | None = None
+    """What it was chosen from; None where it was given."""
+    piece_prices: Mapping[Text, Price] = field(default_factory=dict)
+    """Of every piece of work that was priced, a conversion in each of its forms."""
+    ends: Ends = field(default_factory=Ends)
+    """Layouts of tensors that control flow hands on."""
+    specializations: tuple[Specialization, ...] = ()
+    """Plans for ranges of its sizes, where these are written in its place; the solution is then
+    that of all of them together."""
+
+    @property
+    def bodies(self) -> tuple[GraphPlan, ...]:
+        """The plans that are written: its specializations, or itself."""
+        return tuple(s.plan for s in self.specializations) or (self,)
+
+    @property
+    def cost_ns(self) -> int:
+        """Prices of all that is run, of all sizes that are planned for the weighted mean."""
+        if not self.specializations:
+            return self.one_body_ns
+        return round(sum(s.share * s.plan.one_body_ns for s in self.specializations))
+
+    @property
+    def one_body_ns(self) -> int:
+        """The same where all sizes run this very plan."""
+        changes = sum(self.conversion_costs.get(c, 0) for c in self.choice.conversions)
+        return changes + sum(self.costs[c] for c in self.choice.candidates)
+
+    def cost_at_ns(self, place: int) -> int | None:
+        """Prices of all that this very plan runs at one of the sizes that it is priced at.
+
+        ``place``: of the size among those. None where prices are not known by size.
+        """
+        if not self.prices:
+            return None
+        used: tuple[Candidate | Conversion, ...]
+        used = (*self.choice.candidates, *self.choice.conversions)
+        return sum(self.prices[key].at_ns(place) for key in used if key in self.prices)
+
+    @property
+    def data_tiled(self) -> bool:
+        """Whether some contraction asks IREE for data tiling."""
+        return any(c.form is Form.DATA_TILED for c in self.choice.candidates)
+
+    def form_name(self, candidate: Candidate) -> str:
+        """The form of a candidate as reports name it."""
+        return form_name(self.egraph, self.clusters[candidate.cluster], candidate)
+
+    def lowered(self) -> Lowered:
+        """The chosen candidates as one graph over row-major tensors; see `bodies` first."""
+        found = lower(self.egraph.graph, self.clusters, self.choice, self.io, self.ends)
+        return packs_lowered(found) if self.lower_packs else found
+
+
+@dataclass(frozen=True)
+class Specialization:
+    """A plan for some of a function's sizes."""
+
+    ranges: Ranges
+    """The sizes that it serves."""
+    plan: GraphPlan
+    share: float
+    """What the sizes that it was planned at count, of what all sizes of the function do."""

@@ -1,0 +1,162 @@
+"""Several plans for one function, each for a range of its sizes, where that pays.
+
+Prices are known at each size that is planned for. The plan for a range is the cheapest one by the
+prices at the sizes in it, chosen from the same candidates; `cheapest_bodies` says which ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+
+from layoutopt.candidates.explore import RefusedForm
+from layoutopt.errors import SolverError
+from layoutopt.ir.types import TensorType
+from layoutopt.options import Objective, Options
+from layoutopt.planning.bodies import cheapest_bodies
+from layoutopt.planning.copy_budget import CopyBudget
+from layoutopt.planning.graph_plan import GraphPlan, Specialization
+from layoutopt.planning.joint_space import JointSpace
+from layoutopt.planning.plan_space import PlanSpace
+from layoutopt.planning.setting import PlanSetting
+from layoutopt.planning.size_grid import Box, SizeGrid, size_grid
+from layoutopt.solver import Solution
+from layoutopt.solver.solution import answer
+
+_GAIN = 0.05
+"""Of the time of one plan for all sizes, what each further body has to save. It is compiled, loaded
+and holds copies of weights as the first does, and sums of prices are off by about as much."""
+
+_RUNS = 1000
+"""What all bodies count together where they are one integer program."""
+
+Plans = Callable[[JointSpace], tuple[GraphPlan, ...]]
+"""The cheapest plans of what a space holds. Raises SolverError where there are none."""
+
+
+def specialized(
+    plan: GraphPlan, space: PlanSpace, setting: PlanSetting, one_body: str, plans_of: Plans
+) -> GraphPlan:
+    """The plan with others in its place for ranges of its sizes, where these are cheaper.
+
+    ``one_body``: why the function has to stay one; empty where it does not. What is against it is
+    among the refusals of the plan.
+    """
+    options = setting.options
+    grid = size_grid(space.graph, options.sizes)
+    if options.specializations == 1 or not grid.axes:
+        return plan
+    reason = one_body or _against(options)
+    if not reason:
+        try:
+            found = _Ranges(plan, space, grid, setting, plans_of).run()
+        except SolverError as error:
+            found = str(error)
+        if not isinstance(found, str):
+            return found
+        reason = found
+    refusal = RefusedForm("all ops", "specialization", reason)
+    return replace(plan, refusals=(*plan.refusals, refusal))
+
+
+def _against(options: Options) -> str:
+    """Which option speaks against several bodies."""
+    if options.objective is Objective.CONVERSIONS:
+        return "with --objective=conversions, what is counted is the same at all sizes"
+    if options.free_io_layout:
+        return "with --free-io-layout, inputs and outputs lie in one layout at all sizes"
+    return ""
+
+
+@dataclass
+class _Ranges:
+    plan: GraphPlan
+    """For all sizes."""
+    space: PlanSpace
+    grid: SizeGrid
+    setting: PlanSetting
+    plans_of: Plans
+    plans: dict[Box, GraphPlan] = field(default_factory=dict)
+
+    def run(self) -> GraphPlan | str:
+        """The plan with its specializations, or why there are none."""
+        grid, whole = self.grid, self.grid.whole
+        self.plans[whole] = self.plan
+        one_ns, _ = self._cost(whole)
+        extra = _GAIN * one_ns
+        boxes = cheapest_bodies(grid, self.setting.options.specializations, extra, self._cost)
+        alone_ns = sum(self._cost(cell)[0] for cell in grid.cells)
+        told = (
+            f"one plan for all sizes costs {self._mean_ms(one_ns)} ms, a plan for each "
+            f"{self._mean_ms(alone_ns)} ms, where each further body has to save {_GAIN:.0%}"
+        )
+        if boxes == (whole,):
+            return told
+        shared = self._within_budget(boxes)
+        total_ns = sum(self._weighed(b, p.one_body_ns) for b, p in zip(boxes, shared, strict=True))
+        if total_ns + (len(boxes) - 1) * extra >= one_ns:
+            return f"--weight-budget leaves several bodies too little; without it, {told}"
+        whole_weight = grid.weight(grid.inside(whole))
+        parts = tuple(
+            Specialization(grid.ranges(box), plan, grid.weight(grid.inside(box)) / whole_weight)
+            for box, plan in zip(boxes, shared, strict=True)
+        )
+        least = [self._cost(box)[1] for box in boxes]
+        found = replace(self.plan, specializations=parts)
+        solution = self._solution(found.cost_ns, round(sum(least) / whole_weight))
+        return replace(found, solution=solution)
+
+    def _cost(self, box: Box) -> tuple[float, float]:
+        """The cost of the plan for a box and its lower bound, times the weight of the box."""
+        if box not in self.plans:
+            if self.setting.limit.is_over:
+                raise SolverError(
+                    "plans for ranges of sizes",
+                    "time to solve them",
+                    "none left",
+                    "give the solver more time with --time-limit",
+                )
+            space = self.space.at_sizes(self.grid.inside(box))
+            (self.plans[box],) = self.plans_of(JointSpace.alone(space))
+        plan = self.plans[box]
+        return self._weighed(box, plan.one_body_ns), self._weighed(box, plan.solution.bound_ns)
+
+    def _weighed(self, box: Box, mean_ns: int) -> float:
+        return mean_ns * self.grid.weight(self.grid.inside(box))
+
+    def _mean_ms(self, weighed_ns: float) -> str:
+        mean_ns = weighed_ns / self.grid.weight(self.grid.inside(self.grid.whole))
+        return f"{mean_ns / 1e6:.3f}"
+
+    def _within_budget(self, boxes: tuple[Box, ...]) -> tuple[GraphPlan, ...]:
+        """Plans whose copies of weights together are within the budget.
+
+        Where those of the cheapest ones are not, the cheapest that are, as one integer program: a
+        copy that several of them read takes its bytes once.
+        """
+        plans = tuple(self.plans[box] for box in boxes)
+        budget = self.space.budget
+        if budget is None or _spent(plans, budget) <= budget.size_bytes:
+            return plans
+        parts = tuple(self.space.at_sizes(self.grid.inside(box)) for box in boxes)
+        shares = [self.grid.weight(self.grid.inside(box)) for box in boxes]
+        runs = tuple(max(1, round(_RUNS * share / sum(shares))) for share in shares)
+        return self.plans_of(JointSpace(parts, runs))
+
+    def _solution(self, objective_ns: int, bound_ns: int) -> Solution:
+        """The answer over all bodies, with what was worked out on the way."""
+        solutions = [plan.solution for plan in self.plans.values()]
+        own = self.plan.solution
+        reasons = [s.stop_reason for s in solutions if s.gap] or [own.stop_reason]
+        seconds = sum(s.seconds for s in solutions)
+        proved = all(not s.gap for s in solutions)
+        bound_ns = objective_ns if proved and abs(objective_ns - bound_ns) <= 1 else bound_ns
+        return answer(own.candidates, own.conversions, objective_ns, bound_ns, seconds, reasons[0])
+
+
+def _spent(plans: Sequence[GraphPlan], budget: CopyBudget) -> int:
+    """The bytes of copies of weights that are not held already, each once."""
+    made: dict[Hashable, TensorType] = {}
+    for plan in plans:
+        made |= plan.lowered().copied_weights(budget.held.names)
+    return sum(kind.size_bytes for copy, kind in made.items() if copy not in budget.held.copies)
