@@ -52,6 +52,11 @@ class Sizes:
     narrowed: dict[str, Symbol] = field(default_factory=dict)
     """By name of a symbol, the same in a smaller range."""
 
+    def copied(self) -> Sizes:
+        """The same, to learn more without telling it."""
+        tables = (self.numbers, self.shapes, self.values, self.stages, self.equal, self.narrowed)
+        return Sizes(*(dict(table) for table in tables))
+
     def resolved(self, size: int) -> int:
         """The size with what is known to be equal in place of its symbols."""
 

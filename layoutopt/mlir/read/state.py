@@ -44,6 +44,8 @@ class State:
     """The tensor without dims that holds a scalar, for ops that read it as one."""
     stages: dict[int, int] = field(default_factory=dict)
     sizes: Sizes = field(default_factory=Sizes)
+    handed: dict[Any, tuple[int | None, ...]] = field(default_factory=dict)
+    """By tensor that control flow hands on, its sizes as far as they are known ahead of it."""
     prefix: str = ""
     """What names of sizes begin with: empty for a function, else the name of the block."""
     recomputed: set[Any] = field(default_factory=set)
@@ -120,7 +122,10 @@ def tensor_of(state: State, value: Any) -> int:
     if value in state.empties:
         tensor = new_tensor(state, value, kind)
         state.stages[tensor] = state.empties[value]
-        state.builder.add(Constant(tensor))
+        if kind.is_static:
+            state.builder.add(Constant(tensor))
+        else:
+            state.inputs.append(tensor)
         return tensor
     raise NotUnderstood("expected tensors of known sizes, but one operand is not")
 
@@ -173,12 +178,17 @@ def add_symbols(state: State, value: Any, name: str) -> None:
     if not isinstance(value.type, ir.RankedTensorType) or value in state.sizes.shapes:
         return
     kind, shape = value.type, []
+    handed = state.handed.get(value, (None,) * kind.rank)
     owner = value.owner
     inside = isinstance(owner, ir.Block)
     place = ir.InsertionPoint.at_block_begin(owner) if inside else ir.InsertionPoint.after(owner)
     for d in range(kind.rank):
         if not kind.is_dynamic_dim(d):
             shape.append(kind.get_dim_size(d))
+            continue
+        known = handed[d]
+        if known is not None:
+            shape.append(known)
             continue
         with place, ir.Location.unknown(kind.context):
             number = ir.Operation.create(

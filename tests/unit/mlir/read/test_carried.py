@@ -46,6 +46,24 @@ DYNAMIC = """%r = scf.for %i = %c0 to %c7 step %c1 iter_args(%h = %y) -> (tensor
     scf.yield %m : tensor<?x8xf32>
   }"""
 
+GROWING = """%r = scf.for %i = %c0 to %c7 step %c1 iter_args(%h = %y) -> (tensor<?x8xf32>) {
+    %m = tensor.concat dim(0) %h, %h : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+    scf.yield %m : tensor<?x8xf32>
+  }"""
+SWITCH = f"""%flag = arith.index_cast %n : index to i32
+  cf.switch %flag : i32, [
+    default: ^one,
+    1: ^two(%x, %w : {H}, tensor<8x8xf32>),
+    2: ^three(%x : {H})
+  ]
+  ^one:
+    cf.br ^two(%x, %w : {H}, tensor<8x8xf32>)
+  ^two(%g: {H}, %v: tensor<8x8xf32>):
+    {matmul("%m", "%g", "%v")}
+    cf.br ^three(%m : {H})
+  ^three(%r: {H}):
+"""
+
 
 def places(module: Module) -> dict[str, tuple[list[str], list[str]]]:
     """By name, the blocks in which each carried tensor is made and read."""
@@ -85,14 +103,24 @@ def places(module: Module) -> dict[str, tuple[list[str], list[str]]]:
             },
         ),
         (BRANCH, {"main/block.2 0": (["main/block.2"], ["main/block.0", "main/block.1"])}),
-        (DYNAMIC, {}),
+        (
+            SWITCH,
+            {
+                "main/block.2 0": (["main/block.2"], ["main/block.0", "main/block.1"]),
+                "main/block.2 1": (["main/block.2"], ["main/block.0", "main/block.1"]),
+                "main/block.3 0": (["main/block.3"], ["main/block.0", "main/block.2"]),
+            },
+        ),
+        (DYNAMIC, {"main/for.0 0": (["main/for.0", "main"], ["main", "main/for.0"])}),
+        (GROWING, {}),
     ],
-    ids=["for", "while", "if", "captured", "branch", "dynamic"],
+    ids=["for", "while", "if", "captured", "branch", "switch", "dynamic", "growing"],
 )
 def test_places_of_one_tensor(
     tmp_path: Path, body: str, expected: dict[str, tuple[list[str], list[str]]]
 ) -> None:
-    assert places(parsed(tmp_path, body, "%x" if body == DYNAMIC else "%r")) == expected
+    returned = "%x" if body in (DYNAMIC, GROWING) else "%r"
+    assert places(parsed(tmp_path, body, returned)) == expected
 
 
 def test_what_else_is_read_outside_is_known(tmp_path: Path) -> None:
