@@ -152,6 +152,27 @@ CARRIED = {
       ^two(%g: {H}):
         {step("%r", "%g", "%x")}""",
     ),
+    "calling": function(
+        "calling",
+        f"""{step("%b", "%x", "%y")}
+        %a:2 = func.call @called(%b, %y) : ({H}, {H}) -> ({H}, {H})
+        %q:2 = {
+            loop(
+                "%k = %a#0, %l = %a#1",
+                f"%t:2 = func.call @called(%k, %l) : ({H}, {H}) -> ({H}, {H}) "
+                f"scf.yield %t#1, %t#0 : {H}, {H}",
+                f"{H}, {H}",
+            )
+        } {step("%r", "%q#0", "%q#1")}""",
+    )
+    + f"""
+func.func private @called(%x: {H}, %y: {H}) -> ({H}, {H}) {{
+  {HEAD}
+  {WEIGHT}
+  {step("%a", "%x", "%y")}
+  {step("%b", "%a", "%x")}
+  return %a, %b : {H}, {H}
+}}""",
     "read_otherwise": function(
         "read_otherwise",
         f"""%r = {
@@ -240,6 +261,9 @@ def test_what_is_carried_is_packed_once_outside(tmp_path: Path) -> None:
         "nested/for.0/for.0 0",
         "unchanged/for.0 0",
         "unchanged/for.0 1",
+        "switched/block.1 0",
+        "called argument 0",
+        "called result 1",
     }
     plan.save(tmp_path / "plan.json")
     again = layoutopt.optimize(

@@ -14,6 +14,7 @@ from iree.compiler import ir
 
 from layoutopt.ir.carried import Carried, Place
 from layoutopt.ir.size import Symbol, one_symbol, symbols, with_symbols
+from layoutopt.mlir.read.calls import CalledFunction, called_functions
 from layoutopt.mlir.read.handed_sizes import branch_operands
 from layoutopt.mlir.read.lift import ASYNC, Lifted
 from layoutopt.mlir.read.state_globals import StateGlobal, state_globals
@@ -31,6 +32,8 @@ class Link:
     read: tuple[tuple[Any, int], ...]
     state: StateGlobal | None = None
     """The global whose loads and stores they are."""
+    called: CalledFunction | None = None
+    """The function that takes or returns them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,7 @@ def with_carried(
     places = _Places(blocks)
     links = [link for b in blocks for op in b.kept for link in _links(op.operation, places)]
     links += [link for b in blocks for link in _of_branches(b, places)]
+    links += [link for called in called_functions(module) for link in _of_calls(called)]
     links += map(_of_state, state_globals(module))
     found = [carried for carried in map(places.linked, links) if carried is not None]
     captures = [*places.captured()]
@@ -112,7 +116,7 @@ class _Places:
         return CarriedValues(tensor, link, frozenset(link.read))
 
     def _of_one_shape(self, places: Sequence[Place]) -> bool:
-        """Whether a tensor has the same sizes everywhere, of the same values where they are open."""
+        """Whether a tensor has the same sizes everywhere, open ones of the same values."""
         found: set[tuple[tuple[int, ...], frozenset[tuple[str, Any]]]] = set()
         for number, tensor in places:
             block = self.blocks[number]
@@ -257,6 +261,20 @@ def _of_branches(block: Lifted, places: _Places) -> Iterator[Link]:
         yield Link(f"{name} {i}", (argument,), tuple((op, start + i) for op, start in arriving))
 
 
+def _of_calls(called: CalledFunction) -> Iterator[Link]:
+    """What a function and those that call it hand to each other."""
+    if called.is_bound or not called.returns:
+        return
+    name = called.symbol.replace(ASYNC, "")
+    for i, argument in enumerate(called.arguments):
+        read = tuple((call, i) for call in called.calls)
+        yield Link(f"{name} argument {i}", (argument,), read, called=called)
+    for i in range(len(called.returns[0].operands)):
+        made = tuple(call.results[i] for call in called.calls)
+        read = tuple((op, i) for op in called.returns)
+        yield Link(f"{name} result {i}", made, read, called=called)
+
+
 def _of_state(state: StateGlobal) -> Link:
     loads = tuple(load.results[0] for load in state.loads)
     return Link(f"@{state.symbol}", loads, tuple((store, 0) for store in state.stores), state)
@@ -301,7 +319,8 @@ def _stays(block: Lifted, tensor: int, uses: Uses) -> bool:
         op = use.owner.operation
         if (op, use.operand_number) in uses:
             continue
-        while op.block != block.block and op.parent is not None:
+        # the binding of IREE 3.13 gives up a reference too many for the block of a module
+        while op.parent is not None and op.block != block.block:
             op = op.parent.operation
         if op not in planned:
             return True

@@ -16,6 +16,7 @@ from layoutopt.ir.graph import Constant, GraphBuilder, IteratorType, Structured,
 from layoutopt.ir.scalar import fill_body
 from layoutopt.ir.size import MOST, planned, symbol
 from layoutopt.ir.types import TensorType
+from layoutopt.mlir.read.nested import nested_ops
 from layoutopt.mlir.read.sizes import Sizes
 
 _BATCH = 4
@@ -58,19 +59,12 @@ class State:
         """Leave an op where it is; the tensors that it reads, itself or inside its regions."""
         self.kept.append(op)
         found: dict[int, None] = {}
-
-        def visit(operation: Any) -> None:
+        for operation in nested_ops(op.operation):
             for value in operation.operands:
                 if value in self.recomputed:
                     continue
                 if value in self.tensors or value in self.fills or value in self.empties:
                     found[tensor_of(self, value)] = None
-            for region in operation.regions:
-                for block in region.blocks:
-                    for inner in block.operations:
-                        visit(inner.operation)
-
-        visit(op.operation)
         self.outputs.update(found)
         return tuple(found)
 
