@@ -29,6 +29,7 @@ from layoutopt.mlir.read.initializers import external_tensors
 from layoutopt.mlir.read.lift import Lifted, lift_blocks
 from layoutopt.mlir.read.parameters import Parameter, module_parameters, parameter_of
 from layoutopt.mlir.read.weight_names import with_weight_names
+from layoutopt.mlir.write.assumed import check_assumption
 from layoutopt.mlir.write.dead_ops import erase_dead_ops
 from layoutopt.mlir.write.hoisting import hoist_weights
 from layoutopt.mlir.write.relaid import Relaid
@@ -161,6 +162,9 @@ class Module:
         A block goes ahead of those whose values it captures. ``carried``: the layouts of what
         control flow hands on, by name.
         """
+        for place in lowered:
+            for stated in self.blocks[place].sizes.assumptions:
+                check_assumption(stated)
         relaid = Relaid(self.blocks, self.carried, carried)
         inside = [i for i in lowered if not self.blocks[i].is_whole]
         whole = [i for i in lowered if self.blocks[i].is_whole]
