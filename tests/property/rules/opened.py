@@ -40,11 +40,12 @@ def opened_together(draw: Draw, graph: Graph) -> Graph:
         ties.add(number, op)
     size_of: dict[Hashable, int] = {}
     groups = sorted(map(sorted, nx.connected_components(ties.found)), key=str)
-    for place, group in enumerate(groups):
-        sizes = {ties.sizes[end] for end in group if end != _FIXED_END}
-        if _FIXED_END in group or len(sizes) != 1 or not draw(st.booleans()):
+    free = [group for group in groups if _FIXED_END not in group and ties.is_one_size(group)]
+    chosen = draw(st.integers(0, max(0, len(free) - 1)))
+    for place, group in enumerate(free):
+        if place != chosen and not draw(st.booleans()):
             continue
-        (n,) = sizes
+        n = ties.sizes[group[0]]
         divisor = draw(st.sampled_from([1, 1, 2, 4]))
         name = f"s{place}"
         size_of |= dict.fromkeys(group, symbol(name, 1, MOST * divisor, divisor, max(n, divisor)))
@@ -85,6 +86,10 @@ class _Ties:
 
     def shape(self, tensor: int) -> tuple[int, ...]:
         return self.graph.types[tensor].shape
+
+    def is_one_size(self, group: Sequence[End]) -> bool:
+        """Whether all ends have one number now: ties of a broadcast may have two."""
+        return len({self.sizes[end] for end in group}) == 1
 
     def tie(self, one: End, other: End) -> None:
         self.found.add_edge(one, other)
