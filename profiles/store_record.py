@@ -37,6 +37,10 @@ class Record:
     reason: str
     provenance: Provenance
 
+    def is_stale(self, since: str) -> bool:
+        """Whether it is a time from before a moment; refusals hold as long as the compiler does."""
+        return self.outcome == Outcome.OK.value and self.provenance.date_utc < since
+
 
 COLUMNS = (
     "key",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.types import Array, integer_bits, is_float
 
 _FLOATS: dict[str, np.ufunc] = {
@@ -64,14 +65,16 @@ def yielded_argument(operation: Any) -> int | None:
     return given.index(values[0]) if len(values) == 1 and values[0] in given else None
 
 
-def combiner_of(operation: Any, element: str) -> str | None:
-    """The commutative op that a region combines two numbers of a type with, None for others."""
+def combiner_of(operation: Any, element: str) -> str | Refusal:
+    """The commutative op that a region combines two numbers of a type with."""
     found = region_op(operation)
-    if found is None or sorted(found.arguments) != [0, 1]:
-        return None
     whole = (integer_bits(element) or 1) % _BYTE == 0 and element.startswith("i")
     known = _FLOATS if is_float(element) else _INTEGERS if whole else {}
-    return found.name if found.name in known else None
+    if found is None or sorted(found.arguments) != [0, 1] or found.name not in known:
+        return Refusal(
+            f"expected a sum, a product or an extreme of {element}, but got another region"
+        )
+    return found.name
 
 
 def region_lines(name: str, element: str, end: str) -> list[str]:

@@ -215,13 +215,18 @@ def enumerate(
 
 
 @contextmanager
-def prices(profile: str | Target = "host", options: Options | None = None) -> Iterator[Pricer]:
-    """The prices of a target: measured where it is here, else estimated; kept in the cache."""
+def prices(
+    profile: str | Target = "host", options: Options | None = None, since: str = ""
+) -> Iterator[Pricer]:
+    """The prices of a target: measured where it is here, else estimated; kept in the cache.
+
+    ``since``: what was measured before this moment (UTC, ISO 8601) is measured anew.
+    """
     options = options or Options()
     target = _target(profile, options)
     with (
         Store(store_path(options.cache), renew=True) as store,
-        open_pricer(store, target, options) as pricer,
+        open_pricer(store, target, options, since=since) as pricer,
     ):
         yield pricer
 
@@ -283,14 +288,17 @@ def lower(model: Model, plans: Sequence[GraphPlan]) -> LoweredModel:
     return LoweredModel(module, path, flags, tuple(plans))
 
 
-def verify(model: Model, lowered: LoweredModel, clock: Clock | None = None) -> Comparison:
+def verify(
+    model: Model, lowered: LoweredModel, clock: Clock | None = None, since: str = ""
+) -> Comparison:
     """Compare the planned module's results with the original's, and time both.
 
+    ``since``: what an earlier run told of the same modules is done anew where it is older (UTC).
     Raises LoweringError where the planned module does not compile or computes something else.
     """
     clock = clock or Clock(SilentSteps())
     return compare_with_original(
-        compared_modules(model, lowered), model.target, model.options, clock
+        compared_modules(model, lowered), model.target, model.options, clock, since
     )
 
 

@@ -10,6 +10,7 @@ from layoutopt.errors import InputError
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.planned_sizes import divided, open_sizes, planned_for
 from layoutopt.options import PlannedSize
+from layoutopt.planning.named_option import check_named
 
 Point = tuple[float, tuple[tuple[str, int], ...]]
 """A weight, and sizes by name."""
@@ -26,13 +27,13 @@ def chosen_sizes(graphs: Sequence[Graph], wanted: Sequence[PlannedSize]) -> dict
         for name, divisor in (divided(s),)
     }
     for size in wanted:
-        if size.name not in known:
-            raise InputError(
-                f"--dim {size.name}",
-                f"one of {', '.join(known)}" if known else "a model with sizes that are open",
-                "another name" if known else "one whose sizes are all known",
-                "correct the option" if known else "leave the option out",
-            )
+        check_named(
+            "--dim",
+            size.name,
+            known,
+            "a model with sizes that are open",
+            "one whose sizes are all known",
+        )
         low, high, divisor = known[size.name]
         for number in size.sizes:
             if not low <= number <= high or number % divisor:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layoutopt.errors import InputError
 from layoutopt.options import TripCount
+from layoutopt.planning.named_option import check_named
 
 
 def chosen_trip_counts(unknown: Sequence[str], given: Sequence[TripCount]) -> dict[str, int]:
     """How often blocks run, by name. Raises InputError for one that is not among ``unknown``."""
     for trips in given:
-        if trips.name not in unknown:
-            raise InputError(
-                f"--trip-count {trips.name}",
-                f"one of {', '.join(unknown)}" if unknown else "a block without a trip count",
-                "another name" if unknown else "a model whose blocks all tell theirs",
-                "correct the option" if unknown else "leave the option out",
-            )
+        check_named(
+            "--trip-count",
+            trips.name,
+            unknown,
+            "a block without a trip count",
+            "a model whose blocks all tell theirs",
+        )
     return {trips.name: trips.count for trips in given}

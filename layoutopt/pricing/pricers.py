@@ -36,11 +36,16 @@ def kernels_path(options: Options) -> Path:
 
 @contextmanager
 def open_pricer(
-    store: Store, target: Target, options: Options, scheduler: str | None = None
+    store: Store,
+    target: Target,
+    options: Options,
+    scheduler: str | None = None,
+    since: str = "",
 ) -> Iterator[Pricer]:
     """The source of prices for a target; ``store`` is what it reads first and writes to.
 
     ``scheduler``: address of the Dask scheduler whose workers measure. InputError where none is.
+    ``since``: times measured on this machine before this moment (UTC) are taken anew.
     """
     if not target.measurable:
         kernels = None
@@ -53,6 +58,8 @@ def open_pricer(
             yield Measured(farm)
     else:
         protocol = Protocol(evict_bytes=options.evict_bytes)
-        here = MeasureSetting(target.place, target.device, options.threads, protocol=protocol)
+        here = MeasureSetting(
+            target.place, target.device, options.threads, protocol=protocol, since=since
+        )
         with Measurer(store, here) as measurer:
             yield Measured(measurer)

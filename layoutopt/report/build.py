@@ -111,6 +111,7 @@ def build_report(outcome: OptimizationResult) -> Report:
         predicted_speedup_range=speedup_range(outcome),
         compiler_assumed=assumption(installed_version()),
         kept_for=outcome.kept_for,
+        lost_before=outcome.lost_before,
         blocks=outcome.blocks,
         carried=() if kept else _carried(outcome),
         kernels=kernel_reports(outcome.compiled, outcome.target),

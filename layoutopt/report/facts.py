@@ -62,8 +62,7 @@ def _scope(report: Report) -> Iterator[Fact]:
         if rows:
             named = [f"{c.name} ({c.tensor}) in {c.layout}" for c in rows]
             yield Fact(f"{told} {_few(named)}.")
-    if report.measured_on is not None:
-        yield Fact(f"Run on {report.measured_on}")
+    yield from _when(report)
     if report.cost_source is PriceSource.COMPILED and report.ops.planned:
         yield Fact(
             "Prices are estimates from the kernels that IREE compiles for the target, corrected by "
@@ -82,6 +81,17 @@ def _scope(report: Report) -> Iterator[Fact]:
         yield Fact(
             f"Predicted times are those of {report.ops.planned} of "
             f"{report.ops.planned + report.ops.barriers} ops; barriers have no price."
+        )
+
+
+def _when(report: Report) -> Iterator[Fact]:
+    """When the modules ran, and what is newer than it might be."""
+    if report.measured_on is not None:
+        yield Fact(f"Run on {report.measured_on}")
+    if report.lost_before:
+        yield Fact(
+            f"The plan of earlier prices lost (it took {report.lost_before}), so they were "
+            "measured again and the plan was made anew."
         )
 
 

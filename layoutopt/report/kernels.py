@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from layoutopt.pricing.analytic.compiled.kernel_facts import KernelFacts
 from layoutopt.pricing.analytic.compiled.kernel_time import workgroups_together
@@ -78,23 +78,16 @@ def _row(side: str, step: Step, runs: int, target: Target) -> KernelReport:
 
 def _with_facts(row: KernelReport, kernel: KernelFacts, target: Target) -> KernelReport:
     bodies = kernel.bodies
-    return KernelReport(
-        row.side,
-        row.name,
-        row.runs,
-        row.ns,
-        row.low_ns,
-        row.high_ns,
-        row.bound,
-        row.reason,
-        kernel.workgroups,
-        kernel.workgroup_size,
-        workgroups_together(kernel, target.machine),
-        kernel.vgprs,
-        kernel.spills,
-        kernel.lds_bytes,
-        sum(body.rounds * body.counts.matrix_cycles for body in bodies),
-        sum(body.rounds * body.counts.vector_cycles for body in bodies),
-        sum(body.rounds * body.lds_cycles for body in bodies),
-        sum(body.rounds * body.reads.wave for body in bodies),
+    return replace(
+        row,
+        workgroups=kernel.workgroups,
+        workgroup_size=kernel.workgroup_size,
+        together=workgroups_together(kernel, target.machine),
+        vgprs=kernel.vgprs,
+        spills=kernel.spills,
+        lds_bytes=kernel.lds_bytes,
+        matrix_cycles=sum(body.rounds * body.counts.matrix_cycles for body in bodies),
+        vector_cycles=sum(body.rounds * body.counts.vector_cycles for body in bodies),
+        lds_cycles=sum(body.rounds * body.lds_cycles for body in bodies),
+        read_lines=sum(body.rounds * body.reads.wave for body in bodies),
     )

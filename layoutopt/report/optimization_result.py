@@ -52,6 +52,8 @@ class OptimizationResult:
 
     compiled: CompiledModules | None = None
     """What both modules run as they are compiled, where prices are those of compiled kernels."""
+    lost_before: str = ""
+    """How a first plan lost; its prices were then measured again."""
 
     @property
     def original_kept(self) -> bool:

@@ -255,6 +255,8 @@ class Report:
     """Sizes that are known at run time only, and what was planned for in their place."""
     kept_for: str = ""
     """Why the original was written though a plan was made that cannot be used; else empty."""
+    lost_before: str = ""
+    """How the plan of earlier prices did, where these were measured again; else empty."""
     blocks: tuple[BlockReport, ...] = ()
     """Blocks of control flow that were planned."""
     carried: tuple[CarriedReport, ...] = ()

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from layoutopt.errors import LoweringError, RefusedModuleError
+from layoutopt.profiles.store import utc
 from layoutopt.profiles.target import FlagSet
 from layoutopt.runtime.compile import CompileOutcome, compile_file
 from layoutopt.runtime.element import Value
@@ -72,6 +73,8 @@ class EvaluationSetting:
     compile_timeout_s: float
     memory: Path | None = None
     """Folder of remembered results, if any."""
+    since: str = ""
+    """What is remembered from before this moment (UTC, ISO 8601) does not count."""
     timed: bool = True
 
 
@@ -123,7 +126,7 @@ def evaluate_variants(
     memory = None if unusable else setting.memory
     key = content_key(variants, subjects, setting.run, setting.fingerprint)
     known = None if memory is None else recall(memory / f"{key}.json")
-    if known is not None:
+    if known is not None and known.date_utc >= setting.since:
         return known
     tried = [v for v in variants if not unusable or v.name != OPTIMIZED]
     compiled, failures = _compile(tried, folder, setting.compile_timeout_s)
@@ -136,7 +139,7 @@ def evaluate_variants(
     if verification.passed:
         working = {name: path for name, path in compiled.items() if name not in failures}
         results = _time(variants, working, timings, failures, setting)
-    evaluation = Evaluation(results, verification, datetime.now(UTC).isoformat(timespec="seconds"))
+    evaluation = Evaluation(results, verification, utc(datetime.now(UTC)))
     if verification.passed and memory is not None:
         remember(memory, key, evaluation)
     return evaluation

@@ -49,10 +49,11 @@ class Comparison:
 
 
 def compare_with_original(
-    modules: Modules, target: Target, options: Options, clock: Clock
+    modules: Modules, target: Target, options: Options, clock: Clock, since: str = ""
 ) -> Comparison:
     """Run both where the target is here; else compile both, and compare them on this machine's CPU.
 
+    ``since``: what is remembered of the same modules counts where it is no older (UTC).
     Raises RefusedModuleError where IREE does not compile the optimized module, OtherResultsError
     where it computes something else.
     """
@@ -60,7 +61,7 @@ def compare_with_original(
         return Comparison(Verification("", ()))
     if target.measurable:
         with clock.stage("verify and time"):
-            evaluation = _evaluate(modules, target, options)
+            evaluation = _evaluate(modules, target, options, since=since)
         held = Comparison(evaluation.verification, evaluation)
     else:
         with clock.stage("compile"):
@@ -144,7 +145,9 @@ def flags_of_original(
     return Taken(None, reason)
 
 
-def _evaluate(modules: Modules, target: Target, options: Options, refused: str = "") -> Evaluation:
+def _evaluate(
+    modules: Modules, target: Target, options: Options, refused: str = "", since: str = ""
+) -> Evaluation:
     source = modules.source
     variants = variants_of(
         source.path,
@@ -159,6 +162,7 @@ def _evaluate(modules: Modules, target: Target, options: Options, refused: str =
         target.place,
         options.compile_timeout_s,
         cache_folder(options.cache) / "models" if options.remember else None,
+        since,
     )
     return evaluate_variants(
         variants,

@@ -53,12 +53,9 @@ class Scan(AlongDim):
     @classmethod
     def read(cls, found: Occurrence) -> Scan | Refusal:
         """The op; its region has to be one commutative op."""
-        element = found.element
-        combiner = combiner_of(found.operation, element)
-        if combiner is None:
-            return Refusal(
-                f"expected a sum, a product or an extreme of {element}, but got another region"
-            )
+        combiner = combiner_of(found.operation, found.element)
+        if isinstance(combiner, Refusal):
+            return combiner
         inclusive = str(found.operation.attributes["inclusive"]) == "true"
         return cls(found.sources, found.results, found.dim, combiner, inclusive)
 

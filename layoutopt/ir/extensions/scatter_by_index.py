@@ -60,12 +60,10 @@ class ScatterByIndex(ByIndex):
             return Refusal(
                 f"expected updates, indices and one tensor, but got {len(found.sources)}"
             )
-        element = found.element
-        combiner = combiner_of(found.operation, element)
-        if combiner is None and yielded_argument(found.operation) != 0:
-            return Refusal(
-                f"expected a sum, a product or an extreme of {element}, but got another region"
-            )
+        replaces = yielded_argument(found.operation) == 0
+        combiner = None if replaces else combiner_of(found.operation, found.element)
+        if isinstance(combiner, Refusal):
+            return combiner
         unique = str(found.operation.attributes["unique_indices"]) == "true"
         made = cls(found.sources, found.results, dims_of(found.operation), combiner, unique)
         return found.without_array() or made.unknown(found.types) or made

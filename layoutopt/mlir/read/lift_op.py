@@ -7,7 +7,7 @@ a constant is a tensor without a value.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -55,7 +55,6 @@ from layoutopt.mlir.read.structured import lift_structured
 
 _BUFFER_DIM = "hal.buffer_view.dim"
 CALLS = ("func.call", "util.call")
-_RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
 _CONSTANTS = ("arith.constant", "flow.tensor.constant")
 _GLOBAL_LOADS = ("util.global.load", "ml_program.global_load_const", "ml_program.global_load")
 
@@ -123,40 +122,33 @@ def _splat(attribute: Any) -> str | None:
     return str(attribute.get_splat_value())
 
 
-def _understood(state: State, op: Any, name: str) -> None:  # noqa: PLR0912 -- one line a kind
-    if name.startswith("linalg.") and not op.operation.results:
+def _understood(state: State, op: Any, name: str) -> None:
+    linalg = name.startswith("linalg.")
+    if linalg and not op.operation.results:
         raise NotUnderstood("expected linalg on tensors, but it writes to memory")
-    if name == "linalg.fill":
-        _fill(state, op)
-    elif name == "linalg.pack":
-        lift_pack(state, op)
-    elif name == "linalg.unpack":
-        lift_unpack(state, op)
-    elif name in state.extensions and not state.extensions[name].is_fallback:
-        _extension(state, op, state.extensions[name])
-    elif name.startswith("linalg."):
-        _structured(state, op, state.extensions.get(name))
-    elif name in (QUANTIZE, DEQUANTIZE):
-        lift_affine_quantization(state, op)
-    elif name == "tensor.pad":
-        _pad(state, op)
-    elif name == "tensor.extract_slice":
-        lift_slice(state, op)
-    elif name == "tensor.insert_slice":
-        lift_insert(state, op)
-    elif name == "tensor.concat":
-        kind = static_type(state, op.result)
-        axis = ir.IntegerAttr(op.operation.attributes["dim"]).value
-        sources = tuple(tensor_of(state, v) for v in op.operation.operands)
-        state.builder.add(Concat(sources, new_tensor(state, op.result, kind), axis))
-    elif name in (*_RESHAPES, "tensor.cast", "flow.tensor.tie_shape"):
-        kind = static_type(state, op.result)
-        source = tensor_of(state, op.operation.operands[0])
-        state.builder.add(Reshape(source, new_tensor(state, op.result, kind)))
-    elif name == "tensor.reshape":
-        _reshape(state, op)
+    extension = state.extensions.get(name)
+    if name in _KINDS:
+        _KINDS[name](state, op)
+    elif extension is not None and not extension.is_fallback:
+        _extension(state, op, extension)
+    elif linalg:
+        _structured(state, op, extension)
     else:
         raise NotUnderstood(_unknown(state, op, name))
+
+
+def _concat(state: State, op: Any) -> None:
+    kind = static_type(state, op.result)
+    axis = ir.IntegerAttr(op.operation.attributes["dim"]).value
+    sources = tuple(tensor_of(state, v) for v in op.operation.operands)
+    state.builder.add(Concat(sources, new_tensor(state, op.result, kind), axis))
+
+
+def _same_numbers(state: State, op: Any) -> None:
+    """A reshape whose types say it all, or a change of the type's spelling."""
+    kind = static_type(state, op.result)
+    source = tensor_of(state, op.operation.operands[0])
+    state.builder.add(Reshape(source, new_tensor(state, op.result, kind)))
 
 
 def _reshape(state: State, op: Any) -> None:
@@ -331,3 +323,22 @@ def _opaque(state: State, op: Any, name: str, reason: str) -> None:
             state.inputs.append(tensor)
             results.append(tensor)
     state.builder.add(Opaque(name, read, tuple(results), reason))
+
+
+_KINDS: dict[str, Callable[[State, Any], None]] = {
+    "linalg.fill": _fill,
+    "linalg.pack": lift_pack,
+    "linalg.unpack": lift_unpack,
+    QUANTIZE: lift_affine_quantization,
+    DEQUANTIZE: lift_affine_quantization,
+    "tensor.pad": _pad,
+    "tensor.extract_slice": lift_slice,
+    "tensor.insert_slice": lift_insert,
+    "tensor.concat": _concat,
+    "tensor.collapse_shape": _same_numbers,
+    "tensor.expand_shape": _same_numbers,
+    "tensor.cast": _same_numbers,
+    "flow.tensor.tie_shape": _same_numbers,
+    "tensor.reshape": _reshape,
+}
+"""How each op is read whose name tells its kind, beside extensions and linalg's other ops."""

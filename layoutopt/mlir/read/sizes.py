@@ -75,8 +75,15 @@ class Sizes:
 
     def copied(self) -> Sizes:
         """The same, to learn more without telling it."""
-        tables = (self.numbers, self.shapes, self.values, self.stages, self.equal, self.narrowed)
-        return Sizes(*(dict(table) for table in tables), [*self.assumptions])
+        return Sizes(
+            dict(self.numbers),
+            dict(self.shapes),
+            dict(self.values),
+            dict(self.stages),
+            dict(self.equal),
+            dict(self.narrowed),
+            [*self.assumptions],
+        )
 
     def resolved(self, size: int) -> int:
         """The size with what is known to be equal in place of its symbols."""

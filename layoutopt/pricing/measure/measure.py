@@ -43,11 +43,12 @@ def fingerprint_of(
 
 
 def known_measurements(
-    store: Store, fingerprint: str, benchmarks: Sequence[Benchmark]
+    store: Store, fingerprint: str, benchmarks: Sequence[Benchmark], since: str = ""
 ) -> list[Measurement | None]:
-    """What a store holds of these candidates, in order; None where not measured."""
+    """What a store holds of these candidates, in order; None where not measured ``since`` then."""
     keys = [benchmark.key(fingerprint, iree_version()) for benchmark in benchmarks]
-    found = store.get_many(list(dict.fromkeys(keys)))
+    records = store.get_many(list(dict.fromkeys(keys)))
+    found = {key: record for key, record in records.items() if not record.is_stale(since)}
     return [
         Measurement(Outcome(found[key].outcome), found[key].samples_ns, found[key].reason)
         if key in found
@@ -80,6 +81,7 @@ class Measurer(Closing):
             jobs=setting.compile_jobs or os.cpu_count() or 1,
             batch_size=setting.batch_size,
             compile_timeout_s=setting.compile_timeout_s,
+            since=setting.since,
             command=setting.command or shlex.join((Path(sys.argv[0]).name, *sys.argv[1:])),
         )
 
@@ -89,7 +91,7 @@ class Measurer(Closing):
 
     def known(self, benchmarks: Sequence[Benchmark]) -> list[Measurement | None]:
         """What the store holds of these candidates, in order; None where not measured."""
-        return known_measurements(self._plan.store, self.fingerprint, benchmarks)
+        return known_measurements(self._plan.store, self.fingerprint, benchmarks, self._plan.since)
 
     def measure(
         self,

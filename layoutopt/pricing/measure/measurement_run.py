@@ -53,6 +53,7 @@ class MeasurementPlan:
     jobs: int
     batch_size: int
     compile_timeout_s: float
+    since: str
     command: str
 
 
@@ -107,6 +108,8 @@ class MeasurementRun:
         """Take results that the store has, from earlier runs or from processes beside this one."""
         wanted = {self._keys[place] for place in places} - set(self._results)
         for key, record in self._plan.store.get_many(sorted(wanted)).items():
+            if record.is_stale(self._plan.since):
+                continue
             outcome = Outcome(record.outcome)
             self._take(key, Measurement(outcome, record.samples_ns, record.reason))
 

@@ -22,5 +22,7 @@ class MeasureSetting:
     """Candidates in one module at most."""
     compile_timeout_s: float = 20.0
     run_timeout_s: float = 10.0
+    since: str = ""
+    """Times in the store from before this moment (UTC, ISO 8601) are taken anew; empty: none."""
     command: str = ""
     """What the store notes as the command line; empty for that of this process."""

@@ -15,7 +15,7 @@ from tests.planning import setting
 
 TARGET = load_target("x86-64-avx512")
 X = "tensor<?x8xf32>"
-ATTRIBUTES = "attributes {iree.abi.stub, model.note = \"kept\"}"
+ATTRIBUTES = 'attributes {iree.abi.stub, model.note = "kept"}'
 
 
 def assuming(stated: str) -> str:

@@ -105,10 +105,10 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def measurer(store: Store, fakes: Fakes, jobs: int = 1) -> Measurer:
+def measurer(store: Store, fakes: Fakes, jobs: int = 1, since: str = "") -> Measurer:
     return Measurer(
         store,
-        MeasureSetting("host", compile_jobs=jobs, command="test"),
+        MeasureSetting("host", compile_jobs=jobs, since=since, command="test"),
         compile_one=fakes.compile_one,
         timer=fakes,
     )
@@ -134,6 +134,24 @@ def test_a_second_run_measures_nothing(store: Store, fakes: Fakes) -> None:
     assert (len(fakes.compiled), len(fakes.jobs)) == calls
     assert progress.done == 5
     assert first[-1] == Measurement(Outcome.COMPILE_ERROR, (), "refused")
+
+
+def test_times_from_before_a_moment_are_taken_anew_but_refusals_hold(
+    store: Store, fakes: Fakes
+) -> None:
+    candidates = [benchmark(1), benchmark(2, note="does not compile")]
+    first = measurer(store, fakes)
+    first.measure(candidates)
+    (date,) = {record.provenance.date_utc for record in store.records()}
+    same = measurer(store, fakes, since=date)
+    later = measurer(store, fakes, since=date.replace("20", "21", 1))
+    assert [m is not None for m in same.known(candidates)] == [True, True]
+    assert [m is not None for m in later.known(candidates)] == [False, True]
+    calls = len(fakes.jobs)
+    same.measure(candidates)
+    assert len(fakes.jobs) == calls
+    later.measure(candidates)
+    assert [len(job.tasks) for job in fakes.jobs[calls:]] == [1]
 
 
 def test_the_store_says_where_a_price_comes_from(store: Store, fakes: Fakes) -> None:

@@ -1,0 +1,126 @@
+"""What the job does where a plan lost to one of IREE's flag sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import layoutopt
+from layoutopt.ir.types import Array
+from layoutopt.options import Options
+from layoutopt.pipeline import job
+from layoutopt.pipeline.stages import LoweredModel, Model
+from layoutopt.pricing.measure.benchmark import Benchmark
+from layoutopt.pricing.prices import Price, Work
+from layoutopt.pricing.source import PriceSource
+from layoutopt.profiles.target import Target
+from layoutopt.runtime.progress import Progress
+from layoutopt.verification.evaluated import OPTIMIZED, Evaluation, VariantResult
+from layoutopt.verification.verified import Verification
+from layoutopt.verification.whole_model import Comparison
+
+MODEL = """
+func.func @main(%x: tensor<8x4xf32>) -> tensor<4x8xf32> {
+  %e = tensor.empty() : tensor<4x8xf32>
+  %r = linalg.transpose ins(%x : tensor<8x4xf32>) outs(%e : tensor<4x8xf32>) permutation = [1, 0]
+  return %r : tensor<4x8xf32>
+}
+"""
+
+
+class OnePrice:
+    """A nanosecond for everything."""
+
+    source = PriceSource.MEASURED
+
+    def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
+        """All the same."""
+        return [Price(1) for _ in work]
+
+    def stored(self, work: Sequence[Work]) -> list[Price | None]:
+        """Nothing."""
+        return [None for _ in work]
+
+    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
+        """Nothing is run."""
+        return None
+
+
+class Runs:
+    """Comparisons that come out as they are told, in place of those of modules that run."""
+
+    def __init__(self, plan_ms: Sequence[float], when: str, kept_for: str = "") -> None:
+        self.plan_ms = list(plan_ms)
+        self.when = when
+        self.kept_for = kept_for
+        self.priced_since: list[str] = []
+        self.compared_since: list[str] = []
+
+    @contextmanager
+    def prices(self, target: Target, options: Options, since: str = "") -> Iterator[OnePrice]:
+        """Prices, noting how old they may be."""
+        self.priced_since.append(since)
+        yield OnePrice()
+
+    def verify(
+        self, model: Model, lowered: LoweredModel, clock: object, since: str = ""
+    ) -> Comparison:
+        """The next time of a plan, beside a millisecond of the original."""
+        self.compared_since.append(since)
+        times = {"default": 1.0, OPTIMIZED: self.plan_ms[len(self.compared_since) - 1]}
+        results = tuple(VariantResult(n, (), ms, ms, 0.0, 1) for n, ms in times.items())
+        again = len(self.compared_since) > 1
+        found = Evaluation(results, Verification("", ()), self.when)
+        return Comparison(Verification("", ()), found, kept_for=self.kept_for if again else "")
+
+
+def optimized(
+    runs: Runs, folder: Path, patch: pytest.MonkeyPatch, options: Options | None = None
+) -> layoutopt.Report:
+    patch.setattr(job, "prices", runs.prices)
+    patch.setattr(job, "verify", runs.verify)
+    model = folder / "model.mlir"
+    model.write_text(MODEL)
+    return layoutopt.optimize(model, options=options or Options(remember=False)).report
+
+
+def test_a_plan_that_lost_is_made_again_from_new_prices(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = Runs([2.0, 0.5], when="9999")
+    report = optimized(runs, tmp_path, monkeypatch)
+    first, again = runs.priced_since
+    assert first == ""
+    assert again.startswith("20")
+    assert runs.compared_since == [first, again]
+    assert report.lost_before == "2 ms, and 'default' 1 ms"
+    assert report.after.measured_ms == 0.5
+
+
+@pytest.mark.parametrize("plan_ms", [0.5, 1.0])
+def test_a_plan_that_won_is_made_once(
+    plan_ms: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = Runs([plan_ms], when="9999")
+    report = optimized(runs, tmp_path, monkeypatch)
+    assert (runs.priced_since, report.lost_before) == ([""], "")
+
+
+def test_a_loss_that_an_earlier_run_saw_is_not_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = Runs([2.0], when="2000-01-01T00:00:00Z")
+    report = optimized(runs, tmp_path, monkeypatch)
+    assert (runs.priced_since, report.lost_before) == ([""], "")
+
+
+def test_where_the_second_plan_cannot_be_used_the_first_one_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = Runs([2.0, 3.0], when="9999", kept_for="iree-compile refused it")
+    report = optimized(runs, tmp_path, monkeypatch)
+    assert len(runs.priced_since) == 2
+    assert (report.kept_for, report.lost_before) == ("", "")
