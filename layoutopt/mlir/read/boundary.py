@@ -99,7 +99,7 @@ def _bound(function: Any, name: str) -> Iterator[tuple[int, int | None]]:
 def _is_shared(value: Any) -> bool:
     """Whether a tensor's buffer is read as another one too, or the tensor leaves in two places.
 
-    One that the function makes itself, without values, is nobody else's either.
+    One that the function makes itself, without values, does not come from its caller.
     """
     owner = value.owner
     if isinstance(owner, ir.Operation | ir.OpView) and owner.operation.name == "tensor.empty":

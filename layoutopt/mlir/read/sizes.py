@@ -74,7 +74,7 @@ class Sizes:
     """What the block states of numbers, and plans may rely on."""
 
     def copied(self) -> Sizes:
-        """The same, to learn more without telling it."""
+        """The same, to learn more that this one does not know."""
         return Sizes(
             dict(self.numbers),
             dict(self.shapes),

@@ -1,8 +1,8 @@
 """What rules do for open sizes, at random numbers: ``python -m tests.property.rules.open_sizes``.
 
 Every propagation rule and every rewrite rule meets graphs with symbols for sizes. What it makes of
-them is held against the graph as it came, at numbers in place of the symbols; what is propagated
-also against what is propagated at these numbers.
+them is compared with the graph as it came, at numbers in place of the symbols; what is propagated
+also with what is propagated at these numbers.
 """
 
 from __future__ import annotations
