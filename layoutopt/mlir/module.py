@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -20,6 +20,7 @@ from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.planned_sizes import planned_for, renamed_sizes
 from layoutopt.ir.types import TensorType
 from layoutopt.mlir.read.boundary import fixed_tensors, referred_functions
+from layoutopt.mlir.read.calls import called_functions
 from layoutopt.mlir.read.carried import CarriedValues, with_carried
 from layoutopt.mlir.read.census import ModuleCensus, census, stored_globals
 from layoutopt.mlir.read.entry import Boundary, Exported, boundary_of, exported_functions
@@ -28,6 +29,7 @@ from layoutopt.mlir.read.initializers import external_tensors
 from layoutopt.mlir.read.lift import Lifted, lift_blocks
 from layoutopt.mlir.read.parameters import Parameter, module_parameters, parameter_of
 from layoutopt.mlir.read.weight_names import with_weight_names
+from layoutopt.mlir.write.assumed import check_assumption
 from layoutopt.mlir.write.dead_ops import erase_dead_ops
 from layoutopt.mlir.write.hoisting import hoist_weights
 from layoutopt.mlir.write.relaid import Relaid
@@ -53,6 +55,8 @@ class Module:
     """Functions of several blocks: name and number of blocks."""
     carried: tuple[CarriedValues, ...] = ()
     """What control flow hands on; graphs are numbered as ``blocks``."""
+    calls: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """By private function that calls alone name, the place of the block of each of them."""
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
@@ -87,15 +91,31 @@ class Module:
     ) -> tuple[int, ...]:
         """How often each block runs in one call of its function, each branch counted as taken.
 
-        ``trip_counts``: of blocks that do not tell how often they run, by name; others run
-        ``unknown`` times.
+        Of a private function that calls alone name: in one call of each of those from outside;
+        calls by itself do not count. ``trip_counts``: of blocks that do not tell how often they
+        run, by name; others run ``unknown`` times.
         """
-        found: dict[str, int] = {}
+        within: dict[str, int] = {}
         for block in self.blocks:
             name = exported_name(block.name)
             trips = trip_counts.get(name, unknown) if block.trips is None else block.trips
-            found[name] = found.get(block.enclosing, 1) * trips
-        return tuple(found[exported_name(block.name)] for block in self.blocks)
+            within[name] = within.get(block.enclosing, 1) * trips
+        own = [within[exported_name(block.name)] for block in self.blocks]
+
+        times = {f: self._calls_of(f, own) for f in {b.function for b in self.blocks}}
+        return tuple(n * times[b.function] for n, b in zip(own, self.blocks, strict=True))
+
+    def _calls_of(
+        self, function: str, runs: Sequence[int], through: frozenset[str] = frozenset()
+    ) -> int:
+        """How often a function is called, but for calls by those that it is called through.
+
+        ``runs``: of each block in one call of its function.
+        """
+        through |= {function}
+        callers = [(self.blocks[b].function, runs[b]) for b in self.calls.get(function, ())]
+        known = (n * self._calls_of(by, runs, through) for by, n in callers if by not in through)
+        return sum(known) or 1
 
     def with_names(self, names: Mapping[str, str]) -> Module:
         """The same with other names of open sizes; those of one name are one size."""
@@ -145,6 +165,9 @@ class Module:
         control flow hands on, by name. ``specialized``: functions with a plan for each of several
         ranges of their sizes.
         """
+        for place in lowered:
+            for stated in self.blocks[place].sizes.assumptions:
+                check_assumption(stated)
         relaid = Relaid(self.blocks, self.carried, carried)
         inside = [i for i in lowered if not self.blocks[i].is_whole]
         whole = [i for i in lowered if self.blocks[i].is_whole]
@@ -244,7 +267,16 @@ def parse_module(path: Path, model: Path | None = None) -> Module:
         blocks,
         tuple((name, count) for name, count in counts.items() if count > 1),
         carried,
+        _calls(operation, blocks),
     )
+
+
+def _calls(operation: Any, blocks: Sequence[Lifted]) -> dict[str, tuple[int, ...]]:
+    place = {block.block: i for i, block in enumerate(blocks)}
+    return {
+        called.symbol: tuple(place[call.block] for call in called.calls if call.block in place)
+        for called in called_functions(operation)
+    }
 
 
 def _bounded(lifted: Lifted, referred: frozenset[str]) -> Lifted:

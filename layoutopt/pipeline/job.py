@@ -303,11 +303,11 @@ class _Job:
             return written.compiled(model.source, model.target, kernels, limit_s)
 
     def _blocks(self) -> Iterator[BlockReport]:
-        """The blocks of control flow that are planned."""
+        """The blocks of control flow that are planned, and functions that are called often."""
         given = self.model.trip_counts
         unknown = self.model.module.uncounted
         for f in self.model.functions:
-            if not f.is_whole:
+            if not f.is_whole or f.runs != 1:
                 names = tuple(name for name in unknown.get(f.name, ()) if name not in given)
                 yield BlockReport(f.name, f.within, f.runs, names)
 

@@ -121,7 +121,7 @@ class AtSizesReport:
 
 @dataclass(frozen=True, slots=True)
 class BlockReport:
-    """A block of control flow that is planned as a graph of its own."""
+    """A block of control flow, or a private function that is called more than once."""
 
     name: str
     """``main/for.0`` is the body of the first loop in ``main``."""

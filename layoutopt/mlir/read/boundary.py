@@ -97,8 +97,13 @@ def _bound(function: Any, name: str) -> Iterator[tuple[int, int | None]]:
 
 
 def _is_shared(value: Any) -> bool:
-    """Whether a tensor's buffer is read as another one too, or the tensor leaves in two places."""
+    """Whether a tensor's buffer is read as another one too, or the tensor leaves in two places.
+
+    One that the function makes itself, without values, does not come from its caller.
+    """
     owner = value.owner
+    if isinstance(owner, ir.Operation | ir.OpView) and owner.operation.name == "tensor.empty":
+        return True
     if isinstance(owner, ir.Operation | ir.OpView) and owner.operation.name == "hal.tensor.import":
         return len(list(owner.operation.operands[0].uses)) > 1
     leaving = [use.owner.operation for use in value.uses if use.owner.operation.name in _LEAVING]

@@ -12,6 +12,7 @@ from typing import Any
 
 from layoutopt.ir.graph import Constant, Op, Opaque, is_placed
 from layoutopt.ir.renaming import renumbered
+from layoutopt.mlir.read.nested import nested_ops
 from layoutopt.mlir.read.sizes import Sizes
 from layoutopt.mlir.read.state import State, given, known_type
 
@@ -31,18 +32,12 @@ def captured_values(block: Any) -> tuple[Any, ...]:
     """The values from outside that ops of a block read, themselves or inside their regions."""
     made: set[Any] = set()
     read: dict[Any, None] = {}
-
-    def visit(inner: Any) -> None:
-        made.update(inner.arguments)
-        for op in inner.operations:
-            operation = op.operation
+    made.update(block.arguments)
+    for op in block.operations:
+        for operation in nested_ops(op.operation):
             read.update(dict.fromkeys(operation.operands))
             made.update(operation.results)
-            for region in operation.regions:
-                for nested in region.blocks:
-                    visit(nested)
-
-    visit(block)
+            made.update(a for r in operation.regions for b in r.blocks for a in b.arguments)
     return tuple(value for value in read if value not in made)
 
 

@@ -1,6 +1,6 @@
-"""Where control flow or state hands tensors on: the values of blocks that are one tensor.
+"""Where control flow, calls or state hand tensors on: the values of blocks that are one tensor.
 
-Tensors whose sizes are known at run time only stay row-major.
+Tensors whose sizes are known at run time only are one where all blocks know these to be the same.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from typing import Any
 from iree.compiler import ir
 
 from layoutopt.ir.carried import Carried, Place
+from layoutopt.ir.size import Symbol, one_symbol, symbols, with_symbols
+from layoutopt.mlir.read.calls import CalledFunction, called_functions
+from layoutopt.mlir.read.handed_sizes import branch_operands
 from layoutopt.mlir.read.lift import ASYNC, Lifted
 from layoutopt.mlir.read.state_globals import StateGlobal, state_globals
 
@@ -29,6 +32,8 @@ class Link:
     read: tuple[tuple[Any, int], ...]
     state: StateGlobal | None = None
     """The global whose loads and stores they are."""
+    called: CalledFunction | None = None
+    """The function that takes or returns them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,7 @@ def with_carried(
     places = _Places(blocks)
     links = [link for b in blocks for op in b.kept for link in _links(op.operation, places)]
     links += [link for b in blocks for link in _of_branches(b, places)]
+    links += [link for called in called_functions(module) for link in _of_calls(called)]
     links += map(_of_state, state_globals(module))
     found = [carried for carried in map(places.linked, links) if carried is not None]
     captures = [*places.captured()]
@@ -101,11 +107,24 @@ class _Places:
         places = [place for place in (*made, *read) if place is not None]
         if len(kinds) > 1 or len(places) < len(made) + len(read):
             return None
-        if not all(map(_may_move, kinds)):
+        if not all(map(_may_move, kinds)) or not self._of_one_shape(places):
+            return None
+        if link.state is not None and not all(kind.has_static_shape for kind in kinds):
             return None
         taken, handed = places[: len(made)], places[len(made) :]
         tensor = Carried(link.name, tuple(taken), tuple(handed), link.state is not None)
         return CarriedValues(tensor, link, frozenset(link.read))
+
+    def _of_one_shape(self, places: Sequence[Place]) -> bool:
+        """Whether a tensor has the same sizes everywhere, open ones of the same values."""
+        found: set[tuple[tuple[int, ...], frozenset[tuple[str, Any]]]] = set()
+        for number, tensor in places:
+            block = self.blocks[number]
+            shape = block.graph.types[tensor].shape
+            names = {symbol.name for size in shape for symbol in symbols(size)}
+            values = frozenset((name, block.sizes.values[name]) for name in names)
+            found.add((tuple(map(_bare, shape)), values))
+        return len(found) == 1
 
     def captured(self) -> Iterator[CarriedValues]:
         """The tensors that blocks read from outside, where nothing but planned ops reads them."""
@@ -126,6 +145,8 @@ class _Places:
             if holder is None or outside is None:
                 continue
             if outside not in self.blocks[home].graph.outputs:
+                continue
+            if not self._of_one_shape([*inside, (home, outside)]):
                 continue
             name = f"{self.blocks[home].name.removesuffix(ASYNC)} captured {seen[home]}"
             seen[home] += 1
@@ -230,7 +251,7 @@ def _of_branches(block: Lifted, places: _Places) -> Iterator[Link]:
     arriving: list[tuple[Any, int]] = []
     for other in beside:
         op = _last(other)
-        starts = _starts(op)
+        starts = branch_operands(op)
         if starts is None:
             return
         targets = zip(op.successors, starts, strict=True)
@@ -240,16 +261,18 @@ def _of_branches(block: Lifted, places: _Places) -> Iterator[Link]:
         yield Link(f"{name} {i}", (argument,), tuple((op, start + i) for op, start in arriving))
 
 
-def _starts(op: Any) -> tuple[int, ...] | None:
-    """The first operand that a branch hands to each of its successors; None where it is unknown."""
-    match op.name:
-        case "cf.br":
-            return (0,)
-        case "cf.cond_br":
-            counts = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
-            return (counts[0], counts[0] + counts[1])
-        case _:
-            return None if list(op.successors) else ()
+def _of_calls(called: CalledFunction) -> Iterator[Link]:
+    """What a function and those that call it hand to each other."""
+    if called.is_bound or not called.returns:
+        return
+    name = called.symbol.replace(ASYNC, "")
+    for i, argument in enumerate(called.arguments):
+        read = tuple((call, i) for call in called.calls)
+        yield Link(f"{name} argument {i}", (argument,), read, called=called)
+    for i in range(len(called.returns[0].operands)):
+        made = tuple(call.results[i] for call in called.calls)
+        read = tuple((op, i) for op in called.returns)
+        yield Link(f"{name} result {i}", made, read, called=called)
 
 
 def _of_state(state: StateGlobal) -> Link:
@@ -281,7 +304,12 @@ def _with_handed(
 
 def _may_move(kind: Any) -> bool:
     """Whether a type is that of a tensor that may lie otherwise."""
-    return isinstance(kind, ir.RankedTensorType) and kind.has_static_shape and kind.rank > 0
+    return isinstance(kind, ir.RankedTensorType) and kind.rank > 0
+
+
+def _bare(size: int) -> int:
+    """A size without what is known of the ranges of its symbols: one block may know more."""
+    return with_symbols(size, lambda s: one_symbol(Symbol(s.name)))
 
 
 def _stays(block: Lifted, tensor: int, uses: Uses) -> bool:
@@ -291,7 +319,8 @@ def _stays(block: Lifted, tensor: int, uses: Uses) -> bool:
         op = use.owner.operation
         if (op, use.operand_number) in uses:
             continue
-        while op.block != block.block and op.parent is not None:
+        # the binding of IREE 3.13 gives up a reference too many for the block of a module
+        while op.parent is not None and op.block != block.block:
             op = op.parent.operation
         if op not in planned:
             return True

@@ -9,8 +9,8 @@ from typing import Any
 from iree.compiler import ir
 
 from layoutopt.mlir.read.lift import ASYNC, Lifted
+from layoutopt.mlir.read.lift_op import CALLS
 
-_CALLS = ("func.call", "util.call")
 _FENCE = "!hal.fence"
 
 
@@ -99,7 +99,7 @@ def _calls(operation: Any) -> bool:
 
     def visit(op: Any) -> Any:
         nonlocal found
-        found = found or op.name in _CALLS
+        found = found or op.name in CALLS
         return ir.WalkResult.ADVANCE
 
     operation.walk(visit)

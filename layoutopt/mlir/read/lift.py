@@ -18,6 +18,7 @@ from layoutopt.ir.graph import Constant, Graph
 from layoutopt.ir.layout import Layout
 from layoutopt.mlir.read.captured import capture
 from layoutopt.mlir.read.dominators import dominated
+from layoutopt.mlir.read.handed_sizes import Known, branched_sizes, handed_sizes
 from layoutopt.mlir.read.lift_op import lift_op
 from layoutopt.mlir.read.regions import Body, bodies
 from layoutopt.mlir.read.run_time_scalars import realize, realize_elsewhere
@@ -105,6 +106,8 @@ class _Walk:
     inside: bool = True
     """Whether the blocks of control flow are lifted too."""
     found: list[Lifted] = field(default_factory=list)
+    handed: dict[Any, Known] = field(default_factory=dict)
+    """By tensor that control flow hands on, the sizes that it keeps."""
 
     def region(self, region: Any, body: Body, around: Sequence[State]) -> None:
         """Lift all blocks of a region. ``around``: what is known outside, innermost first."""
@@ -114,10 +117,13 @@ class _Walk:
         if len(blocks) < 2:
             return
         states: dict[int, tuple[State, ...]] = {}
-        for place, above in dominated(blocks):
+        order = tuple(dominated(blocks))
+        for place, above in order:
             known = around if above is None else states[above]
             state = self.block(blocks[place], self._one_of(body, place), known)
             states[place] = (state, *known)
+            if above is None:
+                self.handed |= branched_sizes(state, blocks, order)
 
     def _one_of(self, body: Body, place: int) -> Body:
         name = f"{_shown(body.name)}{'.' if body.enclosing else '/'}block.{place}"
@@ -127,7 +133,7 @@ class _Walk:
         """Lift a block, and those inside it."""
         _, _, inner = body.name.removeprefix(_shown(self.function)).partition("/")
         prefix = f"{inner.replace('/', '.')}." if inner else ""
-        state = State(prefix=prefix)
+        state = State(handed=self.handed, prefix=prefix)
         capture(state, block, around)
         operations = list(block.operations)
         for position, argument in enumerate(block.arguments):
@@ -138,6 +144,8 @@ class _Walk:
         place = len(self.found)
         seen: Counter[str] = Counter()
         for op in operations[:-1]:
+            if self.inside:
+                self.handed |= handed_sizes(state, op)
             for region, found in self._bodies(state, op, body, seen):
                 self.region(region, found, (state, *around))
             lift_op(state, op, self.constants)

@@ -54,7 +54,7 @@ from layoutopt.mlir.read.state import (
 from layoutopt.mlir.read.structured import lift_structured
 
 _BUFFER_DIM = "hal.buffer_view.dim"
-_CALLS = ("func.call", "util.call")
+CALLS = ("func.call", "util.call")
 _CONSTANTS = ("arith.constant", "flow.tensor.constant")
 _GLOBAL_LOADS = ("util.global.load", "ml_program.global_load_const", "ml_program.global_load")
 
@@ -169,7 +169,7 @@ def _unknown(state: State, op: Any, name: str) -> str:
         static_type(state, op.result)  # raises NotUnderstood: any other is not an op of its own
     if name == "tensor.dim":
         return "expected a dim of a tensor of known sizes, but they are not known"
-    if name in _CALLS:
+    if name in CALLS:
         return "expected ops in place, but got a call: the function called is planned alone"
     if name.startswith("scf."):
         return "expected straight-line code, but got control flow: its blocks are planned alone"

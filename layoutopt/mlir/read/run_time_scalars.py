@@ -16,6 +16,7 @@ from iree.compiler import ir
 
 from layoutopt.ir.graph import Reshape, Structured, Uninitialized
 from layoutopt.ir.scalar import Body, ScalarOp, size_constant
+from layoutopt.mlir.read.nested import nested_ops
 from layoutopt.mlir.read.sizes import Sizes, materialized
 from layoutopt.mlir.read.state import NotUnderstood, State, tensor_of, type_of
 
@@ -63,7 +64,7 @@ def scalar_tensor(state: State, value: Any, reader: Any) -> int:
 
 def realize(state: State, reader: Any) -> None:
     """Keep the deferred ops that an op which stays reads, itself or inside its regions."""
-    for operation in _nested(reader.operation):
+    for operation in list(nested_ops(reader.operation)):
         for position in range(len(operation.operands)):
             _realize_operand(state, operation, position, reader)
 
@@ -107,15 +108,6 @@ def _stands_in(operation: Any, block: Any) -> bool:
             return True
         above = above.parent.operation
     return False
-
-
-def _nested(operation: Any) -> list[Any]:
-    found = [operation]
-    for region in operation.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                found += _nested(inner.operation)
-    return found
 
 
 def number_ops(sizes: Sizes, value: Any, first: int) -> list[ScalarOp]:

@@ -35,6 +35,25 @@ SCALARS = ("index", "i64")
 Number = int | bool
 
 
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """What a ``util.assume.int`` states of one of its operands."""
+
+    op: Any
+    position: int
+    name: str
+    """Of the size that it is."""
+    low: int
+    high: int
+    divisor: int
+
+    def __str__(self) -> str:
+        stated = [f"a multiple of {self.divisor}"] if self.divisor > 1 else []
+        stated += [f"at least {self.low}"] if self.low > 0 else []
+        stated += [f"at most {self.high}"] if self.high < MOST else []
+        return f"{self.name}: expected {', '.join(stated)}, as util.assume.int states"
+
+
 @dataclass
 class Sizes:
     """What is known of the integers and shapes of a function."""
@@ -51,6 +70,20 @@ class Sizes:
     """By name of a symbol, the size that the module takes it to be."""
     narrowed: dict[str, Symbol] = field(default_factory=dict)
     """By name of a symbol, the same in a smaller range."""
+    assumptions: list[Assumption] = field(default_factory=list)
+    """What the block states of numbers, and plans may rely on."""
+
+    def copied(self) -> Sizes:
+        """The same, to learn more that this one does not know."""
+        return Sizes(
+            dict(self.numbers),
+            dict(self.shapes),
+            dict(self.values),
+            dict(self.stages),
+            dict(self.equal),
+            dict(self.narrowed),
+            [*self.assumptions],
+        )
 
     def resolved(self, size: int) -> int:
         """The size with what is known to be equal in place of its symbols."""
@@ -129,10 +162,15 @@ def assumed(sizes: Sizes, op: Any, stage: int, scalars: Mapping[Any, tuple[str, 
     for position, result in enumerate(op.operation.results):
         alternatives = ir.ArrayAttr(op.operation.attributes["assumptions"])[position]
         low, high, divisor = _range([str(a) for a in ir.ArrayAttr(alternatives)])
+        if low > high // divisor * divisor:
+            low, high, divisor = 0, MOST, 1  # what contradicts itself says nothing
         known = sizes.number_of(op.operation.operands[position], scalars)
         if known is None or isinstance(known, bool):
             make = partial(symbol, low=low, high=high)
             known = sizes.name(f"assumed{len(sizes.values)}", make, result, stage)
+        if (low, high, divisor) != (0, MOST, 1):
+            stated = Assumption(op.operation, position, str(known), low, high, divisor)
+            sizes.assumptions.append(stated)
         sizes.narrow(known, low, high)
         if divisor > 1:
             _divide(sizes, known, divisor)
@@ -142,7 +180,7 @@ def assumed(sizes: Sizes, op: Any, stage: int, scalars: Mapping[Any, tuple[str, 
 def _divide(sizes: Sizes, size: int, divisor: int) -> None:
     """Learn that a number divides a size: one that is a symbol is so many times another one."""
     whole = alone(sizes.resolved(size))
-    if whole is None:
+    if whole is None or -(-whole.low // divisor) > whole.high // divisor:
         return
     name = f"{whole.name}/{divisor}"
     value = sizes.values[whole.name]

@@ -16,6 +16,7 @@ from layoutopt.ir.graph import Constant, GraphBuilder, IteratorType, Structured,
 from layoutopt.ir.scalar import fill_body
 from layoutopt.ir.size import MOST, planned, symbol
 from layoutopt.ir.types import TensorType
+from layoutopt.mlir.read.nested import nested_ops
 from layoutopt.mlir.read.sizes import Sizes
 
 _BATCH = 4
@@ -44,6 +45,8 @@ class State:
     """The tensor without dims that holds a scalar, for ops that read it as one."""
     stages: dict[int, int] = field(default_factory=dict)
     sizes: Sizes = field(default_factory=Sizes)
+    handed: dict[Any, tuple[int | None, ...]] = field(default_factory=dict)
+    """By tensor that control flow hands on, its sizes as far as they are known ahead of it."""
     prefix: str = ""
     """What names of sizes begin with: empty for a function, else the name of the block."""
     recomputed: set[Any] = field(default_factory=set)
@@ -56,19 +59,12 @@ class State:
         """Leave an op where it is; the tensors that it reads, itself or inside its regions."""
         self.kept.append(op)
         found: dict[int, None] = {}
-
-        def visit(operation: Any) -> None:
+        for operation in nested_ops(op.operation):
             for value in operation.operands:
                 if value in self.recomputed:
                     continue
                 if value in self.tensors or value in self.fills or value in self.empties:
                     found[tensor_of(self, value)] = None
-            for region in operation.regions:
-                for block in region.blocks:
-                    for inner in block.operations:
-                        visit(inner.operation)
-
-        visit(op.operation)
         self.outputs.update(found)
         return tuple(found)
 
@@ -120,7 +116,10 @@ def tensor_of(state: State, value: Any) -> int:
     if value in state.empties:
         tensor = new_tensor(state, value, kind)
         state.stages[tensor] = state.empties[value]
-        state.builder.add(Constant(tensor))
+        if kind.is_static:
+            state.builder.add(Constant(tensor))
+        else:
+            state.inputs.append(tensor)
         return tensor
     raise NotUnderstood("expected tensors of known sizes, but one operand is not")
 
@@ -173,12 +172,17 @@ def add_symbols(state: State, value: Any, name: str) -> None:
     if not isinstance(value.type, ir.RankedTensorType) or value in state.sizes.shapes:
         return
     kind, shape = value.type, []
+    handed = state.handed.get(value, (None,) * kind.rank)
     owner = value.owner
     inside = isinstance(owner, ir.Block)
     place = ir.InsertionPoint.at_block_begin(owner) if inside else ir.InsertionPoint.after(owner)
     for d in range(kind.rank):
         if not kind.is_dynamic_dim(d):
             shape.append(kind.get_dim_size(d))
+            continue
+        known = handed[d]
+        if known is not None:
+            shape.append(known)
             continue
         with place, ir.Location.unknown(kind.context):
             number = ir.Operation.create(

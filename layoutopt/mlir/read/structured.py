@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from layoutopt.mlir.read.extract import checked, extracted
 from layoutopt.mlir.read.gather import lift_gather
 from layoutopt.mlir.read.repeated import add_repeated
 from layoutopt.mlir.read.run_time_scalars import is_number, number_ops, scalar_tensor
+from layoutopt.mlir.read.sizes import Sizes
 from layoutopt.mlir.read.state import (
     NotUnderstood,
     State,
@@ -173,15 +175,40 @@ def _check_written(
 def _domain(
     state: State, maps: list[IndexMap], shapes: list[tuple[int, ...]], rank: int
 ) -> tuple[int, ...]:
-    sizes: dict[int, int] = {}
+    found = _loops(state.sizes, maps, shapes)
+    if len(found) != rank:
+        raise NotUnderstood("expected every loop to be one dim of some operand, but one is not")
+    return tuple(found[d] for d in range(rank))
+
+
+def _loops(
+    sizes: Sizes, maps: Sequence[IndexMap], shapes: Sequence[Sequence[int]]
+) -> dict[int, int]:
+    """The sizes of loops that are one dim of some operand each: all dims along one are one size."""
+    found: dict[int, int] = {}
     for read_by, shape in zip(maps, shapes, strict=True):
         for form, n in zip(read_by, shape, strict=True):
             if form.plain_dim is not None:
-                known = sizes.get(form.plain_dim, n)
-                sizes[form.plain_dim] = n if known == n else state.sizes.unify(known, n)
-    if len(sizes) != rank:
-        raise NotUnderstood("expected every loop to be one dim of some operand, but one is not")
-    return tuple(sizes[d] for d in range(rank))
+                known = found.get(form.plain_dim, n)
+                found[form.plain_dim] = n if known == n else sizes.unify(known, n)
+    return found
+
+
+def learn_loops(sizes: Sizes, op: Any) -> None:
+    """Learn that dims along one loop of a linalg op are one size.
+
+    Raises NotUnderstood where its maps are not linear.
+    """
+    if linalg.get_indexing_maps(op) is None:
+        return
+    maps: list[IndexMap] = []
+    shapes: list[tuple[int, ...]] = []
+    for value, read_by in zip(op.operation.operands, _maps(op), strict=True):
+        shape = sizes.shape_of(value) if isinstance(value.type, ir.RankedTensorType) else None
+        if shape is not None:
+            maps.append(read_by)
+            shapes.append(shape)
+    _loops(sizes, maps, shapes)
 
 
 def _init(state: State, value: Any, body: Body, argument: int) -> Init:

@@ -56,6 +56,8 @@ class Relaid:
                 made = [self._taken(value, new) for value in values.made]
                 if values.state is not None:
                     relay_global(values.state, blocks[place].graph.types[tensor], layout)
+                if values.called is not None:
+                    values.called.retype()
             for (place, tensor), cast in zip(c.tensor.read, casts, strict=True):
                 known = handed[place].get((tensor, layout), ())
                 handed[place][tensor, layout] = (*known, cast)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from layoutopt.ir.affine import identity_map, map_text
 from layoutopt.ir.scatter import Scatter
-from layoutopt.ir.size_values import empty_text, list_text
+from layoutopt.ir.size import Size
+from layoutopt.ir.size_values import empty_text, index_text, list_text
 from layoutopt.ir.types import TensorType
 
 
@@ -53,6 +54,8 @@ class _Body:
         return name
 
     def number(self, value: int) -> str:
+        if isinstance(value, Size):
+            return index_text(value)
         if value not in self.constants:
             self.constants[value] = self.value(f"arith.constant {value} : index")
         return self.constants[value]
@@ -123,5 +126,5 @@ def _place(body: _Body, index: str, offset: int, stride: int, size: int) -> tupl
         tests.append(body.value(f"arith.cmpi eq, {rest}, {zero} : index"))
     last = body.number(size - 1)
     tests.append(body.value(f"arith.cmpi sle, {place}, {last} : index"))
-    low = body.value(f"arith.maxsi {place}, {zero} : index")
-    return body.value(f"arith.minsi {low}, {last} : index"), tests
+    below = body.value(f"arith.minsi {place}, {last} : index")
+    return body.value(f"arith.maxsi {below}, {zero} : index"), tests

@@ -18,6 +18,7 @@ from layoutopt.ir.graph import (
     Op,
     Pad,
     Reshape,
+    Scatter,
     Slice,
     Structured,
 )
@@ -44,6 +45,8 @@ def opened(draw: Draw, graph: Graph) -> Graph | None:
             return _slice(draw, graph, op)
         case Insert():
             return _insert(draw, graph, op)
+        case Scatter():
+            return _scatter(draw, graph, op)
         case Concat():
             return _concat(draw, graph, op)
         case Reshape():
@@ -114,6 +117,16 @@ def _insert(draw: Draw, graph: Graph, op: Insert) -> Graph:
         )
     )
     return _typed(graph, {op.source: inserted, op.destination: whole, op.result: whole})
+
+
+def _scatter(draw: Draw, graph: Graph, op: Scatter) -> Graph:
+    old = graph.types[op.sources[0]].shape
+    small = _some(draw, old)
+    whole = tuple(
+        n + (new - was) * s if new != was else n
+        for n, new, was, s in zip(graph.types[op.result].shape, small, old, op.strides, strict=True)
+    )
+    return _typed(graph, {**dict.fromkeys(op.sources, small), op.result: whole})
 
 
 def _concat(draw: Draw, graph: Graph, op: Concat) -> Graph:

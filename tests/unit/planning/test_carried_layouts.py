@@ -50,9 +50,17 @@ func.func @main(%x: {IMAGE}, %n: index) -> {IMAGE} {{
 """
 
 
-def loop(folder: Path) -> Module:
+OPEN = CONVOLUTIONS.replace("<1x16x", "<?x16x").replace(
+    f"%e = tensor.empty() : {IMAGE.replace('<1', '<?')}",
+    "%images = tensor.dim %x, %c0 : tensor<?x16x16x16xf32>\n"
+    "  %e = tensor.empty(%images) : tensor<?x16x16x16xf32>",
+)
+"""The same for any number of images."""
+
+
+def loop(folder: Path, text: str = CONVOLUTIONS) -> Module:
     path = folder / "model.mlir"
-    path.write_text(CONVOLUTIONS)
+    path.write_text(text)
     return parse_module(path)
 
 
@@ -71,8 +79,9 @@ def layouts_of(plan: GraphPlan) -> dict[str, Layout]:
     return {end.name: end.layout for end in plan.ends.carried}
 
 
-def test_a_loop_converts_outside(tmp_path: Path) -> None:
-    module = loop(tmp_path)
+@pytest.mark.parametrize("text", [CONVOLUTIONS, OPEN], ids=["static", "open"])
+def test_a_loop_converts_outside(tmp_path: Path, text: str) -> None:
+    module = loop(tmp_path, text)
     plans = planned(module, control_flow(module, {}))
     inside, outside = plans["main/for.0"], plans["main"]
     (layout,) = layouts_of(inside).values()
@@ -122,9 +131,10 @@ def test_trips_weigh_what_is_inside(tmp_path: Path) -> None:
     assert control_flow(module, trips).runs == (1, 50)
 
 
-def test_the_joint_answer_is_the_best_over_all_layouts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [CONVOLUTIONS, OPEN], ids=["static", "open"])
+def test_the_joint_answer_is_the_best_over_all_layouts(tmp_path: Path, text: str) -> None:
     """Against each graph solved alone, for every layout of what they hand on."""
-    module = loop(tmp_path)
+    module = loop(tmp_path, text)
     flow = replace(control_flow(module, {}), runs=(1, 3))
     plans = planned(module, flow)
     spaces = [plan.space for plan in plans.values()]

@@ -1,0 +1,57 @@
+"""Let a module check what it states of numbers, ahead of a plan that relies on it.
+
+    %n = util.assume.int %s<udiv = 8>
+      ->
+    %r = remui %s, 8; cf.assert (%r == 0), "arg0.0: expected a multiple of 8, .."
+    %n = util.assume.int %s<udiv = 8>
+
+A call at another size ends with this message, and not with results that mean nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from iree.compiler import ir
+
+from layoutopt.ir.size import MOST
+from layoutopt.mlir.read.sizes import Assumption
+
+_ASSERT = "cf.assert"
+_EQ, _UGE, _ULE = 0, 9, 7
+"""Predicates of ``arith.cmpi``."""
+
+
+def check_assumption(stated: Assumption) -> None:
+    """Put an assertion ahead of the op that states something."""
+    op = stated.op
+    value = op.operands[stated.position]
+    with ir.InsertionPoint(op), op.location:
+        tests = []
+        if stated.divisor > 1:
+            rest = _made("arith.remui", [value, _constant(stated.divisor, value.type)], value.type)
+            tests.append(_compared(_EQ, rest, _constant(0, value.type)))
+        if stated.low > 0:
+            tests.append(_compared(_UGE, value, _constant(stated.low, value.type)))
+        if stated.high < MOST:
+            tests.append(_compared(_ULE, value, _constant(stated.high, value.type)))
+        whole = tests[0]
+        for test in tests[1:]:
+            whole = _made("arith.andi", [whole, test], whole.type)
+        message = {"msg": ir.StringAttr.get(str(stated))}
+        ir.Operation.create(_ASSERT, operands=[whole], attributes=message)
+
+
+def _compared(predicate: int, one: Any, other: Any) -> Any:
+    kind = ir.IntegerType.get_signless(1)
+    attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate)
+    return _made("arith.cmpi", [one, other], kind, predicate=attribute)
+
+
+def _constant(number: int, kind: Any) -> Any:
+    return _made("arith.constant", [], kind, value=ir.IntegerAttr.get(kind, number))
+
+
+def _made(name: str, operands: list[Any], kind: Any, **attributes: Any) -> Any:
+    made = ir.Operation.create(name, results=[kind], operands=operands, attributes=attributes)
+    return made.results[0]
