@@ -15,21 +15,19 @@ from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.planned_sizes import open_sizes
-from layoutopt.ir.types import Array
 from layoutopt.lowering.lower import lower, packs_lowered
 from layoutopt.options import Options
 from layoutopt.planning.copy_budget import CopyBudget
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.selection import build_selection
 from layoutopt.planning.setting import PlanSetting
-from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.prices import Price as Cost
 from layoutopt.pricing.prices import Pricer, Work
-from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import Target, load_target
 from layoutopt.runtime.progress import Progress
 from layoutopt.runtime.steps import Clock, SilentSteps
 from layoutopt.solver import Status, TimeLimit, check, solve
+from tests.made_up_prices import MadeUpPrices
 
 HOST = load_target("host")
 Price = Callable[[Space, Candidate], int]
@@ -86,35 +84,25 @@ def lowered_with_row_major_ends(plan: GraphPlan) -> Lowered:
     return packs_lowered(found) if plan.lower_packs else found
 
 
-class SizedPrices:
+class SizedPrices(MadeUpPrices):
     """Prices that a function makes up of a piece of work and the size that it is priced at.
 
     The size is the largest of those that are known at run time only; 1 where there is none.
     """
 
-    source = PriceSource.MEASURED
-
     def __init__(self, cost_ns: Callable[[Work, int], int]) -> None:
-        self.cost_ns = cost_ns
+        super().__init__(lambda work: cost_ns(work, _largest(work)))
         self.asked = 0
         """Pieces that had to be priced."""
 
     def price(self, work: Sequence[Work], progress: Progress) -> list[Cost]:
-        """A price for each piece of work."""
+        """What the function says, counted."""
         self.asked += len(work)
-        return [self._price(piece) for piece in work]
+        return super().price(work, progress)
 
-    def _price(self, piece: Work) -> Cost:
-        size = max((s.planned for s in open_sizes(piece.form.graph)), default=1)
-        return Cost(0 if piece.form.is_free else self.cost_ns(piece, size))
 
-    def stored(self, work: Sequence[Work]) -> list[Cost | None]:
-        """Nothing was measured before."""
-        return [None for _ in work]
-
-    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
-        """Nothing is run while planning."""
-        return None
+def _largest(work: Work) -> int:
+    return max((s.planned for s in open_sizes(work.form.graph)), default=1)
 
 
 def packed_for_many(piece: Work, size: int) -> int:

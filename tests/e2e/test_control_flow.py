@@ -8,7 +8,7 @@ import pytest
 
 import layoutopt
 from layoutopt.options import Objective
-from tests.fuzz.through_iree import RandomPricer
+from tests.fuzz.through_iree import random_prices
 
 H, W = "tensor<8x64xf32>", "tensor<64x64xf32>"
 HEAD = f"""
@@ -295,7 +295,7 @@ def test_any_layout_is_carried_right(tmp_path: Path, seed: str, is_open: bool) -
     text = text.replace("64x64", "61x61")
     (tmp_path / "model.mlir").write_text(text)
     options = layoutopt.Options(cache=tmp_path / "cache")
-    plan = layoutopt.optimize(tmp_path / "model.mlir", options=options, pricer=RandomPricer(seed))
+    plan = layoutopt.optimize(tmp_path / "model.mlir", options=options, pricer=random_prices(seed))
     assert plan.report.verification is not None
     assert plan.report.verification.passed
     assert plan.report.kept_for == ""

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import layoutopt
-from layoutopt.ir.graph import Structured
-from layoutopt.ir.types import Array
-from layoutopt.pricing.measure.benchmark import Benchmark
-from layoutopt.pricing.prices import Price, Work
-from layoutopt.pricing.source import PriceSource
+from layoutopt.pricing.prices import Work
 from layoutopt.profiles.target import load_target
-from layoutopt.runtime.progress import Progress
+from tests.made_up_prices import MadeUpPrices, structured
 
 MODEL = """
 #x = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
@@ -54,27 +49,8 @@ OPEN = """%c0 = arith.constant 0 : index
 NUMBERS = ((np.arange(48 * 64) * 7 % 61 - 30) / 8).astype("<f4").tobytes().hex()
 
 
-class Scheduled:
-    """Prices in whose eyes what has a schedule is cheapest."""
-
-    source = PriceSource.MEASURED
-
-    def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
-        """A nanosecond where the form has one, else a millisecond."""
-        return [self._price(piece) for piece in work]
-
-    def stored(self, work: Sequence[Work]) -> list[Price | None]:
-        """Nothing was measured before."""
-        return [None for _ in work]
-
-    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
-        """Nothing is run while planning."""
-        return None
-
-    def _price(self, work: Work) -> Price:
-        ops = work.form.graph.ops
-        scheduled = any(isinstance(op, Structured) and op.schedule is not None for op in ops)
-        return Price(0 if work.form.is_free else 1 if scheduled else 1_000_000)
+def scheduled_first(work: Work) -> int:
+    return 1 if any(op.schedule is not None for op in structured(work)) else 1_000_000
 
 
 @pytest.mark.skipif(load_target("host").registers is None, reason="no tiles for this processor")
@@ -85,7 +61,7 @@ def test_a_scheduled_contraction_keeps_its_loops_among_transposes(
     model = tmp_path / "model.mlir"
     model.write_text(MODEL.format(rows=rows, n=n, empty=empty, numbers=NUMBERS))
     options = layoutopt.Options(cache=tmp_path / "cache")
-    plan = layoutopt.optimize(model, options=options, pricer=Scheduled())
+    plan = layoutopt.optimize(model, options=options, pricer=MadeUpPrices(scheduled_first))
     assert plan.report.verification is not None
     assert plan.report.verification.passed
     (choice,) = (c for c in plan.report.choices if c.op.startswith("contraction"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +12,14 @@ import layoutopt
 from layoutopt.cli.main import main
 from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.named import is_mmt4d
-from layoutopt.ir.ops import Structured
-from layoutopt.ir.types import Array
 from layoutopt.mlir.module import Module, parse_module
 from layoutopt.options import Objective
-from layoutopt.pricing.measure.benchmark import Benchmark
-from layoutopt.pricing.prices import Price, Work
-from layoutopt.pricing.source import PriceSource
+from layoutopt.pricing.prices import Work
 from layoutopt.report.headline import headline
 from layoutopt.runtime.compile import compile_file
-from layoutopt.runtime.progress import Progress
 from layoutopt.verification import evaluation
 from layoutopt.verification.whole_model import Comparison
+from tests.made_up_prices import MadeUpPrices, structured
 
 HEAD = """
 #id = affine_map<(d0, d1) -> (d0, d1)>
@@ -191,31 +186,14 @@ def test_the_module_as_written_is_run_on_packed_inputs(
     assert (tmp_path / "out.mlirbc").read_bytes().hex() in compiled
 
 
-class FewOps:
-    """Prices in whose eyes the fewest ops are the cheapest: those of the model as it came."""
-
-    source = PriceSource.MEASURED
-
-    def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
-        """A microsecond for each op."""
-        return [Price(1000 * len(piece.form.graph.ops)) for piece in work]
-
-    def stored(self, work: Sequence[Work]) -> list[Price | None]:
-        """Nothing was measured before."""
-        return [None for _ in work]
-
-    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
-        """Nothing is run while planning."""
-        return None
-
-
 def test_a_model_that_iree_refuses_is_planned_without_what_it_refused(
     tmp_path: Path, cache: Path
 ) -> None:
     model = tmp_path / "model.mlir"
     model.write_text(REFUSED_OUTS)
     options = layoutopt.Options(cache=cache)
-    report = layoutopt.optimize(model, options=options, pricer=FewOps()).report
+    few_ops = MadeUpPrices(lambda work: 1000 * len(work.form.graph.ops))  # as the model came
+    report = layoutopt.optimize(model, options=options, pricer=few_ops).report
     assert report.verification is not None
     assert report.verification.passed
     assert report.verification.reference == "the NumPy oracle on the original"
@@ -223,22 +201,18 @@ def test_a_model_that_iree_refuses_is_planned_without_what_it_refused(
     assert report.winner == "layoutopt"
 
 
-class Packed(FewOps):
-    """Prices in whose eyes contractions over tiles are the cheapest."""
-
-    def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
-        """A second for a contraction that does not run over tiles, else a nanosecond."""
-        ops = [[op for op in w.form.graph.ops if isinstance(op, Structured)] for w in work]
-        plain = [any(op.is_contraction and not is_mmt4d(op) for op in found) for found in ops]
-        return [Price(10**9 if dear else 1) for dear in plain]
-
-
 def test_tiles_of_a_gpu_are_computed_right_on_this_cpu(tmp_path: Path, cache: Path) -> None:
     """IREE has no microkernel for them here, and gets them wrong unless it is told to use none."""
     model = tmp_path / "model.mlir"
     model.write_text(PLAIN.replace("16x", "48x").replace("x16x", "x48x"))
     options = layoutopt.Options(cache=cache)
-    report = layoutopt.optimize(model, profile="mi355x", options=options, pricer=Packed()).report
+
+    def over_tiles(work: Work) -> int:
+        plain = (op for op in structured(work) if op.is_contraction and not is_mmt4d(op))
+        return 10**9 if any(plain) else 1
+
+    prices = MadeUpPrices(over_tiles)
+    report = layoutopt.optimize(model, profile="mi355x", options=options, pricer=prices).report
     assert [choice.form for choice in report.choices] == ["packed"]
     assert report.verification is not None
     assert report.verification.passed

@@ -16,7 +16,7 @@ from tests.parameters import TIED, tied_parameters, write_archive
         ("{}", "Object missing required field `version`"),
         ('{"version": "1"}', "Expected `int`, got `str` - at `$.version`"),
         (
-            '{"version": 2, "target": "", "objective": "latency", "functions": [1]}',
+            '{"version": 3, "target": "", "objective": "latency", "functions": [1]}',
             "Expected `object`, got `int` - at `$.functions[0]`",
         ),
         ('{"x": ' * 100_000, "maximum recursion depth exceeded while deserializing an object"),

@@ -15,13 +15,10 @@ from layoutopt.ir.types import Array
 from layoutopt.mlir.module import Module, has_work, parse_module
 from layoutopt.options import Objective, Options
 from layoutopt.planning.planner import plan_graph
-from layoutopt.pricing.measure.benchmark import Benchmark
-from layoutopt.pricing.prices import Price, Work
-from layoutopt.pricing.source import PriceSource
+from layoutopt.pricing.prices import Work
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.element import load_array, save_array
 from layoutopt.runtime.job import ArrayFile, Job, Task
-from layoutopt.runtime.progress import Progress
 from layoutopt.runtime.sampling import Protocol
 from layoutopt.runtime.supervisor import Supervisor, Verdict
 from layoutopt.runtime.workspace import workspace
@@ -32,6 +29,7 @@ from tests.fuzz.kinds import KINDS
 from tests.fuzz.oracle_results import oracle_results
 from tests.fuzz.program import Written, write
 from tests.fuzz.units import Compiled, Refused, compile_units, cut_into_units
+from tests.made_up_prices import MadeUpPrices
 from tests.planning import lowered_with_row_major_ends, setting
 
 SEARCHES: tuple[Search, ...] = (Search.ILP, Search.GREEDY, Search.GREEDY, Search.TASO)
@@ -63,31 +61,14 @@ class Tally:
         self.miscompiled += other.miscompiled
 
 
-class RandomPricer:
+def random_prices(seed: str) -> MadeUpPrices:
     """Prices that a seed makes up; the same work has the same price."""
 
-    source = PriceSource.MEASURED
+    def cost_ns(work: Work) -> int:
+        rng = random.Random(f"{seed} {work.benchmark.flags} {work.benchmark.text}")
+        return round(10 ** rng.uniform(3, 6))
 
-    def __init__(self, seed: str) -> None:
-        self._seed = seed
-
-    def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
-        """A price for each piece of work."""
-        return [self._price(w) for w in work]
-
-    def stored(self, work: Sequence[Work]) -> list[Price | None]:
-        """Nothing was measured before."""
-        return [None for _ in work]
-
-    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
-        """Nothing is run while planning."""
-        return None
-
-    def _price(self, work: Work) -> Price:
-        if work.form.is_free:
-            return Price(0)
-        rng = random.Random(f"{self._seed} {work.benchmark.flags} {work.benchmark.text}")
-        return Price(round(10 ** rng.uniform(3, 6)))
+    return MadeUpPrices(cost_ns)
 
 
 @dataclass(frozen=True)
@@ -170,7 +151,7 @@ def _planned(module: Module, way: Way, target: Target, seed: str) -> bool:
     if not has_work(graph):
         return False
     options = random_options(random.Random(seed))
-    plan = plan_graph(graph, setting(target, RandomPricer(seed), options))
+    plan = plan_graph(graph, setting(target, random_prices(seed), options))
     module.replace(place, lowered_with_row_major_ends(plan))
     return plan.data_tiled
 

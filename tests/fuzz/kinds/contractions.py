@@ -100,9 +100,21 @@ def matmul(writer: Writer, draw: Draw) -> None:
     """A named matmul or batch_matmul, with any init."""
     x = given(writer, draw, range(2, 4))
     need(x.element != "i1", "a number")
-    batch, (m, k), n = x.shape[:-2], x.shape[-2:], draw.between(1, 8)
+    *batch, _, k = x.shape
+    _matmul(writer, draw, x, of_type(writer, draw, (*batch, k, draw.between(1, 8)), x.element))
+
+
+def wide_matmul(writer: Writer, draw: Draw) -> None:
+    """A matmul of floats whose columns fill vectors, with weights."""
+    m, k, n = draw.pick((1, 2, 4, 6, 7, 8)), draw.between(1, 6), draw.pick((16, 32, 64))
+    x = of_type(writer, draw, (m, k), "f32")
+    _matmul(writer, draw, x, writer.constant(whole_numbers(draw, (k, n)), "f32"))
+
+
+def _matmul(writer: Writer, draw: Draw, x: Value, y: Value) -> None:
+    """The product of two tensors, with or without a batch."""
     out = widened(draw, x.element)
-    y = of_type(writer, draw, (*batch, k, n), x.element)
+    (*batch, m, k), n = x.shape, y.shape[-1]
     sizes = (*batch, m, n)
     need(math.prod(sizes) * k <= MOST_PRODUCTS, "few products")
     name, begin = start(writer, draw, sizes, out)
@@ -113,21 +125,6 @@ def matmul(writer: Writer, draw: Draw) -> None:
         f"{x.type}, {y.type}) outs({name} : {kind}) -> {kind}"
     )
     writer.define(result, sizes, out, bound, error, integral)
-
-
-def wide_matmul(writer: Writer, draw: Draw) -> None:
-    """A matmul of floats whose columns fill vectors, with weights."""
-    m, k, n = draw.pick((1, 2, 4, 6, 7, 8)), draw.between(1, 6), draw.pick((16, 32, 64))
-    x = of_type(writer, draw, (m, k), "f32")
-    y = writer.constant(whole_numbers(draw, (k, n)), "f32")
-    name, begin = start(writer, draw, (m, n), "f32")
-    bound, error, integral = summed("f32", [x, y], k, begin, windowed=False)
-    kind = tensor_text((m, n), "f32")
-    result = writer.op(
-        f"linalg.matmul ins({writer.read(x)}, {writer.read(y)} : {x.type}, {y.type}) "
-        f"outs({name} : {kind}) -> {kind}"
-    )
-    writer.define(result, (m, n), "f32", bound, error, integral)
 
 
 def quantized_matmul(writer: Writer, draw: Draw) -> None:

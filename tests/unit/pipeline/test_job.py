@@ -9,18 +9,14 @@ from pathlib import Path
 import pytest
 
 import layoutopt
-from layoutopt.ir.types import Array
 from layoutopt.options import Options
 from layoutopt.pipeline import job
 from layoutopt.pipeline.stages import LoweredModel, Model
-from layoutopt.pricing.measure.benchmark import Benchmark
-from layoutopt.pricing.prices import Price, Work
-from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import Target
-from layoutopt.runtime.progress import Progress
 from layoutopt.verification.evaluated import OPTIMIZED, Evaluation, VariantResult
 from layoutopt.verification.verified import Verification
 from layoutopt.verification.whole_model import Comparison
+from tests.made_up_prices import MadeUpPrices
 
 MODEL = """
 func.func @main(%x: tensor<8x4xf32>) -> tensor<4x8xf32> {
@@ -29,24 +25,6 @@ func.func @main(%x: tensor<8x4xf32>) -> tensor<4x8xf32> {
   return %r : tensor<4x8xf32>
 }
 """
-
-
-class OnePrice:
-    """A nanosecond for everything."""
-
-    source = PriceSource.MEASURED
-
-    def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
-        """All the same."""
-        return [Price(1) for _ in work]
-
-    def stored(self, work: Sequence[Work]) -> list[Price | None]:
-        """Nothing."""
-        return [None for _ in work]
-
-    def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
-        """Nothing is run."""
-        return None
 
 
 class Runs:
@@ -60,10 +38,10 @@ class Runs:
         self.compared_since: list[str] = []
 
     @contextmanager
-    def prices(self, target: Target, options: Options, since: str = "") -> Iterator[OnePrice]:
+    def prices(self, target: Target, options: Options, since: str = "") -> Iterator[MadeUpPrices]:
         """Prices, noting how old they may be."""
         self.priced_since.append(since)
-        yield OnePrice()
+        yield MadeUpPrices(lambda _: 1)
 
     def verify(
         self, model: Model, lowered: LoweredModel, clock: object, since: str = ""
