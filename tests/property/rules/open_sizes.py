@@ -55,6 +55,7 @@ from tests.property.rules.moves import MOVES
 from tests.property.rules.opened import opened_together
 from tests.property.rules.ops import STRUCTURED, convolutions, elementwise, matmuls
 from tests.property.rules.quantized import QUANTIZED
+from tests.property.rules.rewritten import rewritten
 from tests.property.rules.symbolic import MOST, opened
 from tests.property.rules.windowed import dense_convolutions
 
@@ -276,20 +277,12 @@ def _rewritten(
 
 def _assert_rewritten(graph: Graph, number: int, found: Expression, values: dict[str, int]) -> None:
     """What a rule makes is MLIR, and the op's own results at these numbers."""
-    outputs = graph.ops[number].outputs
-    needed = {t for new in found.ops for t in new.inputs}
-    before: list[Op] = []
-    for old in reversed(graph.ops):
-        if needed & {*old.outputs} and not {*old.outputs} & {*outputs}:
-            before.insert(0, old)
-            needed.update(old.inputs)
-    types = (*graph.types, *found.types)
-    other = Graph(types, (*before, *found.ops), graph.inputs, outputs)
+    other = rewritten(graph, number, found)
     verified(other)
     known = concrete(graph, values)
     inputs = _inputs(known)
     there, here = evaluate(concrete(other, values), inputs), evaluate(known, inputs)
-    for tensor in outputs:
+    for tensor in other.outputs:
         _assert_equal(there[tensor], here[tensor], found.rounds)
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layoutopt.ir.graph import Graph, Op
+from layoutopt.ir.graph import Graph
 from layoutopt.ir.refusal import Refusal
 from layoutopt.oracle import evaluate
 from layoutopt.rules.rewrites import REWRITES
@@ -29,6 +29,7 @@ from tests.property.rules.interior_padded import (
 from tests.property.rules.moves import MOVES
 from tests.property.rules.naming import name_of
 from tests.property.rules.ops import STRUCTURED, convolutions, elementwise, matmuls, poolings
+from tests.property.rules.rewritten import rewritten
 from tests.property.rules.windowed import dense_convolutions
 from tests.unit.rules.ways import assert_all_ways_agree
 
@@ -38,15 +39,8 @@ EXAMPLES = [(rule, example) for rule in REWRITES for example in rule.examples]
 
 def assert_equal(graph: Graph, op: int, found: Expression) -> None:
     """The expression makes the op's own tensors, bit for bit unless it rounds, and is MLIR."""
-    types = (*graph.types, *found.types)
-    outputs = graph.ops[op].outputs
-    needed = {t for new in found.ops for t in new.inputs}
-    before: list[Op] = []
-    for old in reversed(graph.ops):
-        if needed & {*old.outputs} and not {*old.outputs} & {*outputs}:
-            before.insert(0, old)
-            needed.update(old.inputs)
-    other = Graph(types, (*before, *found.ops), graph.inputs, outputs)
+    other = rewritten(graph, op, found)
+    types, outputs = other.types, other.outputs
     verified(other)
     assert found.ops[-1].outputs == outputs
     values = {t: small_integers(graph.types[t], t) for t in graph.inputs}
