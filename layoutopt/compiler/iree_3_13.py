@@ -96,6 +96,15 @@ IREE_3_13 = Quirks(
         dump="--iree-hal-dump-executable-intermediates-to=",
         # StableHLO as it is kept in files.
         input_types={"vhlo": ("--iree-input-type=stablehlo",)},
+        inline="--pass-pipeline=builtin.module(inline{default-pipeline=},symbol-dce)",
+        # No pass that reads portable artifacts has a name; this is the first one behind them.
+        before_stablehlo=(
+            "--mlir-print-ir-before=chlo-legalize-to-stablehlo",
+            "--mlir-print-ir-module-scope",
+            "--mlir-print-debuginfo",
+            "--mlir-disable-threading",
+            "--mlir-print-ir-tree-dir=",
+        ),
         # With microkernels, an mmt4d of a tile that none of them has gives wrong numbers.
         no_microkernels=("--iree-llvmcpu-enable-ukernels=none",),
         data_tiling="--iree-opt-data-tiling",

@@ -83,6 +83,11 @@ class Flags:
     """Leaves the code of each executable, IR and assembly, in a folder whose name follows."""
     input_types: Mapping[str, tuple[str, ...]]
     """By dialect, where the compiler does not find out by itself what it is given."""
+    inline: str
+    """Has ``iree-opt`` put private functions in place of their calls, and nothing else."""
+    before_stablehlo: tuple[str, ...]
+    """Has the compiler write what it makes of a portable artifact before it converts that, with the
+    places that ops came from, in files of a folder whose name follows the last."""
     no_microkernels: tuple[str, ...]
     """Has a CPU compute every ``linalg.mmt4d`` right, those of tiles for other targets too."""
     data_tiling: str

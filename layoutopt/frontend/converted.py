@@ -38,6 +38,8 @@ class ConvertedModel:
     iree_version: str
     external: Mapping[str, str]
     """SHA-256 of each file that the model refers to, by its path relative to the model."""
+    size_names: Mapping[str, str]
+    """By open size (``arg0.1``), what the model calls it where the conversion would lose that."""
 
 
 def converted_folder(cache: Path | str | None) -> Path:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from layoutopt.compiler.installed import quirks
 from layoutopt.errors import InputError
 from layoutopt.files.given import check_file
+from layoutopt.frontend.computed_sizes import refined
 from layoutopt.frontend.converted import ConvertedModel, ConvertedModels, digest_of
 from layoutopt.mlir.module import MATCHING, Module, input_dialect, parse_module
+from layoutopt.mlir.stablehlo.module import STABLEHLO, leaves_sizes_open
 from layoutopt.runtime.compile import Phase, compile_to
 from layoutopt.runtime.process import Ended, find_tool, run_tool
 from layoutopt.runtime.reason import failure_reason
@@ -21,7 +23,7 @@ from layoutopt.runtime.reread import reread
 from layoutopt.runtime.version import iree_version
 
 _SUFFIXES = (".mlir", ".mlirbc", ".onnx")
-_FORMAT = 4
+_FORMAT = 5
 """To be raised where entries of the cache are made in another way than before."""
 
 
@@ -32,6 +34,8 @@ class Source:
     path: Path
     from_input_phase: bool
     """IREE's input conversion has run: compiling goes on from there."""
+    size_names: Mapping[str, str] = field(default_factory=dict)
+    """By open size (``arg0.1``), what the model calls it where the conversion would lose that."""
 
     @property
     def phase_flags(self) -> tuple[str, ...]:
@@ -62,8 +66,10 @@ def open_source(
     linalg = folder / "input.mlirbc"
     entry = converted.find(key, model.parent, linalg)
     if entry is not None:
-        return Source(linalg, entry.from_input_phase), parse_module(linalg, model)
+        source = Source(linalg, entry.from_input_phase, entry.size_names)
+        return source, parse_module(linalg, model)
     external: dict[str, str] = {}
+    names: dict[str, str] = {}
     path, dialect = model, "onnx"
     if model.suffix == ".onnx":
         path = _import_onnx(model, folder, timeout_s)
@@ -71,13 +77,17 @@ def open_source(
     else:
         reread(model, linalg, MATCHING, timeout_s)
         dialect = input_dialect(linalg) or ""
+        if dialect in STABLEHLO and leaves_sizes_open(linalg):
+            path, names = refined(model, linalg, folder, dialect, timeout_s)
+            dialect = "vhlo"
     if dialect:
         flags = (*target_flags, *quirks().flags.input_types.get(dialect, ()))
         _convert(model, path, linalg, flags, timeout_s)
     module = parse_module(linalg, model)
     made = digest_of(linalg), linalg.stat().st_size
-    converted.keep(key, linalg, ConvertedModel(*made, bool(dialect), iree_version(), external))
-    return Source(linalg, bool(dialect)), module
+    kept = ConvertedModel(*made, bool(dialect), iree_version(), external, names)
+    converted.keep(key, linalg, kept)
+    return Source(linalg, bool(dialect), names), module
 
 
 def _key(model: Path, target_flags: tuple[str, ...]) -> str:

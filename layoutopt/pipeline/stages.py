@@ -215,7 +215,7 @@ def read(
         converted = ConvertedModels(converted_folder(options.cache))
         limit_s = options.compile_timeout_s
         source, module = open_source(path, folder, target.flags, limit_s, converted)
-        names = size_names(path, module.graphs)
+        names = size_names(path, module.graphs, source.size_names)
         module = module.with_names(names)
         sizes = _limited(module.graphs) | chosen_sizes(module.graphs, options.sizes)
         module = module.planned_for(sizes)

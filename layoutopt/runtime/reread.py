@@ -21,12 +21,18 @@ _BYTES_PER_BYTE = 32
 """Of memory that may be mapped, for each byte of the file."""
 
 
-def reread(module: Path, output: Path, next_step: str, timeout_s: float = TIMEOUT_S) -> None:
-    """Write what ``module`` holds to ``output`` as bytecode.
+def reread(
+    module: Path,
+    output: Path,
+    next_step: str,
+    timeout_s: float = TIMEOUT_S,
+    passes: tuple[str, ...] = (),
+) -> None:
+    """Write what ``module`` holds to ``output`` as bytecode, behind passes if there are any.
 
     Raises InputError, with line and column in a text, where it is not MLIR that verifies.
     """
-    command = [find_tool("iree-opt"), str(module), "--emit-bytecode", "-o", str(output)]
+    command = [find_tool("iree-opt"), str(module), *passes, "--emit-bytecode", "-o", str(output)]
     limit = _FIXED_BYTES + _BYTES_PER_BYTE * module.stat().st_size
     run = run_tool(command, timeout_s, memory_bytes=limit)
     if run.ended is not Ended.OK:

@@ -38,7 +38,7 @@ def undecided(
     None for any other op.
     """
     operation = op.operation
-    compute = _ARITHMETIC.get(operation.name)
+    compute = ARITHMETIC.get(operation.name)
     read = [sizes.number_of(v, scalars) for v in operation.operands]
     if compute is None or str(operation.results[0].type) not in SCALARS or None in read:
         return None
@@ -63,10 +63,10 @@ def _number(sizes: Sizes, operation: Any, scalars: Mapping[Any, tuple[str, str]]
         return None
     known = [n for n in read if n is not None]
     if operation.name == "arith.cmpi":
-        return _compared(operation, known)
+        return compared(int(ir.IntegerAttr(operation.attributes["predicate"]).value), known)
     if operation.name.startswith("affine."):
         return _of_map(operation, known)
-    compute = _ARITHMETIC.get(operation.name)
+    compute = ARITHMETIC.get(operation.name)
     return None if compute is None else compute(*known)
 
 
@@ -126,7 +126,7 @@ def _unsigned_pair(of: Callable[[int, int], int]) -> Callable[[int, int], int]:
 
 
 _MONOTONE = ("arith.minsi", "arith.maxsi", "arith.minui", "arith.maxui")
-_ARITHMETIC: dict[str, Callable[..., int]] = {
+ARITHMETIC: dict[str, Callable[..., int]] = {
     "arith.addi": lambda a, b: a + b,
     "arith.subi": lambda a, b: a - b,
     "arith.muli": lambda a, b: a * b,
@@ -148,10 +148,10 @@ _ARITHMETIC: dict[str, Callable[..., int]] = {
 }
 
 
-def _compared(operation: Any, numbers: Sequence[Number]) -> bool | None:
+def compared(predicate: int, numbers: Sequence[Number]) -> bool | None:
+    """What ``arith.cmpi`` finds, None where it is not known. Raises Undecided too."""
     if any(isinstance(n, bool) for n in numbers):
         return None
-    predicate = int(ir.IntegerAttr(operation.attributes["predicate"]).value)
     one, other = numbers
     if predicate in (0, 1):
         low, high = bounds(one - other)

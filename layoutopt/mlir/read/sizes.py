@@ -173,11 +173,11 @@ def assumed(sizes: Sizes, op: Any, stage: int, scalars: Mapping[Any, tuple[str, 
             sizes.assumptions.append(stated)
         sizes.narrow(known, low, high)
         if divisor > 1:
-            _divide(sizes, known, divisor)
+            divide(sizes, known, divisor)
         sizes.numbers[result] = known
 
 
-def _divide(sizes: Sizes, size: int, divisor: int) -> None:
+def divide(sizes: Sizes, size: int, divisor: int) -> None:
     """Learn that a number divides a size: one that is a symbol is so many times another one."""
     whole = alone(sizes.resolved(size))
     if whole is None or -(-whole.low // divisor) > whole.high // divisor:
@@ -200,13 +200,14 @@ def materialized(sizes: Sizes, number: Number, kind: Any, reader: Any) -> Any:
     with ir.InsertionPoint(reader.operation), reader.operation.location:
         if isinstance(number, bool) or str(kind) == "i1":
             return _constant(int(number), kind)
-        found = _built(sizes, sizes.resolved(number))
+        found = built(sizes, sizes.resolved(number))
         if str(kind) == "index":
             return found
         return ir.Operation.create("arith.index_cast", results=[kind], operands=[found]).results[0]
 
 
-def _built(sizes: Sizes, size: int) -> Any:
+def built(sizes: Sizes, size: int) -> Any:
+    """The index value of a size, computed where ops are put just now."""
     index = ir.IndexType.get()
     if not isinstance(size, Size):
         return _constant(size, index)
@@ -217,7 +218,7 @@ def _built(sizes: Sizes, size: int) -> Any:
             if isinstance(atom, Symbol):
                 factor = sizes.values[atom.name]
             else:
-                parts = _built(sizes, atom.dividend), _constant(atom.divisor, index)
+                parts = built(sizes, atom.dividend), _constant(atom.divisor, index)
                 factor = _arith("floordivsi", *parts)
             value = factor if value is None else _arith("muli", value, factor)
         if value is None:

@@ -1,0 +1,1 @@
+"""StableHLO whose sizes are computed: to what IREE converts."""

@@ -1,0 +1,98 @@
+"""Modules of StableHLO whose sizes are known at run time only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from iree.compiler import ir
+
+from layoutopt.mlir.stablehlo.refine import ChangingLoop, refine_function
+
+STABLEHLO = ("stablehlo", "chlo", "vhlo")
+_FUNCTION = "func.func"
+_NAMED = "jax.global_constant"
+"""What `jax.export` calls the symbolic size that an argument of the function inside is."""
+
+
+def leaves_sizes_open(path: Path) -> bool:
+    """Whether an op of the module has a tensor of open sizes."""
+    found = False
+
+    def visit(op: Any) -> Any:
+        nonlocal found
+        values = (*op.operands, *op.results)
+        found = found or any("?" in str(value.type) for value in values)
+        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
+
+    _parsed(path).walk(visit)
+    return found
+
+
+def size_names(path: Path) -> dict[str, str]:
+    """By open size of the outer function (``arg0.1``), what the model calls it, if anything."""
+    module = _parsed(path)
+    functions = {
+        ir.StringAttr(function.attributes["sym_name"]).value: function
+        for function in _functions(module)
+    }
+    found: dict[str, str] = {}
+    for function in functions.values():
+        block = function.regions[0].blocks[0]
+        for op in (o.operation for o in block.operations):
+            if op.name == "func.call":
+                callee = functions.get(ir.FlatSymbolRefAttr(op.attributes["callee"]).value)
+                found |= {} if callee is None else _named(callee, op, block)
+    return found
+
+
+def refine(path: Path, output: Path) -> None:
+    """Rewrite the ops whose operands tell sizes. Raises UnprovedSize."""
+    changing: dict[int, frozenset[int]] = {}
+    module = None
+    while module is None:
+        module = _refined(path, changing)
+    with output.open("wb") as file:
+        module.write_bytecode(file)
+
+
+def _refined(path: Path, changing: dict[int, frozenset[int]]) -> Any | None:
+    """The module; None where one more loop changes sizes, which is added by function."""
+    module = _parsed(path)
+    for place, function in enumerate(_functions(module)):
+        try:
+            refine_function(function, changing.get(place, frozenset()))
+        except ChangingLoop as found:
+            changing[place] = changing.get(place, frozenset()) | {found.number}
+            return None
+    return module
+
+
+def _functions(module: Any) -> list[Any]:
+    """The functions that have a body."""
+    ops = [op.operation for op in module.regions[0].blocks[0].operations]
+    return [op for op in ops if op.name == _FUNCTION and len(op.regions[0].blocks)]
+
+
+def _named(callee: Any, call: Any, block: Any) -> dict[str, str]:
+    """The names of the sizes that a call hands on as numbers."""
+    if "arg_attrs" not in callee.attributes:
+        return {}
+    found = {}
+    stated = ir.ArrayAttr(callee.attributes["arg_attrs"])
+    for attributes, value in zip(stated, call.operands, strict=True):
+        told = ir.DictAttr(attributes)
+        owner = value.owner
+        if _NAMED not in told or isinstance(owner, ir.Block):
+            continue
+        if owner.name != "stablehlo.get_dimension_size":
+            continue
+        source = ir.BlockArgument(owner.operands[0]) if owner.operands[0].owner == block else None
+        if source is not None:
+            dim = ir.IntegerAttr(owner.attributes["dimension"]).value
+            found[f"arg{source.arg_number}.{dim}"] = str(ir.StringAttr(told[_NAMED]).value)
+    return found
+
+
+def _parsed(path: Path) -> Any:
+    return ir.Module.parse(path.read_bytes(), ir.Context()).operation
