@@ -30,16 +30,22 @@ def renamed_sizes(graph: Graph, names: Mapping[str, str]) -> Graph:
     """The graph with other names of sizes; those of one name are one size, in the smaller range."""
     ranges: dict[str, Symbol] = {}
     for symbol in open_sizes(graph):
-        name = names.get(symbol.name, symbol.name)
+        name = renamed(symbol.name, names)
         known = ranges.get(name, symbol)
         low, high = max(known.low, symbol.low), min(known.high, symbol.high)
         planned = min(max(known.planned, low), high)
         ranges[name] = Symbol(name, low, high, planned)
 
-    def renamed(symbol: Symbol) -> int:
-        return one_symbol(ranges[names.get(symbol.name, symbol.name)])
+    def found(symbol: Symbol) -> int:
+        return one_symbol(ranges[renamed(symbol.name, names)])
 
-    return with_sizes(graph, lambda size: with_symbols(size, renamed)) if names else graph
+    return with_sizes(graph, lambda size: with_symbols(size, found)) if names else graph
+
+
+def renamed(name: str, names: Mapping[str, str]) -> str:
+    """What a symbol is called where sizes have other names: a part of a size by the size."""
+    whole, slash, divisor = name.partition("/")
+    return names.get(name) or names.get(whole, whole) + slash + divisor
 
 
 def divided(symbol: Symbol) -> tuple[str, int]:

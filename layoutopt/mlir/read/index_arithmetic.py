@@ -44,10 +44,13 @@ def undecided(
         return None
     known = [n for n in read if n is not None]
     low, high = -MOST, MOST
-    if operation.name in _MONOTONE:
-        ends = [bounds(n) for n in known]
-        low, high = (int(compute(*(int(e[i]) for e in ends))) for i in (0, 1))
-    return low, high, int(compute(*map(planned, known)))
+    try:
+        if operation.name in _MONOTONE:
+            ends = [bounds(n) for n in known]
+            low, high = (int(compute(*(int(e[i]) for e in ends))) for i in (0, 1))
+        return low, high, int(compute(*map(planned, known)))
+    except Undecided:  # a quotient of a negative number, an unsigned one of what may be negative
+        return low, high, 1
 
 
 def _number(sizes: Sizes, operation: Any, scalars: Mapping[Any, tuple[str, str]]) -> Number | None:
@@ -91,14 +94,24 @@ def _quotient(one: int, other: int) -> int:
     return one // other
 
 
+def _floored(one: int, other: int) -> int:
+    _natural(other - 1)
+    return one // other
+
+
 def _rest(one: int, other: int) -> int:
     _natural(one, other - 1)
     return one % other
 
 
 def _rounded_up(one: int, other: int) -> int:
-    _natural(one, other - 1)
+    _natural(other - 1)
     return -(-one // other)
+
+
+def _rounded_up_unsigned(one: int, other: int) -> int:
+    _natural(one)
+    return _rounded_up(one, other)
 
 
 def _unsigned(one: int) -> int:
@@ -132,9 +145,9 @@ ARITHMETIC: dict[str, Callable[..., int]] = {
     "arith.muli": lambda a, b: a * b,
     "arith.divsi": _quotient,
     "arith.divui": _quotient,
-    "arith.floordivsi": _quotient,
+    "arith.floordivsi": _floored,
     "arith.ceildivsi": _rounded_up,
-    "arith.ceildivui": _rounded_up,
+    "arith.ceildivui": _rounded_up_unsigned,
     "arith.remsi": _rest,
     "arith.remui": _rest,
     "arith.minsi": _least,

@@ -16,6 +16,7 @@ from typing import Any
 
 from iree.compiler import ir
 
+from layoutopt.ir.planned_sizes import renamed
 from layoutopt.ir.size import (
     MOST,
     Size,
@@ -125,9 +126,10 @@ class Sizes:
         values: dict[str, Any] = {}
         stages: dict[str, int] = {}
         for name, value in self.values.items():
-            values.setdefault(names.get(name, name), value)
-            stages.setdefault(names.get(name, name), self.stages[name])
-        return replace(self, values=values, stages=stages)
+            values.setdefault(renamed(name, names), value)
+            stages.setdefault(renamed(name, names), self.stages[name])
+        stated = [replace(a, name=renamed(a.name, names)) for a in self.assumptions]
+        return replace(self, values=values, stages=stages, assumptions=stated)
 
     def shape_of(self, value: Any) -> tuple[int, ...] | None:
         """The sizes of a tensor, None where they are not known."""

@@ -82,16 +82,23 @@ def _named(callee: Any, call: Any, block: Any) -> dict[str, str]:
     stated = ir.ArrayAttr(callee.attributes["arg_attrs"])
     for attributes, value in zip(stated, call.operands, strict=True):
         told = ir.DictAttr(attributes)
-        owner = value.owner
-        if _NAMED not in told or isinstance(owner, ir.Block):
-            continue
-        if owner.name != "stablehlo.get_dimension_size":
-            continue
-        source = ir.BlockArgument(owner.operands[0]) if owner.operands[0].owner == block else None
-        if source is not None:
-            dim = ir.IntegerAttr(owner.attributes["dimension"]).value
-            found[f"arg{source.arg_number}.{dim}"] = str(ir.StringAttr(told[_NAMED]).value)
+        name = str(ir.StringAttr(told[_NAMED]).value) if _NAMED in told else ""
+        dim = _dim_of(value, block) if name else None
+        if dim is not None:
+            found[dim] = name
     return found
+
+
+def _dim_of(value: Any, block: Any) -> str | None:
+    """The dim of an argument that a value is the size of."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != "stablehlo.get_dimension_size":
+        return None
+    source = owner.operands[0]
+    if source.owner != block:
+        return None
+    dim = ir.IntegerAttr(owner.attributes["dimension"]).value
+    return f"arg{ir.BlockArgument(source).arg_number}.{dim}"
 
 
 def _parsed(path: Path) -> Any:

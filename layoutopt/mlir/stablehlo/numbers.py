@@ -109,7 +109,8 @@ class Numbers:
             return None
         known = [n for n in numbers if n is not None]
         if op.name == "stablehlo.compare":
-            if "UNSIGNED" in str(op.attributes["compare_type"]) and not _conditions(known):
+            kind = str(op.attributes.get("compare_type", ""))
+            if "UNSIGNED" in kind and not _conditions(known):
                 return None
             return compared(self.direction(op), known)
         return _COMPUTED[op.name](*known) if op.name in _COMPUTED else None

@@ -24,6 +24,7 @@ from layoutopt.mlir.stablehlo.building import (
 from layoutopt.mlir.stablehlo.contractions import contract
 from layoutopt.mlir.stablehlo.gathers import gather
 from layoutopt.mlir.stablehlo.numbers import Numbers
+from layoutopt.mlir.stablehlo.pools import plain_window
 from layoutopt.mlir.stablehlo.shapes import told
 from layoutopt.mlir.stablehlo.slices import slice_out, update
 from layoutopt.mlir.stablehlo.unproved import UnprovedSize
@@ -150,4 +151,5 @@ REWRITES: dict[str, Callable[[Any, Sizes, Numbers], None]] = {
     "stablehlo.dynamic_update_slice": update,
     "stablehlo.gather": gather,
     "stablehlo.real_dynamic_slice": slice_out,
+    "stablehlo.reduce_window": plain_window,
 }

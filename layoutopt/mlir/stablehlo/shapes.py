@@ -115,11 +115,11 @@ def _windowed(op: Any, shapes: Sequence[Shape | None]) -> Shape:
         _numbers(op, name, rank)
         for name in ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
     )
-    pads = _pads(op, rank)
+    around = pads(op, rank)
     return tuple(
         _places(n, (w - 1) * dilation + 1, stride, sum(pad), inner)
         for n, w, stride, dilation, pad, inner in zip(
-            shape, window, strides, dilations, pads, base, strict=True
+            shape, window, strides, dilations, around, base, strict=True
         )
     )
 
@@ -134,12 +134,12 @@ def _convolved(op: Any, shapes: Sequence[Shape | None]) -> Shape:
     strides, base, dilations = (
         _numbers(op, name, rank) for name in ("window_strides", "lhs_dilation", "rhs_dilation")
     )
-    pads = _pads(op, rank)
+    around = pads(op, rank)
     sizes = {"b": lhs[image.index("b")], "f": rhs[kernel.index("o")]}
     for d in range(rank):
         window = (rhs[kernel.index(str(d))] - 1) * dilations[d] + 1
         size = lhs[image.index(str(d))]
-        sizes[str(d)] = _places(size, window, strides[d], sum(pads[d]), base[d])
+        sizes[str(d)] = _places(size, window, strides[d], sum(around[d]), base[d])
     return tuple(sizes[p] for p in result)
 
 
@@ -163,7 +163,8 @@ def _numbers(op: Any, name: str, rank: int) -> list[int]:
     return list(ir.DenseI64ArrayAttr(op.attributes[name]))
 
 
-def _pads(op: Any, rank: int) -> list[tuple[int, int]]:
+def pads(op: Any, rank: int) -> list[tuple[int, int]]:
+    """How many elements a window or convolution adds below and above each dim."""
     if "padding" not in op.attributes:
         return [(0, 0)] * rank
     given = ir.DenseIntElementsAttr(op.attributes["padding"])

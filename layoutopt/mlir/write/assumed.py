@@ -1,7 +1,9 @@
 """Let a module check what it states of numbers, ahead of a plan that relies on it.
 
+    %s = tensor.dim %x, 0
     %n = util.assume.int %s<udiv = 8>
       ->
+    %s = tensor.dim %x, 0
     %r = remui %s, 8; cf.assert (%r == 0), "arg0.0: expected a multiple of 8, .."
     %n = util.assume.int %s<udiv = 8>
 
@@ -23,10 +25,16 @@ _EQ, _UGE, _ULE = 0, 9, 7
 
 
 def check_assumption(stated: Assumption) -> None:
-    """Put an assertion ahead of the op that states something."""
+    """Put an assertion right behind the op that makes the number that something is stated of.
+
+    The ops of a plan come ahead of the statement, for they need no more than the number.
+    """
     op = stated.op
     value = op.operands[stated.position]
-    with ir.InsertionPoint(op), op.location:
+    owner = value.owner
+    at_start = isinstance(owner, ir.Block)
+    point = ir.InsertionPoint.at_block_begin(owner) if at_start else ir.InsertionPoint.after(owner)
+    with point, op.location:
         tests = []
         if stated.divisor > 1:
             rest = _made("arith.remui", [value, _constant(stated.divisor, value.type)], value.type)

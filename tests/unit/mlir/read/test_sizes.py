@@ -45,6 +45,11 @@ def filled(size: str) -> str:
         ("%s = affine.apply affine_map<()[a] -> (a * 4 + 1)>()[%n]", "4*arg0.0 + 1"),
         ("%s = affine.apply affine_map<(a) -> (a ceildiv 8)>(%n)", "-((-arg0.0) floordiv 8)"),
         ("%s = arith.ceildivui %n, %c2 : index", "-((-arg0.0) floordiv 2)"),
+        (
+            "%a = arith.subi %c0, %n : index\n%b = arith.floordivsi %a, %c2 : index\n"
+            "%s = arith.subi %c0, %b : index",
+            "-((-arg0.0) floordiv 2)",
+        ),
         ("%s = arith.maxsi %n, %c0 : index", "arg0.0"),
         ("%a = arith.addi %n, %c1 : index\n%s = arith.minsi %a, %n : index", "arg0.0"),
         (
@@ -66,6 +71,15 @@ def test_index_arithmetic_is_read(computed: str, size: str) -> None:
 def test_what_ranges_leave_open_is_a_symbol_of_its_own() -> None:
     size = filled("%k = arith.constant 64 : index\n%s = arith.minsi %n, %k : index")
     assert size.startswith("n")
+
+
+def test_quotients_of_what_is_negative_are_symbols_of_their_own() -> None:
+    """They are rounded towards zero, as no size is."""
+    size = filled(
+        "%a = arith.subi %c0, %n : index\n%b = arith.divsi %a, %c2 : index\n"
+        "%s = arith.subi %c0, %b : index"
+    )
+    assert size.startswith("-n")
 
 
 def test_a_stated_range_decides() -> None:

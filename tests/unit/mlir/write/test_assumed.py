@@ -54,7 +54,9 @@ def planned(folder: Path, text: str) -> Module:
 )
 def test_what_is_stated_is_asserted(tmp_path: Path, stated: str, message: str) -> None:
     text = str(planned(tmp_path, assuming(stated)).operation)
-    assert text.index(f'"{message}"') < text.index("util.assume.int %dim<")
+    checked = text.index(f'"{message}"')
+    assert checked < text.index("util.assume.int %dim<")
+    assert checked < text.index("tensor.empty")
 
 
 @pytest.mark.parametrize("stated", ["umin = 100, umax = 10", "umin = 9, umax = 15, udiv = 8"])
