@@ -165,7 +165,7 @@ class Module:
         control flow hands on, by name. ``specialized``: functions with a plan for each of several
         ranges of their sizes.
         """
-        for place in lowered:
+        for place in (*lowered, *specialized):
             for stated in self.blocks[place].sizes.assumptions:
                 check_assumption(stated)
         relaid = Relaid(self.blocks, self.carried, carried)

@@ -72,6 +72,17 @@ def test_three_bodies_are_told_apart_one_after_another(module: Module) -> None:
     assert text.count("cf.br") == 3
 
 
+def test_what_the_model_states_is_checked_ahead_of_the_comparison(tmp_path: Path) -> None:
+    stated = TWO_SIZES.replace(
+        "  %e = ", "  %k = util.assume.int %m<umin = 8, umax = 512> : index\n  %e = "
+    ).replace("tensor.empty(%n, %m)", "tensor.empty(%n, %k)")
+    (tmp_path / "model.mlir").write_text(stated)
+    module = parse_module(tmp_path / "model.mlir")
+    same = unchanged(module.graphs[0])
+    text = written(module, [(SMALL, same), ((SizeRange("arg0.0", 11, None),), same)])
+    assert text.index('"arg0.0: expected at least 8, at most 512, as') < text.index("cf.cond_br")
+
+
 def test_a_weight_that_bodies_share_is_one_global(module: Module) -> None:
     plain, tiled = plans(module)
     text = written(module, [(MIDDLE, tiled), (SMALL, plain), (LARGE, tiled)])
