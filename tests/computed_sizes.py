@@ -68,6 +68,13 @@ def _pooled(x: Array) -> Array:
     return result
 
 
+def _summed(x: Array) -> Array:
+    total = np.zeros((x.shape[0], x.shape[2]), np.float32)
+    for place in range(x.shape[1]):
+        total = np.tanh(total) + x[:, place]
+    return total
+
+
 COMPUTED: dict[str, Computed] = {
     "broadcast": Computed(
         _function(
@@ -131,7 +138,9 @@ COMPUTED: dict[str, Computed] = {
 """,
         ),
         (("b", "s", 8),),
-        lambda x: np.broadcast_to(np.arange(x.shape[1], dtype=np.float32) - x.shape[1], x.shape[:2]),
+        lambda x: np.broadcast_to(
+            np.arange(x.shape[1], dtype=np.float32) - x.shape[1], x.shape[:2]
+        ),
     ),
     "sliced": Computed(
         _function(
@@ -183,7 +192,8 @@ COMPUTED: dict[str, Computed] = {
             """
   %c2 = stablehlo.constant dense<2> : tensor<5x1xi32>
   %i = stablehlo.reshape %ids : (tensor<5xi32>) -> tensor<5x1xi32>
-  %at = stablehlo.concatenate %c2, %i, dim = 1 : (tensor<5x1xi32>, tensor<5x1xi32>) -> tensor<5x2xi32>
+  %at = stablehlo.concatenate %c2, %i, dim = 1
+      : (tensor<5x1xi32>, tensor<5x1xi32>) -> tensor<5x2xi32>
   %c1 = stablehlo.constant dense<1> : tensor<1xi32>
   %two = stablehlo.constant dense<2> : tensor<1xi32>
   %slice = stablehlo.concatenate %b1, %c1, %two, dim = 0
@@ -322,16 +332,9 @@ func.func @pooled(%x: tensor<?x3x5x5xf32>) -> tensor<?x3x3x3xf32> {
 """,
         ),
         (("b", "s", 8),),
-        lambda x: _summed(x),
+        _summed,
     ),
 }
-
-
-def _summed(x: Array) -> Array:
-    total = np.zeros((x.shape[0], x.shape[2]), np.float32)
-    for place in range(x.shape[1]):
-        total = np.tanh(total) + x[:, place]
-    return total
 
 
 def module(names: Sequence[str]) -> str:

@@ -1,5 +1,7 @@
 """MLIR text to graphs and back, for tests."""
 
+from pathlib import Path
+
 import iree.compiler.ir as ir
 
 from layoutopt.ir.graph import Graph
@@ -25,6 +27,11 @@ def lifted(text: str) -> Graph:
         found = lift(list(module.body.operations)[-1], constant_globals(module.operation))
         assert found is not None
         return found.graph
+
+
+def module_text(path: Path) -> str:
+    """A module of any dialect as text."""
+    return str(ir.Module.parse(path.read_bytes(), CONTEXT))
 
 
 def through_text(graph: Graph) -> Graph:

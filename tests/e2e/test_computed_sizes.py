@@ -18,7 +18,6 @@ from tests.computed_sizes import COMPUTED, SIZES, module
 from tests.e2e.test_dialects import write_model
 from tests.parameters import FLAGS
 
-
 EXPORTS = Path(__file__).parents[1] / "jax"
 
 
@@ -70,7 +69,7 @@ def test_symbolic_sizes_of_jax_are_planned(tmp_path: Path, name: str, suffix: st
     assert outcome.ok, outcome.reason
     x = np.arange(16 * 4, dtype=np.float32).reshape(16, 4)
     (found,) = run_model(output, "main", [x])
-    assert np.array_equal(found, x + [1, 2, 3, 4])
+    assert np.array_equal(found, x + np.arange(1, 5))
     for rows in (0, 12, 136):
         with pytest.raises(LoweringError, match="b: expected a multiple of 8, at least 8, at most"):
             run_model(output, "main", [np.zeros((rows, 4), np.float32)])

@@ -110,3 +110,25 @@ def test_what_the_parser_crashes_on(
         f"{path}: expected MLIR that parses, but got iree-opt crashed (SIGSEGV); correct the "
         "module, or convert it with a matching IREE version"
     )
+
+
+REPEATED = """
+func.func @main(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
+  %n = stablehlo.get_dimension_size %y, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+  %s = stablehlo.reshape %n : (tensor<i32>) -> tensor<1xi32>
+  %r = stablehlo.dynamic_broadcast_in_dim %x, %s, dims = [0]
+      : (tensor<?xf32>, tensor<1xi32>) -> tensor<?xf32>
+  return %r : tensor<?xf32>
+}
+"""
+
+
+def test_sizes_that_nothing_proves(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(REPEATED)
+    text = failure(capsys, "optimize", str(path))
+    assert text == (
+        f"{path}:5:8: expected dim 0 of what dynamic_broadcast_in_dim reads to be 1, or the size "
+        "that it is repeated to, for certain, but got arg0.0, which is repeated to arg1.0; state "
+        "it in the model, as constraints of the symbolic sizes do, or give the size"
+    )

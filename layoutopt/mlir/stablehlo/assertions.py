@@ -1,14 +1,17 @@
 """Shape assertions, as `jax.export` writes them: checked at run time, and learned from.
 
-%0 = get_dimension_size %x, dim = 0
-custom_call @shape_assertion(compare GE %0, 1) {error_message = "Expected .."}
-  ->
-%d = tensor.dim %x, 0; %0 = util.assume.int %d<umin = 1>
-cf.assert (%d >= 1), "Expected .."
+    %0 = get_dimension_size %x, dim = 0
+    custom_call @shape_assertion(compare GE %0, 1) {error_message = "Expected .."}
+      ->
+    %d = tensor.dim %x, 0; %0 = util.assume.int %d<umin = 1>
+    cf.assert (%d >= 1), "Expected .."
+
+The check reads the size as it comes: one of at least 1 would be at least 1 to the compiler.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -74,9 +77,8 @@ class Assertions:
         low, high = bounds(size)
         if not isinstance(size, Size):
             return size, size, 1
-        divisor = min(abs(c) for _, c in size.terms)
-        whole = all(c % divisor == 0 for _, c in size.terms)
-        return int(low), int(high), divisor if whole else 1
+        divisor = math.gcd(*(c for _, c in size.terms))
+        return int(low), MOST if high + divisor > MOST else int(high), divisor
 
     def _check(self, op: Any, numbers: Numbers) -> None:
         condition = op.operands[0]
@@ -120,8 +122,9 @@ class Assertions:
 
     def _learn_natural(self, size: int) -> None:
         """Learn that a size is not negative."""
-        self.sizes.narrow(size, 0, MOST)
-        self.sizes.narrow(-size, -MOST, 0)
+        high = int(bounds(size)[1])
+        self.sizes.narrow(size, 0, high)
+        self.sizes.narrow(-size, -high, 0)
 
     def _learn_zero(self, gap: int, one: int, other: int) -> None:
         for side in (gap, -gap):

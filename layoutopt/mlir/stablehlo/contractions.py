@@ -1,8 +1,10 @@
 """Contractions of open sizes, which IREE converts where they are plain matmuls only.
 
-dot_general %x, %w, contracting_dims = [2] x [0] : (?x32x64, 64x4x16) -> ?x32x4x16
-  ->
-linalg.generic over (b, s, h, d, k): y[b, s, h, d] += x[b, s, k] * w[k, h, d]
+    dot_general %x, %w, contracting_dims = [2] x [0] : (?x32x64, 64x4x16) -> ?x32x4x16
+      ->
+    linalg.generic over (b, s, h, d, k): y[b, s, h, d] += x[b, s, k] * w[k, h, d]
+
+Sums are of the result's type, as IREE has them for matmuls.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Windows of open sizes: IREE converts those with channels last and without padding.
 
-reduce_window %x, %init {window_dimensions = [1, 1, 2, 2], padding = ..} : ?x16x31x31
-  ->
-pad %x, %init; transpose; reduce_window {window_dimensions = [1, 2, 2, 1]}; transpose
+    reduce_window %x, %init {window_dimensions = [1, 1, 2, 2], padding = ..} : ?x16x31x31
+      ->
+    pad %x, %init; transpose; reduce_window {window_dimensions = [1, 2, 2, 1]}; transpose
+
+The elements around a tensor are the init of the window.
 """
 
 from __future__ import annotations

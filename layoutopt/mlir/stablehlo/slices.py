@@ -1,7 +1,9 @@
 """Slices and inserts of open sizes, whose places are numbers or are cut at run time.
 
-real_dynamic_slice %x, %starts, %limits, %strides      ->      tensor.extract_slice
-dynamic_update_slice %x, %part, %i, %zero      ->      tensor.insert_slice at min(max(i, 0), n - m)
+    real_dynamic_slice %x, %starts, %limits, %strides      ->      tensor.extract_slice
+    dynamic_update_slice %x, %part, %i      ->      tensor.insert_slice at min(max(i, 0), n - m)
+
+StableHLO cuts the places of an update, and takes it that those of a slice lie within.
 """
 
 from __future__ import annotations
