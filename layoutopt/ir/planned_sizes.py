@@ -37,7 +37,9 @@ def renamed_sizes(graph: Graph, names: Mapping[str, str]) -> Graph:
         ranges[name] = Symbol(name, low, high, planned)
 
     def found(symbol: Symbol) -> int:
-        return one_symbol(ranges[renamed(symbol.name, names)])
+        """Places in tensors are the sizes of none, perhaps."""
+        name = renamed(symbol.name, names)
+        return one_symbol(ranges.get(name) or replace(symbol, name=name))
 
     return with_sizes(graph, lambda size: with_symbols(size, found)) if names else graph
 

@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from layoutopt.frontend.size_names import size_names
-from layoutopt.ir.graph import Graph
+from layoutopt.ir.graph import Graph, GraphBuilder, Slice
 from layoutopt.ir.planned_sizes import open_sizes, renamed_sizes
 from layoutopt.ir.size import symbol
 from layoutopt.ir.types import TensorType
@@ -55,6 +55,19 @@ def test_sizes_of_one_name_are_one_size() -> None:
         ("batch", 2, 64),
     ]
     assert graph.types[0].shape[0] == graph.types[1].shape[0]
+
+
+def test_places_are_renamed_as_sizes_are() -> None:
+    """A place that no tensor has as a size, and a size that is so many times a part of it."""
+    builder = GraphBuilder()
+    part = symbol("arg0.0", 0, 80, divisor=8, planned=8)
+    x, y = builder.tensor((part, 8), "f32"), builder.tensor((part, 1), "f32")
+    builder.add(Slice(x, y, (0, symbol("offset2", 0, 7)), (1, 1)))
+    graph = renamed_sizes(builder.build((x,), (y,)), {"arg0.0": "batch", "offset2": "place"})
+    assert [s.name for s in open_sizes(graph)] == ["batch/8"]
+    (op,) = graph.ops
+    assert isinstance(op, Slice)
+    assert str(op.offsets[1]) == "place"
 
 
 @pytest.mark.parametrize("names", [{}, {"arg7.0": "other"}])
