@@ -225,7 +225,7 @@ def _pad(state: State, op: Any) -> None:
     if any(bounds(n)[0] < 0 for n in (*low, *high)):
         raise NotUnderstood(f"expected padding that adds elements, but got low {low} high {high}")
     source = tensor_of(state, op.operation.operands[0])
-    whole = state.builder.types[source].shape
+    whole = tuple(map(state.sizes.resolved, state.builder.types[source].shape))
     if any(a + n + b != m for a, n, b, m in zip(low, whole, high, kind.shape, strict=True)):
         raise NotUnderstood(f"expected padding that makes {kind}, but got low {low} high {high}")
     if text is not None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from iree.compiler import ir
 
+from layoutopt.ir.size import Size
 from layoutopt.mlir.read.sizes import Sizes, built
 from layoutopt.mlir.stablehlo.building import (
     ahead,
@@ -55,6 +56,8 @@ def gather(op: Any, sizes: Sizes, numbers: Numbers) -> None:
     if all(v.type.has_static_shape for v in (op.operands[0], op.operands[1], op.results[0])):
         return
     source, indices = list(op.operands)[:2]
+    if not indices.type.element_type.is_signless:
+        return
     shape, places = known_shape(sizes, source), known_shape(sizes, indices)
     about = _read(op, shape, _slices(op, numbers))
     with ahead(op):
@@ -68,9 +71,10 @@ def gather(op: Any, sizes: Sizes, numbers: Numbers) -> None:
             ranges = (starts, about.slices, [1] * len(shape))
             value = extracted(sizes, source, ranges, about.dropped)
         else:
-            reads = [_component(sizes, indices, places, about, c) for c in about.starts.values()]
+            last = {d: about.shape[d] - about.slices[d] for d in about.starts}
+            reads = [_component(sizes, indices, places, about, d) for d in about.starts]
             result = gathered(op, places, about.slices)
-            ends = [built(sizes, about.shape[d] - about.slices[d]) for d in about.starts]
+            ends = [built(sizes, n) if isinstance(n, Size) else None for n in last.values()]
             body = partial(_body, source, about, ends)
             value = generic(reads, result, empty(sizes, result, source.type), body)
     replaced(sizes, op, value)
@@ -100,18 +104,33 @@ def _read(op: Any, shape: tuple[int, ...], slices: tuple[int, ...]) -> _Gather:
 
 
 def _component(
-    sizes: Sizes, indices: Any, places: Sequence[int], about: _Gather, component: int
+    sizes: Sizes, indices: Any, places: Sequence[int], about: _Gather, dim: int
 ) -> tuple[Any, list[int | None]]:
-    """One component of all indices, and by dim of it the loop that it goes along with."""
+    """Where all slices begin on a dim, and by dim of this tensor the loop that it goes along with.
+
+    Places are cut already where the last one is a number.
+    """
     loops: list[int | None] = [*about.batch]
-    if about.along == len(places):
+    shape = [*places]
+    if about.along < len(places):
+        loops.insert(about.along, None)
+    if about.along < len(places) and places[about.along] != 1:
+        first = [0] * len(places)
+        first[about.along], shape[about.along] = about.starts[dim], 1
+        indices = extracted(sizes, indices, (first, shape, [1] * len(places)))
+    last = about.shape[dim] - about.slices[dim]
+    if isinstance(last, Size):
         return indices, loops
-    loops.insert(about.along, None)
-    if places[about.along] == 1:
-        return indices, loops
-    first, shape = [0] * len(places), [*places]
-    first[about.along], shape[about.along] = component, 1
-    return extracted(sizes, indices, (first, shape, [1] * len(places))), loops
+    kind = indices.type.element_type
+    cut_them = [(indices, [*range(len(shape))])]
+    into = empty(sizes, shape, indices.type)
+    return generic(cut_them, shape, into, partial(_cut, kind, last)), loops
+
+
+def _cut(kind: Any, last: int, given: Sequence[Any]) -> Any:
+    """A place in [0, last]."""
+    value = arith("arith.maxsi", given[0], constant(0, kind))
+    return arith("arith.minsi", value, constant(last, kind))
 
 
 def _body(source: Any, about: _Gather, ends: Sequence[Any], given: Sequence[Any]) -> Any:
@@ -124,8 +143,9 @@ def _body(source: Any, about: _Gather, ends: Sequence[Any], given: Sequence[Any]
         place = None
         if d in starts:
             found, end = starts[d]
-            found = made("arith.index_cast", [found], index)
-            place = arith("arith.minsi", arith("arith.maxsi", found, zero), end)
+            place = made("arith.index_cast", [found], index)
+            if end is not None:
+                place = arith("arith.minsi", arith("arith.maxsi", place, zero), end)
         if d in about.loops:
             along = made("linalg.index", [], index, dim=_dim(about.loops[d]))
             place = along if place is None else arith("arith.addi", place, along)

@@ -6,7 +6,7 @@ import pytest
 
 from layoutopt.ir.concrete import concrete
 from layoutopt.ir.extensions.attention import Attention
-from layoutopt.ir.graph import Graph, Opaque, Reshape, Slice, Structured
+from layoutopt.ir.graph import Graph, Opaque, Pad, Reshape, Slice, Structured
 from layoutopt.ir.planned_sizes import open_sizes, planned_for
 from layoutopt.ir.size import planned, symbols
 from tests.parsing import lifted
@@ -80,6 +80,18 @@ def test_quotients_of_what_is_negative_are_symbols_of_their_own() -> None:
         "%s = arith.subi %c0, %b : index"
     )
     assert size.startswith("-n")
+
+
+def test_what_is_stated_later_is_known_of_arguments() -> None:
+    """The padded dim is the argument's own, whose range is known by now."""
+    graph = read(
+        "%m = util.assume.int %n<umin = 4> : index\n%v = arith.constant 0.0 : f32\n"
+        "%r = tensor.pad %x low[0, 1] high[0, 1] {\n^bb0(%i: index, %j: index):\n"
+        "tensor.yield %v : f32\n} : tensor<?x6xf32> to tensor<?x8xf32>\n",
+        result="tensor<?x8xf32>",
+    )
+    assert [type(op) for op in graph.ops if not isinstance(op, Opaque)] == [Pad]
+    assert graph.types[-1].shape[0] == graph.types[0].shape[0]
 
 
 def test_a_stated_range_decides() -> None:
