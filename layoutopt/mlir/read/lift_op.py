@@ -50,6 +50,7 @@ from layoutopt.mlir.read.state import (
     planned_for,
     static_type,
     tensor_of,
+    type_by_now,
 )
 from layoutopt.mlir.read.structured import lift_structured
 
@@ -157,7 +158,7 @@ def _reshape(state: State, op: Any) -> None:
         raise NotUnderstood("expected a shape of known sizes, but it is computed otherwise")
     kind = static_type(state, op.result)
     source = tensor_of(state, op.operation.operands[0])
-    before = state.builder.types[source]
+    before = type_by_now(state, source)
     if math.prod(before.shape) != math.prod(kind.shape):
         raise NotUnderstood(f"expected as many elements, but got {before} and {kind}")
     state.builder.add(Reshape(source, new_tensor(state, op.result, kind)))
@@ -225,7 +226,7 @@ def _pad(state: State, op: Any) -> None:
     if any(bounds(n)[0] < 0 for n in (*low, *high)):
         raise NotUnderstood(f"expected padding that adds elements, but got low {low} high {high}")
     source = tensor_of(state, op.operation.operands[0])
-    whole = tuple(map(state.sizes.resolved, state.builder.types[source].shape))
+    whole = type_by_now(state, source).shape
     if any(a + n + b != m for a, n, b, m in zip(low, whole, high, kind.shape, strict=True)):
         raise NotUnderstood(f"expected padding that makes {kind}, but got low {low} high {high}")
     if text is not None:
@@ -254,7 +255,7 @@ def _extension(state: State, op: Any, kind: type[Extension]) -> None:
     operands, values = kind.operands(op.operation), list(op.operation.results)
     made = [static_type(state, v) for v in values]
     sources = [tensor_of(state, v) for v in operands]
-    types = [*(state.builder.types[t] for t in sources), *made]
+    types = [*(type_by_now(state, t) for t in sources), *made]
     count = len(sources)
     places = tuple(range(len(types)))
     found = kind.read(Occurrence(op.operation, places[:count], places[count:], types))

@@ -12,7 +12,14 @@ from layoutopt.ir.graph import Insert, Reshape, Slice
 from layoutopt.ir.size import MOST, Size, symbol
 from layoutopt.mlir.read.shapes import ranges, segments
 from layoutopt.mlir.read.sizes import DYNAMIC
-from layoutopt.mlir.read.state import NotUnderstood, State, new_tensor, static_type, tensor_of
+from layoutopt.mlir.read.state import (
+    NotUnderstood,
+    State,
+    new_tensor,
+    static_type,
+    tensor_of,
+    type_by_now,
+)
 
 
 def lift_slice(state: State, op: Any) -> None:
@@ -40,7 +47,7 @@ def lift_insert(state: State, op: Any) -> None:
     offsets, sizes, strides = _ranges(state, op)
     source = tensor_of(state, op.operation.operands[0])
     destination = tensor_of(state, op.operation.operands[1])
-    if state.builder.types[source].shape != sizes:
+    if type_by_now(state, source).shape != sizes:
         whole = state.builder.tensor(sizes, kind.element)
         state.builder.add(Reshape(source, whole))
         source = whole

@@ -92,6 +92,12 @@ def new_tensor(state: State, value: Any, kind: TensorType) -> int:
     return tensor
 
 
+def type_by_now(state: State, tensor: int) -> TensorType:
+    """The type of a tensor of the graph, its sizes as they are known by now."""
+    kind = state.builder.types[tensor]
+    return TensorType(tuple(map(state.sizes.resolved, kind.shape)), kind.element)
+
+
 def tensor_of(state: State, value: Any) -> int:
     """The tensor of an MLIR value; fills and empty tensors become ops on first use."""
     if value in state.tensors:

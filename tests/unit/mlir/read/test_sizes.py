@@ -94,6 +94,16 @@ def test_what_is_stated_later_is_known_of_arguments() -> None:
     assert graph.types[-1].shape[0] == graph.types[0].shape[0]
 
 
+def test_a_reshape_behind_a_statement_is_one() -> None:
+    graph = read(
+        "%m = util.assume.int %n<umin = 4> : index\n%c6 = arith.constant 6 : index\n"
+        "%k = arith.muli %m, %c6 : index\n%t = tensor.from_elements %k : tensor<1xindex>\n"
+        "%r = tensor.reshape %x(%t) : (tensor<?x6xf32>, tensor<1xindex>) -> tensor<?xf32>\n",
+        result="tensor<?xf32>",
+    )
+    assert [type(op) for op in graph.ops if not isinstance(op, Opaque)] == [Reshape]
+
+
 def test_a_stated_range_decides() -> None:
     size = filled(
         "%m = util.assume.int %n<umin = 16, umax = 4096, udiv = 16> : index\n"
