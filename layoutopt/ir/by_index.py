@@ -9,7 +9,7 @@ outermost, in order and without tiles.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,19 @@ class ByIndex(EvaluatedExtension):
         """The indices, by the dims of the table that they are of."""
         shape = types[self.tables[0]].shape
         return {self.indices: tuple(shape[d] for d in self.dims)}
+
+    def loops(self, types: Sequence[TensorType]) -> Mapping[int, Sequence[Hashable]]:
+        """The dims that are looked up, those that count the lookups, and those of a slice."""
+        depth, counted = len(self.dims), self._first(self.rows, types)
+        counts = [("count", d) for d in range(counted)]
+        slices = [("slice", d) for d in range(len(types[self.rows].shape) - counted)]
+        table = (*(("lookup", d) for d in range(depth)), *slices)
+        parts: list[Hashable] = [None] * (len(types[self.indices].shape) - counted)
+        return {
+            **dict.fromkeys(self.tables, table),
+            self.rows: [*counts, *slices],
+            self.indices: [*counts, *parts],
+        }
 
     def unknown(self, types: Sequence[TensorType]) -> Refusal | None:
         """Why the slices are not whole slices of the first dims, None where they are."""

@@ -7,7 +7,7 @@ A transform of 2^n numbers, in the order of their reversed bits, takes stages 1 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,6 +101,11 @@ class Fft(EvaluatedExtension):
     def terms(self, types: Sequence[TensorType]) -> int:
         """Two."""
         return 2
+
+    def loops(self, types: Sequence[TensorType]) -> Mapping[int, Sequence[Hashable]]:
+        """All dims of the parts but the last."""
+        outer = range(len(types[self.results[0]].shape) - 1)
+        return dict.fromkeys((*self.sources[:2], *self.results), (*outer, None))
 
     def propagate(
         self, types: Sequence[TensorType], tensor: int, layout: Layout

@@ -9,7 +9,7 @@ import pytest
 from layoutopt.ir.graph import GraphBuilder, Reshape
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.size import symbol
-from tests.property.rules.open_sizes import NAMES, UNOPENED, assert_right_at, rules, run
+from tests.property.rules.open_sizes import NAMES, assert_right_at, rules, run
 
 CASES = 25
 """Of each kind; ``python -m tests.property.rules.open_sizes --cases 10000`` draws more."""
@@ -19,7 +19,7 @@ def test_every_rule_is_right_at_every_size() -> None:
     covered: Counter[str] = Counter()
     for name in NAMES:
         run(name, CASES, covered)
-    assert rules() - {*covered} == {*UNOPENED}
+    assert not rules() - {*covered}
 
 
 def test_a_layout_that_is_right_at_one_size_only_is_found() -> None:
