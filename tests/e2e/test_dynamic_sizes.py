@@ -54,7 +54,7 @@ func.func @main(%x: tensor<?x32xf32>, %q: tensor<32x32xf32>, %k: tensor<32x32xf3
   return %r : tensor<?x32xf32>
 }
 """
-SIZES = (1, 7, 8, 9, 16, 31)
+SIZES = (0, 1, 7, 8, 9, 16, 31)
 
 
 @pytest.fixture(scope="module")

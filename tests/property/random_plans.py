@@ -120,7 +120,7 @@ def _check_outputs(lowered: Lowered, io: dict[int, Layout], values: dict[int, Ar
     for weight in lowered.hoisted:
         given = {weight.inputs[t]: values[t] for t in weight.inputs}
         taken[weight.planned_tensor] = evaluate(weight.graph, given)[weight.result]
-    made = evaluate(_without_leaves(lowered.graph), taken)
+    made = evaluate(without_leaves(lowered.graph), taken)
     for tensor, place in lowered.outputs.items():
         wanted = values[tensor]
         if tensor in io and tensor not in lowered.inputs:
@@ -128,7 +128,8 @@ def _check_outputs(lowered: Lowered, io: dict[int, Layout], values: dict[int, Ar
         assert_close(made[place], wanted)
 
 
-def _without_leaves(graph: Graph) -> Graph:
+def without_leaves(graph: Graph) -> Graph:
+    """The graph without what its inputs hold: constants, and results of ops not seen through."""
     ops = tuple(op for op in graph.ops if not isinstance(op, Constant | Opaque))
     return replace(graph, ops=ops)
 
