@@ -155,11 +155,17 @@ def dumps_of(module: Path) -> Path:
 
 
 def _remembered(path: Path) -> Iterator[Facts]:
-    """Facts from earlier runs; a line that a killed run left half written is skipped."""
+    """Facts from earlier runs.
+
+    A line that a killed run left half written is skipped, and so is one that an earlier version
+    wrote with other fields.
+    """
     if not path.is_file():
         return
     for line in read_input(path).splitlines():
         try:
             yield msgspec.json.decode(line, type=Facts)
+        except msgspec.ValidationError:
+            continue
         except msgspec.DecodeError as error:
             LOG.warning("%s: a damaged line (%s), so its kernel is compiled anew", path, error)
