@@ -7,13 +7,14 @@ local cost: Scholz and Eckstein, "Register allocation for irregular architecture
 layouts, Anderson and Gregg, "Optimal DNN primitive selection with PBQP", CGO 2018.
 
 Pairwise costs cannot say that two readers share one conversion, that nothing may need itself in a
-circle, or that copies of weights have a budget: the answer is priced and held to these at the end,
-and greedy's stands where it is cheaper.
+circle, or that copies of weights have a budget: the answer is priced and held to these at the end.
+Where it is none, it is made again with all tensors that greedy's needs, of candidates that read
+only what greedy settles before what they make; and greedy's stands where it is cheaper.
 """
 
 import heapq
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy.typing as npt
 
 from layoutopt.solver.choice import Choice, Priced, price
 from layoutopt.solver.derivability import Derivability
-from layoutopt.solver.greedy import solve_greedy
+from layoutopt.solver.greedy import solve_greedy, walked
 from layoutopt.solver.problem import Pair, Problem
 from layoutopt.solver.solution import Solution, StopReason, answer
 
@@ -69,6 +70,12 @@ def solve_pbqp(problem: Problem, time_limit_s: float = 60.0) -> Solution:
     if greedy.objective_ns is not None:
         answers.append(Priced(greedy.objective_ns, greedy.candidates, greedy.conversions))
     found = price(tables, _chosen(_network(tables), problem.tensors))
+    if found is None:
+        network = _network(tables, _settled(tables))
+        for i in greedy.candidates:
+            for tensor, _ in problem.candidates[i].outputs:
+                network.costs[tensor][0] = np.inf  # not to make it
+        found = price(tables, _chosen(network, problem.tensors))
     if found is not None:
         answers.append(found)
     if not answers:
@@ -79,21 +86,25 @@ def solve_pbqp(problem: Problem, time_limit_s: float = 60.0) -> Solution:
     return answer(best.candidates, best.conversions, best.cost_ns, 0, seconds, reason)
 
 
-def _network(tables: Derivability) -> _Network:
+def _settled(tables: Derivability) -> dict[int, int]:
+    """The place of each tensor in the order in which greedy settles them."""
+    return {tensor: place for place, tensor in enumerate(walked(tables).total_ns)}
+
+
+def _network(tables: Derivability, order: Mapping[int, int] | None = None) -> _Network:
+    """With an ``order``, of the candidates that keep it."""
     problem = tables.problem
-    given = {tensor for tensor, _ in problem.given}
     alternatives: dict[int, tuple[int | None, ...]] = {
-        tensor: (None, *makers)
+        tensor: (None, *(m for m in makers if order is None or _keeps(problem, m, order)))
         for tensor, makers in tables.tensor_makers.items()
-        if tensor not in given
     }
     network = _Network(alternatives, {t: np.zeros(len(a)) for t, a in alternatives.items()})
     for tensor, ways in alternatives.items():
         for place, way in enumerate(ways):
-            if way is not None and _home(problem, way, given) == tensor:
+            if way is not None and _home(problem, way) == tensor:
                 network.costs[tensor][place] += problem.candidates[way].cost_ns
                 _add_inputs(network, tables, tensor, place)
-        _add_one_maker(network, problem, tensor, given)
+        _add_one_maker(network, problem, tensor)
     for demand in problem.demanded:
         if demand.tensor in alternatives:
             network.costs[demand.tensor] += _arriving(
@@ -102,10 +113,16 @@ def _network(tables: Derivability) -> _Network:
     return network
 
 
-def _home(problem: Problem, candidate: int, given: set[int]) -> int | None:
+def _keeps(problem: Problem, candidate: int, order: Mapping[int, int]) -> bool:
+    """Whether all that a candidate reads is settled before all that it makes."""
+    c = problem.candidates[candidate]
+    last = max((order.get(tensor, _MOST) for tensor, _ in c.inputs), default=-1)
+    return all(last < order.get(tensor, _MOST) for tensor, _ in c.outputs)
+
+
+def _home(problem: Problem, candidate: int) -> int:
     """The tensor at whose node a candidate is paid, and its inputs are."""
-    made = (tensor for tensor, _ in problem.candidates[candidate].outputs)
-    return next((tensor for tensor in made if tensor not in given), None)
+    return problem.candidates[candidate].outputs[0][0]
 
 
 def _add_inputs(network: _Network, tables: Derivability, tensor: int, place: int) -> None:
@@ -122,11 +139,11 @@ def _add_inputs(network: _Network, tables: Derivability, tensor: int, place: int
         network.add(pair[0], tensor, costs)
 
 
-def _add_one_maker(network: _Network, problem: Problem, tensor: int, given: set[int]) -> None:
+def _add_one_maker(network: _Network, problem: Problem, tensor: int) -> None:
     """A candidate that makes several tensors is chosen at all of their nodes or at none."""
     ways = network.alternatives[tensor]
-    homes = {w: _home(problem, w, given) for w in ways if w is not None}
-    for home in sorted({h for h in homes.values() if h is not None and h != tensor}):
+    homes = {w: _home(problem, w) for w in ways if w is not None}
+    for home in sorted({*homes.values()} - {tensor}):
         there = network.alternatives[home]
         shared = {w for w in ways if w is not None and homes[w] == home}
         here, other = (
@@ -145,7 +162,10 @@ def _from_given(tables: Derivability, pair: Pair) -> float:
 
 
 def _arriving(tables: Derivability, ways: Iterable[int | None], pairs: Iterable[Pair]) -> _Costs:
-    """For each maker of a tensor, the least cost of the tensor in one of some layouts."""
+    """For each maker of a tensor, the least cost of it in one of some layouts.
+
+    Without a maker, it is there in the layouts in which it is given.
+    """
     problem = tables.problem
     by_layout: dict[Pair, float] = {}
     for pair in pairs:
@@ -156,8 +176,10 @@ def _arriving(tables: Derivability, ways: Iterable[int | None], pairs: Iterable[
             by_layout[source] = min(by_layout.get(source, np.inf), float(c.cost_ns))
     found = []
     for way in ways:
-        made = () if way is None else problem.candidates[way].outputs
-        found.append(min((by_layout.get(pair, np.inf) for pair in made), default=np.inf))
+        made = problem.given if way is None else problem.candidates[way].outputs
+        found.append(
+            min((cost for pair, cost in by_layout.items() if pair in made), default=np.inf)
+        )
     return np.array(found)
 
 
