@@ -142,6 +142,7 @@ class _Job:
             held.kept_for,
             tuple(self._blocks()),
             compiled,
+            size_names=model.size_names,
         )
 
     def _compiled(

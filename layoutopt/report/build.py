@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.compiler.installed import assumption, installed_version
 from layoutopt.ir.graph import Constant, Opaque
 from layoutopt.ir.planned_sizes import divided, open_sizes
 from layoutopt.ir.size import MOST, Symbol
 from layoutopt.ir.weights import weight_bytes
-from layoutopt.options import PlannedSize
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.pricing.source import PriceSource
 from layoutopt.report.census import came_with_the_model, discrepancies
@@ -113,7 +110,7 @@ def build_report(outcome: OptimizationResult) -> Report:
         carried=() if kept else _carried(outcome),
         kernels=kernel_reports(outcome.compiled, outcome.target),
         sizes=tuple(
-            _size(name, symbol, outcome.options.sizes)
+            _size(name, symbol, outcome)
             for name, graph in zip(outcome.names, outcome.graphs, strict=True)
             for symbol in open_sizes(graph)
         ),
@@ -132,13 +129,14 @@ def _carried(outcome: OptimizationResult) -> tuple[CarriedReport, ...]:
     return tuple(found.values())
 
 
-def _size(function: str, symbol: Symbol, chosen: Sequence[PlannedSize]) -> SizeReport:
+def _size(function: str, symbol: Symbol, outcome: OptimizationResult) -> SizeReport:
     name, divisor = divided(symbol)
     low = symbol.low * divisor
-    own = (size.sizes for size in chosen if size.name == name)
+    own = (size.sizes for size in outcome.options.sizes if size.name == name)
     planned = next(own, (symbol.planned * divisor,))
     high = None if symbol.high >= MOST // divisor else symbol.high * divisor
-    return SizeReport(function, name, low, high, planned)
+    dims = tuple(dim for dim, called in outcome.size_names.items() if called == name)
+    return SizeReport(function, name, low, high, planned, dims)
 
 
 def _cost_source(outcome: OptimizationResult) -> PriceSource:

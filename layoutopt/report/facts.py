@@ -53,7 +53,7 @@ def _scope(report: Report) -> Iterator[Fact]:
         yield Fact(f"Dispatches: {report.dispatches_by}")
     if report.sizes:
         sizes = ", ".join(
-            f"{s.name} = {' and '.join(map(str, s.planned))} ({_range(s)})" for s in report.sizes
+            f"{_named(s)} = {' and '.join(map(str, s.planned))} ({_range(s)})" for s in report.sizes
         )
         yield Fact(f"Priced and timed at {sizes}; --dim chooses other sizes.")
     yield from _specializations(report)
@@ -122,6 +122,11 @@ def _trips(report: Report) -> Iterator[Fact]:
 def _few(names: Sequence[str]) -> str:
     more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
     return ", ".join(names[:_MOST]) + more
+
+
+def _named(size: SizeReport) -> str:
+    """A size, and the dims of arguments that the model gives its name."""
+    return f"{size.name} ({_few(size.dims)})" if size.dims else size.name
 
 
 def _range(size: SizeReport) -> str:

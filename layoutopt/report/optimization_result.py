@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -57,6 +58,8 @@ class OptimizationResult:
     """What both modules run as they are compiled, where prices are those of compiled kernels."""
     lost_before: str = ""
     """How a first plan lost; its prices were then measured again."""
+    size_names: Mapping[str, str] = field(default_factory=dict)
+    """By dim of an argument (``arg0.1``), what the model calls its size."""
 
     @property
     def original_kept(self) -> bool:

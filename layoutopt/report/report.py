@@ -83,6 +83,8 @@ class SizeReport:
     high: int | None
     """None where nothing bounds it."""
     planned: tuple[int, ...]
+    dims: tuple[str, ...] = ()
+    """Of arguments, those that the model gives this name (``arg0.1``)."""
 
 
 @dataclass(frozen=True, slots=True)

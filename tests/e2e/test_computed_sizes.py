@@ -59,7 +59,7 @@ def test_symbolic_sizes_of_jax_are_planned(tmp_path: Path, name: str, suffix: st
     options = layoutopt.Options(cache=tmp_path / "cache", objective=Objective.CONVERSIONS)
     plan = layoutopt.optimize(model, options=options)
     (size,) = plan.report.sizes
-    assert (size.name, size.low, size.high) == ("b", 8, 128)
+    assert (size.name, size.low, size.high, size.dims) == ("b", 8, 128, ("arg0.0",))
     assert plan.report.verification is not None
     assert plan.report.verification.passed
     written = tmp_path / "plan.mlir"

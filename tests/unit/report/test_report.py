@@ -20,6 +20,7 @@ from layoutopt.report.report import (
     OpsReport,
     RefusalReport,
     Report,
+    SizeReport,
     SpecializationReport,
     WeightsReport,
     read_report,
@@ -303,3 +304,13 @@ def test_an_explanation_says_which_plan_a_choice_is_of() -> None:
     lines = list(explanation(SPECIALIZED, None))
     assert any(line.startswith("pad.2 at s <= 17: as it came") for line in lines)
     assert any(line.startswith("t4: tensor<1x8x4x4xf32> at s > 17: transpose") for line in lines)
+
+
+def test_sizes_are_named_with_the_dims_that_they_are() -> None:
+    sizes = (
+        SizeReport("main", "batch", 1, None, (4,), ("arg0.0", "arg1.0")),
+        SizeReport("main", "arg0.1", 8, 512, (8, 128)),
+    )
+    assert (
+        "Priced and timed at batch (arg0.0, arg1.0) = 4 (1 or more), arg0.1 = 8 and 128 (8 to 512)"
+    ) in " ".join(printed(replace(REPORT, sizes=sizes)).split())
