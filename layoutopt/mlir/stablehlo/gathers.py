@@ -111,13 +111,12 @@ def _component(
     Places are cut already where the last one is a number.
     """
     loops: list[int | None] = [*about.batch]
-    shape = [*places]
+    shape = [n for d, n in enumerate(places) if d != about.along]
     if about.along < len(places):
-        loops.insert(about.along, None)
-    if about.along < len(places) and places[about.along] != 1:
-        first = [0] * len(places)
-        first[about.along], shape[about.along] = about.starts[dim], 1
-        indices = extracted(sizes, indices, (first, shape, [1] * len(places)))
+        first, part = [0] * len(places), [*places]
+        first[about.along], part[about.along] = about.starts[dim], 1
+        ranges = (first, part, [1] * len(places))
+        indices = extracted(sizes, indices, ranges, [about.along])
     last = about.shape[dim] - about.slices[dim]
     if isinstance(last, Size):
         return indices, loops
