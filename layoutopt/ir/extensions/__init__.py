@@ -9,6 +9,9 @@ from layoutopt.ir.extensions.attention import Attention
 from layoutopt.ir.extensions.computed_reads import ComputedReads
 from layoutopt.ir.extensions.fft import Fft
 from layoutopt.ir.extensions.gather_by_index import GatherByIndex
+from layoutopt.ir.extensions.iree_winograd_filter import IreeWinogradFilter
+from layoutopt.ir.extensions.iree_winograd_input import IreeWinogradInput
+from layoutopt.ir.extensions.iree_winograd_output import IreeWinogradOutput
 from layoutopt.ir.extensions.scan import Scan
 from layoutopt.ir.extensions.scatter_by_index import ScatterByIndex
 from layoutopt.ir.extensions.softmax import Softmax
@@ -24,6 +27,9 @@ EXTENSIONS: tuple[type[Extension], ...] = (
     ScatterByIndex,
     GatherByIndex,
     Fft,
+    IreeWinogradFilter,
+    IreeWinogradInput,
+    IreeWinogradOutput,
     ComputedReads,
 )
 """Those that layoutopt has."""
