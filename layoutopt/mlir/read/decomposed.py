@@ -5,7 +5,11 @@ The graph is read of these, so that a plan compiles where the model as it came d
 
 from __future__ import annotations
 
+import cmath
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from iree.compiler import ir
@@ -18,27 +22,30 @@ from layoutopt.mlir.read.winograd import (
     output_transform,
 )
 
-_TRANSFORMS: dict[str, Callable[[Transform], list[str]]] = {
-    "linalg.winograd_filter_transform": filter_transform,
-    "linalg.winograd_input_transform": input_transform,
-    "linalg.winograd_output_transform": output_transform,
-}
-"""Lines that compute ``%out`` of ``%in`` and ``%init``."""
+_MOST_STAGES = 16
+"""A stage has half as many factors as its groups have numbers: these are constants of the model."""
 
 
 def decompose(block: Any) -> None:
     """Put other ops in place of those of a block that IREE does not compile."""
     for op in list(block.operations):
-        lines = _lines(op.operation)
-        if lines is not None:
-            _replace(op.operation, lines)
+        make = _DECOMPOSITIONS.get(op.operation.name)
+        found = None if make is None else make(op.operation)
+        if found is not None:
+            _replace(op.operation, found)
 
 
-def _lines(op: Any) -> list[str] | None:
-    make = _TRANSFORMS.get(op.name)
-    if make is None or len(op.results) != 1:
-        return None
-    source, result = (_static(value.type) for value in (op.operands[0], op.results[0]))
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """What computes the results of an op of its operands, and their names in it."""
+
+    operands: tuple[str, ...]
+    lines: list[str]
+    results: tuple[str, ...]
+
+
+def _winograd(make: Callable[[Transform], list[str]], op: Any) -> _Lines | None:
+    source, result = (_static(value.type) for value in (op.operands[0], *op.results))
     if source is None or result is None or source.element != result.element:
         return None
     if roundoff(source.element) is None:
@@ -46,7 +53,39 @@ def _lines(op: Any) -> list[str] | None:
     form = int(str(op.attributes["fmr"]).split()[0])
     maker = getattr(op.operands[1].owner, "operation", None)
     has_init = maker is None or maker.name != "tensor.empty"
-    return make(Transform(form, source, result, has_init))
+    lines = make(Transform(form, source, result, has_init))
+    return _Lines(("%in", "%init"), lines, ("%out",))
+
+
+def _fft(op: Any) -> _Lines | None:
+    """With twiddle factors ``exp(-2 pi i j / 2^stage)``, where it has none: IREE crashes there."""
+    if len(op.operands) != 3:  # the stage and both parts
+        return None
+    stage = getattr(op.operands[0].owner, "attributes", {})
+    number = int(str(stage["value"]).split()[0]) if "value" in stage else 0
+    kind = op.results[0].type
+    element = str(kind.element_type)
+    if not 0 < number <= _MOST_STAGES or roundoff(element) is None:
+        return None
+    turns = [cmath.exp(-2j * math.pi * j / (1 << number)) for j in range(1 << (number - 1))]
+    factors = TensorType((len(turns),), element)
+    lines = [
+        f"{name} = arith.constant dense<{[part(turn) for turn in turns]}> : {factors}"
+        for name, part in (("%cos", _real), ("%sin", _imaginary))
+    ]
+    lines.append(
+        f"%x, %y = iree_linalg_ext.fft ins(%stage, %cos, %sin : index, {factors}, {factors}) "
+        f"outs(%real, %imaginary : {kind}, {kind}) : {kind}, {kind}"
+    )
+    return _Lines(("%stage", "%real", "%imaginary"), lines, ("%x", "%y"))
+
+
+def _real(number: complex) -> float:
+    return number.real
+
+
+def _imaginary(number: complex) -> float:
+    return number.imag
 
 
 def _static(kind: Any) -> TensorType | None:
@@ -55,12 +94,19 @@ def _static(kind: Any) -> TensorType | None:
     return TensorType(tuple(kind.shape), str(kind.element_type))
 
 
-def _replace(op: Any, lines: list[str]) -> None:
+def _replace(op: Any, found: _Lines) -> None:
     """Parse the lines as a function of the op's operands, and move what it holds."""
-    named = zip(("%in", "%init"), op.operands, strict=True)
+    named = zip(found.operands, op.operands, strict=True)
     given = ", ".join(f"{name}: {value.type}" for name, value in named)
-    kind = op.results[0].type
-    text = "\n".join([f"func.func @f({given}) -> {kind} {{", *lines, f"return %out : {kind}", "}"])
+    kinds = ", ".join(str(value.type) for value in op.results)
+    text = "\n".join(
+        [
+            f"func.func @f({given}) -> ({kinds}) {{",
+            *found.lines,
+            f"return {', '.join(found.results)} : {kinds}",
+            "}",
+        ]
+    )
     with op.context:
         module = ir.Module.parse(text)
     (function,) = module.body.operations
@@ -68,7 +114,17 @@ def _replace(op: Any, lines: list[str]) -> None:
     for argument, value in zip(made.arguments, op.operands, strict=True):
         argument.replace_all_uses_with(value)
     *operations, end = made.operations
-    op.results[0].replace_all_uses_with(end.operation.operands[0])
+    for value, new in zip(op.results, end.operation.operands, strict=True):
+        value.replace_all_uses_with(new)
     for operation in operations:
         operation.operation.move_before(op)
     op.erase()
+
+
+_DECOMPOSITIONS: dict[str, Callable[[Any], _Lines | None]] = {
+    "linalg.winograd_filter_transform": partial(_winograd, filter_transform),
+    "linalg.winograd_input_transform": partial(_winograd, input_transform),
+    "linalg.winograd_output_transform": partial(_winograd, output_transform),
+    "iree_linalg_ext.fft": _fft,
+}
+"""By name, what takes the place of an op; None leaves it as it came."""

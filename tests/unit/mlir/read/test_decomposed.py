@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from layoutopt.ir.graph import Opaque
+from layoutopt.ir.extensions.fft import Fft
+from layoutopt.ir.graph import Graph, Opaque
 from tests.parsing import lifted
 
 FILTERS = """
@@ -29,3 +30,25 @@ def test_integers_stay_as_they_came() -> None:
     graph = lifted(FILTERS.format(source="2x3x3x5xi32", result="6x6x5x2xi32"))
     names = [op.name for op in graph.ops if isinstance(op, Opaque)]
     assert names[-1] == "linalg.winograd_filter_transform"
+
+
+def fourier_stage(stage: str) -> Graph:
+    kind = "tensor<3x8xf32>"
+    return lifted(f"""
+func.func @f(%x: {kind}, %y: {kind}, %m: index) -> ({kind}, {kind}) {{
+  {stage}
+  %u, %v = iree_linalg_ext.fft ins(%n : index) outs(%x, %y : {kind}, {kind}) : {kind}, {kind}
+  return %u, %v : {kind}, {kind}
+}}""")
+
+
+def test_a_stage_of_a_fourier_transform_gets_its_factors() -> None:
+    op = fourier_stage("%n = arith.constant 2 : index").ops[-1]
+    assert isinstance(op, Fft)
+    assert (op.stage, len(op.sources)) == (2, 4)
+
+
+def test_a_stage_that_is_not_known_stays() -> None:
+    op = fourier_stage("%n = arith.addi %m, %m : index").ops[-1]
+    assert isinstance(op, Opaque)
+    assert op.reason == "expected twiddle factors, or a stage that is a constant, but got neither"

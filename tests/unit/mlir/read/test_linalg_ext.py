@@ -391,13 +391,3 @@ def test_stages_of_a_fourier_transform_are_read() -> None:
     apart = np.abs(found[real] + 1j * found[imaginary] - np.fft.fft(numbers.astype("float64")))
     assert (apart <= errors[real] + errors[imaginary]).all()
     assert errors[real].max() < 1e-4
-
-
-def test_a_stage_without_twiddle_factors_stays() -> None:
-    part = "tensor<2x4xf32>"
-    graph = lifted(f"""func.func @f(%r: {part}, %i: {part}) -> {part} {{
-  %one = arith.constant 1 : index
-  %a, %b = iree_linalg_ext.fft ins(%one : index) outs(%r, %i : {part}, {part}) : {part}, {part}
-  return %a : {part}
-}}""")
-    assert reason(graph) == "expected twiddle factors, but IREE does not compile it without"

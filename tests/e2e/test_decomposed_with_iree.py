@@ -1,15 +1,19 @@
-"""``linalg.winograd`` ops, which IREE does not compile, mean what upstream decomposes them to."""
+"""Ops that IREE does not compile mean what takes their place."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import iree.compiler.ir as ir
+import numpy as np
 import pytest
 
 import layoutopt
 from layoutopt.mlir.read.lift import lift_blocks
+from layoutopt.runtime.compile import compile_file
+from layoutopt.runtime.model import run_model
 from layoutopt.runtime.process import Ended, find_tool, run_tool
+from tests.parameters import FLAGS
 from tests.parsing import CONTEXT
 from tests.running import assert_same_results
 
@@ -58,6 +62,15 @@ func.func @main(%f: {tensor(filters)}, %d: {tensor(image)}, %m: {tensor(tiles)},
 }}"""
 
 
+def decomposed(text: str) -> str:
+    """A module once it has been read."""
+    with CONTEXT:
+        module = ir.Module.parse(text)
+        for op in module.body.operations:
+            lift_blocks(op, {})
+        return str(module)
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]} {case[1]}")
 def test_they_are_decomposed_as_upstream_does(case: tuple[str, ...], tmp_path: Path) -> None:
     text = function(*case)
@@ -68,16 +81,40 @@ def test_they_are_decomposed_as_upstream_does(case: tuple[str, ...], tmp_path: P
     lines = theirs.read_text().splitlines()
     start = next(i for i, line in enumerate(lines) if "named_sequence @" in line)
     theirs.write_text("\n".join([*lines[:start], "}"]))
-    with CONTEXT:
-        module = ir.Module.parse(text)
-        for op in module.body.operations:
-            lift_blocks(op, {})
-        ours.write_text(str(module))
+    ours.write_text(decomposed(text))
     assert "winograd" not in ours.read_text() + theirs.read_text()
     assert_same_results(theirs, ours)
 
 
-def test_a_model_with_them_is_planned_though_iree_crashes_on_it(tmp_path: Path) -> None:
+def test_the_stages_of_a_fourier_transform_make_one(tmp_path: Path) -> None:
+    """Of numbers in the order of their reversed bits."""
+    kind = "tensor<2x8xf32>"
+    stages = "".join(
+        f"""
+  %n{i} = arith.constant {i} : index
+  %x{i}, %y{i} = iree_linalg_ext.fft ins(%n{i} : index)
+    outs(%x{i - 1}, %y{i - 1} : {kind}, {kind}) : {kind}, {kind}"""
+        for i in (1, 2, 3)
+    )
+    text, module = tmp_path / "fft.mlir", tmp_path / "fft.vmfb"
+    text.write_text(
+        decomposed(f"""
+func.func @main(%x0: {kind}, %y0: {kind}) -> ({kind}, {kind}) {{{stages}
+  return %x3, %y3 : {kind}, {kind}
+}}""")
+    )
+    outcome = compile_file(text, module, FLAGS, 300)
+    assert outcome.ok, outcome.reason
+    rng = np.random.default_rng(0)
+    real, imaginary = rng.standard_normal((2, 2, 8)).astype(np.float32)
+    order = [0, 4, 2, 6, 1, 5, 3, 7]
+    found = run_model(module, "main", [real[:, order], imaginary[:, order]])
+    wanted = np.fft.fft(real + 1j * imaginary)
+    np.testing.assert_allclose(found[0], wanted.real, atol=1e-5)
+    np.testing.assert_allclose(found[1], wanted.imag, atol=1e-5)
+
+
+def test_a_model_with_winograd_is_planned_though_iree_crashes_on_it(tmp_path: Path) -> None:
     model = tmp_path / "model.mlir"
     model.write_text(function(*CASES[1]))
     report = layoutopt.optimize(model, options=layoutopt.Options(cache=tmp_path / "cache")).report
