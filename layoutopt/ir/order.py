@@ -54,6 +54,11 @@ class Order:
         """Whether the largest key comes first."""
         return "g" in self.predicate
 
+    @property
+    def is_strict(self) -> bool:
+        """Whether no element comes before one that is equal."""
+        return self.predicate[-1] == "t"
+
     def ranks(self, keys: Array) -> Array:
         """Numbers that rise in this order."""
         if keys.dtype.kind not in "iu":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 
 from layoutopt.ir.extension import Extension
+from layoutopt.ir.extensions.arg_compare import ArgCompare
 from layoutopt.ir.extensions.attention import Attention
 from layoutopt.ir.extensions.computed_reads import ComputedReads
 from layoutopt.ir.extensions.fft import Fft
@@ -24,6 +25,7 @@ EXTENSIONS: tuple[type[Extension], ...] = (
     Attention,
     Sort,
     TopK,
+    ArgCompare,
     ScatterByIndex,
     GatherByIndex,
     Fft,
