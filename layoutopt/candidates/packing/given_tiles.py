@@ -1,4 +1,4 @@
-"""Tiles that the model came with: what somebody packed by hand is packed so as an alternative too.
+"""Tiles that the model came with: what was packed by hand may be packed so again, among others.
 
 Packs in the input are seen through, so that contractions over tiles are contractions again. The
 tiles that they had are options beside the target's own.
