@@ -44,7 +44,7 @@ from layoutopt.ir.size_values import (
     symbol_value,
     symbols_in,
 )
-from layoutopt.ir.types import TensorType
+from layoutopt.ir.types import TensorType, is_complex
 from layoutopt.mlir.write.extract import read_lines
 from layoutopt.mlir.write.gather import gather_lines
 from layoutopt.mlir.write.reshape import reshape_lines
@@ -123,8 +123,11 @@ class _Emitter:
         names = ", ".join(f"%t{t}" for t in listed)
         return f"{names} : {', '.join(str(self._type(t)) for t in listed)}"
 
-    def _scalar(self, name: str, value: str) -> str:
-        self.lines.append(f"  {name} = arith.constant {value}")
+    def _scalar(self, name: str, value: str, element: str) -> str:
+        constant = f"arith.constant {value}"
+        if is_complex(element):
+            constant = f"complex.constant {value} : {element}"
+        self.lines.append(f"  {name} = {constant}")
         return name
 
     def _init(self, init: Init, result: int) -> str:
@@ -140,7 +143,7 @@ class _Emitter:
 
     def _fill(self, name: str, value: str, result: int) -> str:
         kind = self._type(result)
-        scalar, empty = self._scalar(f"%t{result}_scalar", value), self._empty(result)
+        scalar, empty = self._scalar(f"%t{result}_scalar", value, kind.element), self._empty(result)
         self.lines.append(
             f"  {name} = linalg.fill ins({scalar} : {kind.element}) "
             f"outs({empty} : {kind}) -> {kind}"
@@ -214,7 +217,7 @@ class _Emitter:
 
     def _pad(self, op: Pad) -> None:
         source, result = self._type(op.source), self._type(op.result)
-        value = self._scalar(f"%t{op.result}_value", op.value)
+        value = self._scalar(f"%t{op.result}_value", op.value, source.element)
         indices = ", ".join(f"%i{d}: index" for d in range(len(op.low)))
         self.lines.append(
             f"  %t{op.result} = tensor.pad %t{op.source} low{list_text(op.low)} "
@@ -268,8 +271,9 @@ class _Emitter:
         if isinstance(op, Pack):
             word = "pack"
             if op.padding is not None:
-                value = self._scalar(f"%t{op.result}_value", op.padding)
-                padding = f"padding_value({value} : {self._type(op.result).element}) "
+                element = self._type(op.result).element
+                value = self._scalar(f"%t{op.result}_value", op.padding, element)
+                padding = f"padding_value({value} : {element}) "
         self.lines.append(
             f"  %t{op.result} = linalg.{word} %t{op.source} {padding}"
             f"outer_dims_perm = {list(layout.outer_dims_perm)} "
