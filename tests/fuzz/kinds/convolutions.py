@@ -102,7 +102,7 @@ def wide_convolution(writer: Writer, draw: Draw) -> None:
     windows = Windows(taps, steps, dilations, outs)
     batch, features, channels = draw.pick((1, 1, 2)), draw.pick((16, 32, 64)), draw.between(1, 6)
     reach = [
-        (out - 1) * step + (tap - 1) * dilation + 1 + draw.below(2)
+        (out - 1) * step + (tap - 1) * dilation + 1 + draw.below(step)
         for out, step, tap, dilation in zip(outs, steps, taps, dilations, strict=True)
     ]
     sizes = [batch, features, *outs, channels, *taps]  # loops: n, f, o.., c, k..
