@@ -5,7 +5,7 @@
     y[h,w,F,f'] += x'[W*h + W*i + w + j, c] * w'[F,i,j,c,f']      f = F * columns + f'
 
 The memory of x and y stays as it is, and no window is copied: x' is x with its image dims
-collapsed, W elements of the image to a row. Registers hold ``rows x columns`` of y, side by side in
+flattened, W elements of the image to a row. Registers hold ``rows x columns`` of y, side by side in
 one row of the image, while windows and channels are summed up. With one filter element at a time
 the loops inside a tile are those of a matmul, so the tiles are chosen as there (Georganas et al.,
 Anatomy of High-Performance Deep Learning Convolutions on SIMD Architectures, SC 2018). Neighbours
@@ -34,14 +34,14 @@ _MOST_ROWS = 196
 _DEPTHS = (4, 2, 3, 5, 7)
 """Channels that are summed in one step. One alone is no contraction, which compilers know."""
 _LEAST_TERMS = 3
-"""Terms of the image's collapsed index. IREE takes two for a convolution of one dim, and gives it a
+"""Terms of the flat index of the image. IREE takes two for a convolution of one dim, and gives it a
 batch loop that the schedule does not know."""
 _ELEMENT, _ELEMENT_BITS = "f32", 32
 
 
 @dataclass(frozen=True, slots=True)
 class _Direct:
-    """A convolution over a collapsed image, without loops of one step."""
+    """A convolution over a flat image, without loops of one step."""
 
     op: Structured
     row: int
@@ -103,15 +103,15 @@ def with_direct_convolutions(graph: Graph, tile: VectorTile) -> Graph:
 
 
 def _direct(op: Op, types: tuple[TensorType, ...]) -> _Direct | None:
-    """The convolution over a collapsed image; None where loops or maps do not suit."""
+    """The convolution over a flat image; None where loops or maps do not suit."""
     if not isinstance(op, Structured) or not op.is_contraction or op.body.reads_index:
         return None
     shape = types[op.sources[0]].shape
     if {*op.body.arguments} != {_ELEMENT} or any(isinstance(n, Size) for n in (*op.domain, *shape)):
         return None
-    if any(plain_dims(m) is None for m in op.maps[1:]) or _has_unread_parts(op, types):
+    if any(plain_dims(m) is None for m in op.maps[1:]) or _has_unvisited_parts(op, types):
         return None
-    whole = _without_unit_loops(replace(op, maps=(_collapsed(op, shape), *op.maps[1:])))
+    whole = _without_unit_loops(replace(op, maps=(_flat_map(op, shape), *op.maps[1:])))
     image, channels = whole.maps[0]
     kind = roles(whole)
     along = [f.dims[0] for f in whole.result_maps[0] if f.dims[0] in kind.m]
@@ -123,7 +123,7 @@ def _direct(op: Op, types: tuple[TensorType, ...]) -> _Direct | None:
     return found if panels and suits and kind.window and found.depth else None
 
 
-def _has_unread_parts(op: Structured, types: tuple[TensorType, ...]) -> bool:
+def _has_unvisited_parts(op: Structured, types: tuple[TensorType, ...]) -> bool:
     """Whether filter or result are larger than what the loops visit."""
     return any(
         types[t].shape != tuple(op.domain[f.dims[0]] for f in m)
@@ -131,7 +131,7 @@ def _has_unread_parts(op: Structured, types: tuple[TensorType, ...]) -> bool:
     )
 
 
-def _collapsed(op: Structured, shape: tuple[int, ...]) -> IndexMap:
+def _flat_map(op: Structured, shape: tuple[int, ...]) -> IndexMap:
     """Where the image is read once all dims but the last are one."""
     terms: list[tuple[int, int]] = []
     offset = 0
@@ -170,7 +170,7 @@ def _write(found: _Direct, graph: Graph, tile: VectorTile, builder: GraphBuilder
         return made
 
     sizes = [_sizes(m, op.domain) for m in op.maps[1:]]
-    collapsed = reshaped(image, (math.prod(shape[:-1]), shape[-1]))
+    flat = reshaped(image, (math.prod(shape[:-1]), shape[-1]))
     panels = reshaped(filters, sizes[0])
     result = builder.tensor(sizes[1], graph.types[op.results[0]].element)
     init = op.inits[0]
@@ -179,7 +179,7 @@ def _write(found: _Direct, graph: Graph, tile: VectorTile, builder: GraphBuilder
     builder.add(
         replace(
             op,
-            sources=(collapsed, panels),
+            sources=(flat, panels),
             inits=(init,),
             results=(result,),
             generalized=True,

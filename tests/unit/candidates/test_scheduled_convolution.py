@@ -162,7 +162,7 @@ def test_filters_lie_in_panels_and_nothing_is_packed_at_run_time() -> None:
         Model(outs=(3, 4), strides=(2, 1), dilations=(1, 2), batch=2, features=32),
     ],
 )
-def test_the_collapsed_image_gives_the_same_sums(model: Model) -> None:
+def test_the_flat_image_gives_the_same_sums(model: Model) -> None:
     graph = lifted(model.text)
     (image, filters), (result,) = graph.ops[-1].inputs, graph.outputs
     rng = np.random.default_rng(3)
