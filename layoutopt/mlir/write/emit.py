@@ -6,7 +6,6 @@ Every tensor t becomes the value ``%t<number>``; helper values are numbered afte
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import assert_never
 
 from layoutopt.compiler.installed import quirks
@@ -36,6 +35,7 @@ from layoutopt.ir.graph import (
 )
 from layoutopt.ir.named import NamedOp, named_op
 from layoutopt.ir.scalar import Body, fill_value
+from layoutopt.ir.schedule import Schedule
 from layoutopt.ir.size_values import (
     empty_text,
     list_text,
@@ -179,8 +179,7 @@ class _Emitter:
         iterators = ", ".join(f'"{kind.value}"' for kind in op.iterators)
         attributes = [quirks().data_tiling_attribute] * op.data_tiled
         if op.schedule is not None:
-            tiles = {name: list(sizes) for name, sizes in asdict(op.schedule).items()}
-            attributes.append(quirks().schedule.format(**tiles))
+            attributes.append(_schedule_text(op.schedule))
         attribute = f"attrs = {{{', '.join(attributes)}}} " if attributes else ""
         arrow = types if len(op.results) == 1 else f"({types})"
         results = ", ".join(f"%t{r}" for r in op.results)
@@ -304,6 +303,16 @@ def _transpose(op: Structured) -> tuple[int, ...] | None:
     ):
         return None
     return tuple(source.index(d) for d in result)
+
+
+def _schedule_text(schedule: Schedule) -> str:
+    """The attribute that tiles one op."""
+    written = quirks().windowed_schedule if schedule.windowed else quirks().schedule
+    return written.format(
+        distribution=list(schedule.distribution),
+        vector=list(schedule.vector),
+        reduction=list(schedule.reduction),
+    )
 
 
 def _unreadable(op: Structured) -> bool:
