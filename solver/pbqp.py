@@ -9,7 +9,7 @@ layouts, Anderson and Gregg, "Optimal DNN primitive selection with PBQP", CGO 20
 Pairwise costs cannot say that two readers share one conversion, that nothing may need itself in a
 circle, or that copies of weights have a budget: the answer is priced and held to these at the end.
 Where it is none, it is made again with all tensors that greedy's needs, of candidates that read
-only what greedy settles before what they make; and greedy's stands where it is cheaper.
+only what greedy reaches before what they make; and greedy's stands where it is cheaper.
 """
 
 import heapq
@@ -71,7 +71,7 @@ def solve_pbqp(problem: Problem, time_limit_s: float = 60.0) -> Solution:
         answers.append(Priced(greedy.objective_ns, greedy.candidates, greedy.conversions))
     found = price(tables, _chosen(_network(tables), problem.tensors))
     if found is None:
-        network = _network(tables, _settled(tables))
+        network = _network(tables, _reached(tables))
         for i in greedy.candidates:
             for tensor, _ in problem.candidates[i].outputs:
                 network.costs[tensor][0] = np.inf  # not to make it
@@ -86,8 +86,8 @@ def solve_pbqp(problem: Problem, time_limit_s: float = 60.0) -> Solution:
     return answer(best.candidates, best.conversions, best.cost_ns, 0, seconds, reason)
 
 
-def _settled(tables: Derivability) -> dict[int, int]:
-    """The place of each tensor in the order in which greedy settles them."""
+def _reached(tables: Derivability) -> dict[int, int]:
+    """The place of each tensor in the order in which greedy reaches them."""
     return {tensor: place for place, tensor in enumerate(walked(tables).total_ns)}
 
 
@@ -114,7 +114,7 @@ def _network(tables: Derivability, order: Mapping[int, int] | None = None) -> _N
 
 
 def _keeps(problem: Problem, candidate: int, order: Mapping[int, int]) -> bool:
-    """Whether all that a candidate reads is settled before all that it makes."""
+    """Whether all that a candidate reads is reached before all that it makes."""
     c = problem.candidates[candidate]
     last = max((order.get(tensor, _MOST) for tensor, _ in c.inputs), default=-1)
     return all(last < order.get(tensor, _MOST) for tensor, _ in c.outputs)

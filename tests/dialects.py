@@ -89,3 +89,35 @@ module {
 
 """
 """StableHLO as JAX and PyTorch/XLA keep it in files (a portable artifact)."""
+
+TOSA = """
+func.func @main(%x: tensor<1x8x8x4xi8> {tf.name = "image"}, %w: tensor<6x3x3x4xi8>,
+        %b: tensor<6xi32>, %d: tensor<3x3x6x1xf32>, %c: tensor<6xf32>) ->
+        (tensor<1x4x4x6xf32> {tf.name = "features"}) {
+  %zx = "tosa.const"() <{values = dense<-128> : tensor<1xi8>}> : () -> tensor<1xi8>
+  %zw = "tosa.const"() <{values = dense<0> : tensor<1xi8>}> : () -> tensor<1xi8>
+  %zs = "tosa.const"() <{values = dense<0> : tensor<1xi32>}> : () -> tensor<1xi32>
+  %zy = "tosa.const"() <{values = dense<-3> : tensor<1xi8>}> : () -> tensor<1xi8>
+  %by = "tosa.const"() <{values = dense<1073741824> : tensor<6xi32>}> : () -> tensor<6xi32>
+  %bits = "tosa.const"() <{values = dense<38> : tensor<6xi8>}> : () -> tensor<6xi8>
+  %zf = "tosa.const"() <{values = dense<0.0> : tensor<1xf32>}> : () -> tensor<1xf32>
+  %0 = "tosa.conv2d"(%x, %w, %b, %zx, %zw) <{acc_type = i32, dilation = array<i64: 1, 1>,
+        pad = array<i64: 1, 1, 1, 1>, stride = array<i64: 1, 1>}>
+    : (tensor<1x8x8x4xi8>, tensor<6x3x3x4xi8>, tensor<6xi32>, tensor<1xi8>, tensor<1xi8>)
+    -> tensor<1x8x8x6xi32>
+  %1 = "tosa.rescale"(%0, %by, %bits, %zs, %zy) <{
+        rounding_mode = #tosa<rounding_mode<DOUBLE_ROUND>>, scale32 = true, per_channel = true,
+        input_unsigned = false, output_unsigned = false}>
+    : (tensor<1x8x8x6xi32>, tensor<6xi32>, tensor<6xi8>, tensor<1xi32>, tensor<1xi8>)
+    -> tensor<1x8x8x6xi8>
+  %2 = tosa.cast %1 : (tensor<1x8x8x6xi8>) -> tensor<1x8x8x6xf32>
+  %3 = "tosa.depthwise_conv2d"(%2, %d, %c, %zf, %zf) <{acc_type = f32,
+        dilation = array<i64: 1, 1>, pad = array<i64: 1, 1, 1, 1>, stride = array<i64: 1, 1>}>
+    : (tensor<1x8x8x6xf32>, tensor<3x3x6x1xf32>, tensor<6xf32>, tensor<1xf32>, tensor<1xf32>)
+    -> tensor<1x8x8x6xf32>
+  %4 = "tosa.max_pool2d"(%3) <{kernel = array<i64: 2, 2>, pad = array<i64: 0, 0, 0, 0>,
+        stride = array<i64: 2, 2>}> : (tensor<1x8x8x6xf32>) -> tensor<1x4x4x6xf32>
+  return %4 : tensor<1x4x4x6xf32>
+}
+"""
+"""Quantized and depthwise convolutions, rescaling and pooling; argument and result have names."""

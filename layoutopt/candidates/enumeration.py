@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from layoutopt.candidates.candidate import Candidate, follow, identity_candidate, physical_form
 from layoutopt.candidates.cluster import Cluster, is_root
+from layoutopt.candidates.convolution_ways import convolution_ways
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.form import Form
 from layoutopt.candidates.matmul_ways import ContractionForms, in_panels, matmul_ways, panel_ways
@@ -123,6 +124,7 @@ def _contraction_ways(
                 continue
             if windowed:
                 yield way
+                yield from convolution_ways(graph, index, cluster, start, forms)
                 continue
             yield from matmul_ways(graph, cluster, way, forms)
             yield from _panel_ways(graph, index, cluster, start, forms)

@@ -15,6 +15,7 @@ from layoutopt.candidates.identity import replaced_clusters
 from layoutopt.candidates.matmul_ways import ContractionForms
 from layoutopt.candidates.packed_only import packed_only
 from layoutopt.candidates.packing.custom import load_rule
+from layoutopt.candidates.packing.given_tiles import given_tiles
 from layoutopt.candidates.packing.options import PackingOptions
 from layoutopt.candidates.regions import padded_regions
 from layoutopt.candidates.soundness import Soundness
@@ -82,7 +83,10 @@ def explore(
         clusters = (*clusters, *padded_regions(rewritten.graph, formed))
     rule = load_rule(target.custom_packing) if target.custom_packing else None
     packing_options = PackingOptions(
-        target.blocks if fewest else target.tiles, rule, target.op_packings
+        target.blocks if fewest else target.tiles,
+        rule,
+        target.op_packings,
+        {} if fewest else given_tiles(graph),
     )
     sets = layout_sets(rewritten, packing_options, _MOST_FEWEST if fewest else _MOST)
     written = ContractionForms()

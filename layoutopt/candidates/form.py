@@ -8,6 +8,7 @@ from enum import Enum
 from layoutopt.candidates.matmul_form import with_matmuls
 from layoutopt.candidates.packing.packed_form import with_mmt4d
 from layoutopt.candidates.scheduled import with_schedule
+from layoutopt.candidates.scheduled_convolution import with_direct_convolutions
 from layoutopt.ir.graph import Graph, Op, Structured
 from layoutopt.ir.schedule import VectorTile
 
@@ -28,6 +29,8 @@ class Form(Enum):
     """As matmul, with a tile of registers that is said to the compiler."""
     PANELS = "weights in panels"
     """The same over weights that lie in panels of the tile's columns."""
+    DIRECT = "direct, filters in panels"
+    """A convolution as it is, with such a tile and such filters."""
 
     @property
     def is_packed(self) -> bool:
@@ -37,7 +40,7 @@ class Form(Enum):
     @property
     def is_scheduled(self) -> bool:
         """Whether contractions have a tile of registers."""
-        return self in (Form.SCHEDULED, Form.PANELS)
+        return self in (Form.SCHEDULED, Form.PANELS, Form.DIRECT)
 
     def write(self, graph: Graph, tile: VectorTile | None) -> Graph:
         """The graph with its contractions in this form; ``tile``: where they are scheduled."""
@@ -55,6 +58,9 @@ class Form(Enum):
             case Form.SCHEDULED | Form.PANELS:
                 assert tile is not None, "a schedule says its tile"
                 return with_schedule(with_matmuls(graph), tile)
+            case Form.DIRECT:
+                assert tile is not None, "a schedule says its tile"
+                return with_direct_convolutions(graph, tile)
 
 
 def _marked(graph: Graph, data_tiled: bool = False, generalized: bool = False) -> Graph:

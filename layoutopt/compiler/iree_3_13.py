@@ -7,6 +7,42 @@ import re
 from layoutopt.compiler.processor import Processor
 from layoutopt.compiler.quirks import Flags, Fusion, Limits, Names, Quirks, Types
 
+# `DoubleTilingExpert` leaves loops of one element in the windows of a tile, so that nothing is
+# vectorized ("large vector sizes", or a hundred times slower); `ConvTileAndDecomposeExpert` takes
+# named ops alone. These are the passes of `DoubleTilingExpert`, as --mlir-print-ir-before-all
+# prints them, with the unit loops folded ahead of the vectorizer: what is left is a contraction.
+# The fill has to lose them as well, or the sums start in a buffer on the heap.
+_WINDOWED_PASSES = (
+    "iree-codegen-tile-and-distribute-to-workgroups-using-forall-op",
+    "iree-codegen-bufferize-dispatch-tensor-load-store",
+    "iree-codegen-combine-result-layout-transformation{{scope=dispatch}}",
+    "iree-codegen-config-tracking-canonicalize",
+    "cse",
+    "iree-llvmcpu-tile-and-fuse-producer-consumer{{anchor-on-root-op=true "
+    "only-fuse-producer-input-operands=false tiling-level=vector_common_parallel}}",
+    "iree-llvmcpu-tile-and-fuse-producer-consumer{{anchor-on-root-op=true "
+    "only-fuse-producer-input-operands=true tiling-level=vector_reduction}}",
+    "iree-llvmcpu-tile{{skip-root-op=true tiling-level=vector_reduction}}",
+    "iree-llvmcpu-tile-and-fuse-producer-consumer{{anchor-on-root-op=false "
+    "only-fuse-producer-input-operands=false tiling-level=vector_inner_parallel}}",
+    "iree-codegen-forall-to-for",
+    "linalg-generalize-named-ops",
+    "linalg-fold-unit-extent-dims{{use-rank-reducing-slices=true}}",
+    "canonicalize",
+    "cse",
+    "iree-llvmcpu-tile-to-vector-size",
+    "iree-codegen-generic-vectorization{{enable-cleanup=true enable-vector-masking=true "
+    "generate-contract=true vectorize-copies=true}}",
+    "iree-codegen-optimize-tensor-insert-extract-slices",
+    "canonicalize",
+    "cse",
+    "iree-llvmcpu-verify-vector-size-legality",
+    "iree-codegen-llvmcpu-bufferization-pipeline",
+    "iree-codegen-propagate-dispatch-size-bounds",
+    "iree-codegen-remove-single-iteration-loop",
+    "iree-codegen-llvmcpu-vector-lowering-pipeline",
+)
+
 IREE_3_13 = Quirks(
     version=(3, 13),
     data_tiling_attribute="iree.opt.data_tiling",
@@ -17,6 +53,13 @@ IREE_3_13 = Quirks(
         "vector_common_parallel = {vector}, vector_reduction = {reduction}>, "
         "translation_info = #iree_codegen.translation_info<"
         "pipeline = #iree_cpu.pipeline<DoubleTilingExpert>>>"
+    ),
+    windowed_schedule=(
+        "compilation_info = #iree_codegen.compilation_info<lowering_config = "
+        "#iree_cpu.lowering_config<distribution = {distribution}, "
+        "vector_common_parallel = {vector}, vector_reduction = {reduction}>, "
+        "translation_info = #iree_codegen.translation_info<"
+        'pipeline = #iree_codegen.pass_pipeline<"' + ",".join(_WINDOWED_PASSES) + '">>>'
     ),
     fusion=Fusion(
         barrier="iree_tensor_ext.compute_barrier.start",

@@ -119,6 +119,8 @@ class Quirks:
     """The unit attribute that asks for data tiling of one contraction."""
     schedule: str
     """The attribute that tiles one contraction, for `str.format` with the fields of `Schedule`."""
+    windowed_schedule: str
+    """The same for one that is read through windows, whose tiles are one element of the filter."""
     fusion: Fusion
     names: Names
     types: Types

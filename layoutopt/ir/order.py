@@ -8,8 +8,8 @@ NaN has a place.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,12 @@ _PREDICATES: dict[str, dict[int, str]] = {
     "arith.cmpi": {2: "slt", 3: "sle", 4: "sgt", 5: "sge", 6: "ult", 7: "ule", 8: "ugt", 9: "uge"},
 }
 """Those that order, by their number in MLIR."""
+_STRICT = {
+    name: {number: word for number, word in words.items() if word[-1] == "t"}
+    for name, words in _PREDICATES.items()
+}
+"""Those that put no element before itself."""
+_EQUAL: dict[str, dict[int, str]] = {"arith.cmpf": {1: "oeq"}, "arith.cmpi": {0: "eq"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,11 @@ class Order:
         """Whether the largest key comes first."""
         return "g" in self.predicate
 
+    @property
+    def is_strict(self) -> bool:
+        """Whether no element comes before one that is equal."""
+        return self.predicate[-1] == "t"
+
     def ranks(self, keys: Array) -> Array:
         """Numbers that rise in this order."""
         if keys.dtype.kind not in "iu":
@@ -57,21 +68,42 @@ class Order:
             keys = keys.view(f"u{keys.dtype.itemsize}")
         return ~keys if self.is_descending else keys
 
+    @property
+    def equality(self) -> str:
+        """The predicate of two elements that this one puts in no order."""
+        return "eq" if self.compare == "arith.cmpi" else "oeq"
+
     def lines(self, elements: Sequence[str], position: int) -> list[str]:
         """The region over pairs of elements of these types, compared by those at one position."""
-        pairs = (f"%a{i}: {e}, %b{i}: {e}" for i, e in enumerate(elements))
-        lines = [f"  ^bb0({', '.join(pairs)}):"]
+        return order_lines(((self, position),), elements)
+
+
+Keys = tuple[tuple[Order, int], ...]
+"""Orders, and which of the pairs each looks at; one decides among those that are equal before."""
+
+
+def order_lines(keys: Keys, elements: Sequence[str]) -> list[str]:
+    """The region over pairs of elements of these types, compared by one key after another."""
+    pairs = (f"%a{i}: {e}, %b{i}: {e}" for i, e in enumerate(elements))
+    lines, found = [f"  ^bb0({', '.join(pairs)}):"], ""
+    for number, (order, position) in reversed(list(enumerate(keys))):
         sides = []
         for side in "ab":
-            own, names = body_lines(self.key, [f"%{side}{position}"], f"%{side}k")
+            own, names = body_lines(order.key, [f"%{side}{position}"], f"%{side}k{number}_")
             lines += own
-            sides.append(names[self.key.yields[0]])
-        kind = self.key.type_of(self.key.yields[0])
-        return [
-            *lines,
-            f"    %first = {self.compare} {self.predicate}, {', '.join(sides)} : {kind}",
-            "    iree_linalg_ext.yield %first : i1",
+            sides.append(names[order.key.yields[0]])
+        both = f"{', '.join(sides)} : {order.key.type_of(order.key.yields[0])}"
+        lines.append(f"    %first{number} = {order.compare} {order.predicate}, {both}")
+        if not found:
+            found = f"%first{number}"
+            continue
+        lines += [
+            f"    %same{number} = {order.compare} {order.equality}, {both}",
+            f"    %then{number} = arith.andi %same{number}, {found} : i1",
+            f"    %either{number} = arith.ori %first{number}, %then{number} : i1",
         ]
+        found = f"%either{number}"
+    return [*lines, f"    iree_linalg_ext.yield {found} : i1"]
 
 
 def plain_order(element: str, predicate: str) -> Order:
@@ -99,13 +131,51 @@ def order_of(operation: Any) -> tuple[Order, int] | None:
 
     None where its two sides are not one function of one element.
     """
+    keys = keys_of(operation)
+    return keys[0] if keys is not None and len(keys) == 1 else None
+
+
+def keys_of(operation: Any) -> Keys | None:
+    """The orders that a region compares by, the second among those that the first leaves equal.
+
+    None where a side of one of them is not the same function of one element as the other.
+    """
     block = operation.regions[0].blocks[0]
     (yielded,) = list(block.operations)[-1].operands
-    made = getattr(yielded.owner, "operation", None)
-    if made is None or made.name not in _PREDICATES:
+    return _keys(yielded, block)
+
+
+def _keys(value: Any, block: Any) -> Keys | None:
+    """``less(a, b) or (a == b and ...)``."""
+    made = getattr(value.owner, "operation", None)
+    if made is None or made.name != "arith.ori":
+        order = _compared(value, block, _PREDICATES)
+        return None if order is None else (order,)
+    for first, rest in (list(made.operands), list(made.operands)[::-1]):
+        order, then = _compared(first, block, _STRICT), getattr(rest.owner, "operation", None)
+        if order is None or then is None or then.name != "arith.andi":
+            continue
+        for same, others in (list(then.operands), list(then.operands)[::-1]):
+            equal = _compared(same, block, _EQUAL)
+            behind = _keys(others, block) if equal == _equality(order) else None
+            if behind is not None:
+                return (order, *behind)
+    return None
+
+
+def _equality(order: tuple[Order, int]) -> tuple[Order, int]:
+    return replace(order[0], predicate=order[0].equality), order[1]
+
+
+def _compared(
+    value: Any, block: Any, predicates: Mapping[str, Mapping[int, str]]
+) -> tuple[Order, int] | None:
+    """A comparison of one function of two elements of a pair by one of these predicates."""
+    made = getattr(value.owner, "operation", None)
+    if made is None or made.name not in predicates:
         return None
     number = int(str(made.attributes["predicate"]).split()[0])
-    predicate = _PREDICATES[made.name].get(number)
+    predicate = predicates[made.name].get(number)
     sides = [side for value in made.operands if (side := _key(value, block)) is not None]
     if predicate is None or len(sides) < 2:
         return None
@@ -113,7 +183,7 @@ def order_of(operation: Any) -> tuple[Order, int] | None:
     if key != other or one == two or one // 2 != two // 2:
         return None
     if one > two:
-        predicate = predicate[0] + _FLIPPED[predicate[1:]]
+        predicate = predicate[0] + _FLIPPED.get(predicate[1:], predicate[1:])
     return Order(key, made.name, predicate), one // 2
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from layoutopt.ir.types import is_float
+from layoutopt.ir.types import is_complex, is_float
 
 _WIDENING = ("arith.extf", "arith.extsi")
 _COMMUTATIVE = (
@@ -47,6 +47,12 @@ class ScalarOp:
         if name == "value" and self.size is not None:
             return f"{self.size} : index"
         return dict(self.attributes)[name]
+
+
+def scalar_constant(value: str, element: str) -> ScalarOp:
+    """A number in a body, as MLIR text: ``1.0 : f32``, ``[1.0 : f32, 2.0 : f32]``."""
+    name = "complex.constant" if is_complex(element) else "arith.constant"
+    return ScalarOp(name, (), element, (("value", value),))
 
 
 def size_constant(size: int) -> ScalarOp:
@@ -130,7 +136,7 @@ def copy_body(element: str) -> Body:
 
 def fill_body(value: str, element: str) -> Body:
     """Yields a constant."""
-    return Body((element,), (ScalarOp("arith.constant", (), element, (("value", value),)),), (1,))
+    return Body((element,), (scalar_constant(value, element),), (1,))
 
 
 def contraction_body(lhs: str, rhs: str, out: str) -> Body:
@@ -152,7 +158,7 @@ def contraction_body(lhs: str, rhs: str, out: str) -> Body:
 
 def fill_value(body: Body) -> str | None:
     """The constant that the body yields without looking at anything, as MLIR text."""
-    if len(body.ops) != 1 or body.ops[0].name != "arith.constant":
+    if len(body.ops) != 1 or body.ops[0].name not in ("arith.constant", "complex.constant"):
         return None
     return body.ops[0].attribute("value") if body.yields == (len(body.arguments),) else None
 

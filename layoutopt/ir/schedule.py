@@ -15,6 +15,8 @@ class Schedule:
     """Of the parallel loops, inside of that: what registers hold."""
     reduction: tuple[int, ...]
     """Of the summed loops."""
+    windowed: bool = False
+    """Whether an operand is read through windows, tiled to one element of the filter."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -11,7 +11,7 @@ from layoutopt.frontend.converted import ConvertedModels
 from layoutopt.frontend.source import open_source
 from layoutopt.ir.graph import kind_name
 from layoutopt.mlir.module import parse_module
-from tests.dialects import STABLEHLO_FUNCTIONS, STABLEHLO_GATHER, TORCH, VHLO
+from tests.dialects import STABLEHLO_FUNCTIONS, STABLEHLO_GATHER, TORCH, TOSA, VHLO
 
 
 @pytest.mark.parametrize(
@@ -20,8 +20,9 @@ from tests.dialects import STABLEHLO_FUNCTIONS, STABLEHLO_GATHER, TORCH, VHLO
         (STABLEHLO_GATHER, ["gather", "contraction"]),
         (VHLO, ["contraction", "elementwise"]),
         (TORCH, ["contraction", "elementwise"]),
+        (TOSA, ["convolution"]),
     ],
-    ids=["stablehlo", "vhlo", "torch"],
+    ids=["stablehlo", "vhlo", "torch", "tosa"],
 )
 @pytest.mark.parametrize("suffix", [".mlir", ".mlirbc"])
 def test_other_dialects_become_linalg(
@@ -102,3 +103,15 @@ def write_model(path: Path, text: str) -> None:
     context.allow_unregistered_dialects = True
     with path.open("wb") as file:
         ir.Module.parse(text, context).operation.write_bytecode(file)
+
+
+def test_a_model_in_tosa_is_planned_and_keeps_its_names(tmp_path: Path) -> None:
+    (tmp_path / "model.mlir").write_text(TOSA)
+    options = layoutopt.Options(cache=tmp_path / "cache")
+    plan = layoutopt.optimize(tmp_path / "model.mlir", options=options)
+    assert plan.report.barriers == ()
+    assert plan.report.verification is not None
+    assert plan.report.verification.passed
+    plan.apply(tmp_path / "out.mlir")
+    text = (tmp_path / "out.mlir").read_text()
+    assert all(f'tf.name = "{name}"' in text for name in ("image", "features"))

@@ -45,6 +45,8 @@ class PackingOptions:
     custom: PackingRule | None = None
     patterns: tuple[OpPattern, ...] = ()
     """Packings of the contractions that meet some conditions."""
+    given: Mapping[str, tuple[Tile, ...]] = field(default_factory=dict)
+    """Tiles that the model came with, in the same way."""
 
 
 def packings(
@@ -69,7 +71,10 @@ def packings(
         for packing in patterned(pattern, op, types):
             found |= dict.fromkeys(padding_variants(packing, op, types, constant_rhs))
     element = types[op.sources[0]].element
-    tiles = () if any(p.only for p in matching) else options.tiles.get(element, ())
+    own, given = (table.get(element, ()) for table in (options.tiles, options.given))
+    tiles = tuple(dict.fromkeys((*_suited(op, own), *given)))
+    if any(p.only for p in matching):
+        tiles = ()
     for packing in _of_tiles(op, types, tiles, constant_rhs):
         found |= dict.fromkeys(padding_variants(packing, op, types, constant_rhs))
     return tuple(found)
@@ -79,7 +84,7 @@ def _of_tiles(
     op: Structured, types: tuple[TensorType, ...], tiles: Sequence[Tile], constant_rhs: bool
 ) -> Iterator[Packing]:
     tensors = (*op.sources, op.results[0])
-    for tile in _suited(op, tiles):
+    for tile in tiles:
         for fit in fits(tile.mmt4d):
             for blocking in _blockings(op, tile, fit):
                 rights = blocking.rhs[:1] if constant_rhs else blocking.rhs

@@ -42,7 +42,9 @@ class Fft(EvaluatedExtension):
         """The op; its stage has to be a constant."""
         stage = getattr(found.operation.operands[0].owner, "attributes", {})
         if len(found.sources) != 4:
-            return Refusal("expected twiddle factors, but IREE does not compile it without")
+            return Refusal(
+                "expected twiddle factors, or a stage that is a constant, but got neither"
+            )
         if "value" not in stage:
             return Refusal("expected a constant stage, but it is computed")
         element = found.types[found.results[0]].element

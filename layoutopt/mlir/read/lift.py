@@ -17,6 +17,7 @@ from layoutopt.ir.concrete import with_sizes
 from layoutopt.ir.graph import Constant, Graph
 from layoutopt.ir.layout import Layout
 from layoutopt.mlir.read.captured import capture
+from layoutopt.mlir.read.decomposed import decompose
 from layoutopt.mlir.read.dominators import dominated
 from layoutopt.mlir.read.handed_sizes import Known, branched_sizes, handed_sizes
 from layoutopt.mlir.read.lift_op import lift_op
@@ -135,6 +136,7 @@ class _Walk:
         prefix = f"{inner.replace('/', '.')}." if inner else ""
         state = State(handed=self.handed, prefix=prefix)
         capture(state, block, around)
+        decompose(block)
         operations = list(block.operations)
         for position, argument in enumerate(block.arguments):
             add_symbols(state, argument, f"{prefix}arg{position}")

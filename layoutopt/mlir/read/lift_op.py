@@ -56,7 +56,7 @@ from layoutopt.mlir.read.structured import lift_structured
 
 _BUFFER_DIM = "hal.buffer_view.dim"
 CALLS = ("func.call", "util.call")
-_CONSTANTS = ("arith.constant", "flow.tensor.constant")
+_CONSTANTS = ("arith.constant", "complex.constant", "flow.tensor.constant")
 _GLOBAL_LOADS = ("util.global.load", "ml_program.global_load_const", "ml_program.global_load")
 
 
@@ -96,7 +96,7 @@ def _constant(state: State, op: Any, name: str, constants: Mapping[str, Any]) ->
     kind = known_type(state, value)
     attributes = op.operation.attributes
     if name in _CONSTANTS:
-        if kind is None and name != "arith.constant":
+        if kind is None and name == "flow.tensor.constant":
             return False
         if kind is None:
             state.scalars[value] = (str(attributes["value"]), str(value.type))
@@ -213,7 +213,7 @@ def _pad(state: State, op: Any) -> None:
     text = state.scalars.get(yielded)
     if text is None and len(list(block.operations)) == 2:
         inner = next(iter(block.operations))
-        if inner.operation.name == "arith.constant":
+        if inner.operation.name in ("arith.constant", "complex.constant"):
             text = (str(inner.operation.attributes["value"]), kind.element)
     inside = [*block.arguments, *(v for o in block.operations for v in o.operation.results)]
     if text is None and yielded in inside:

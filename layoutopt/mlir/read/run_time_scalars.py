@@ -15,7 +15,7 @@ from typing import Any
 from iree.compiler import ir
 
 from layoutopt.ir.graph import Reshape, Structured, Uninitialized
-from layoutopt.ir.scalar import Body, ScalarOp, size_constant
+from layoutopt.ir.scalar import Body, ScalarOp, scalar_constant, size_constant
 from layoutopt.mlir.read.nested import nested_ops
 from layoutopt.mlir.read.sizes import Sizes, materialized
 from layoutopt.mlir.read.state import NotUnderstood, State, tensor_of, type_of
@@ -166,7 +166,7 @@ def _computed(state: State, op: Any, reader: Any) -> int:
         if value in state.scalars and value not in number:
             text, kind = state.scalars[value]
             number[value] = len(arguments) + len(ops)
-            ops.append(ScalarOp("arith.constant", (), kind, (("value", text),)))
+            ops.append(scalar_constant(text, kind))
         elif value not in number:
             ops += number_ops(state.sizes, value, len(arguments) + len(ops))
             number[value] = len(arguments) + len(ops) - 1

@@ -12,7 +12,7 @@ from iree.compiler.dialects import linalg
 from layoutopt.ir.affine import Affine, IndexMap, affine
 from layoutopt.ir.graph import Fill, FromTensor, Init, IteratorType, Structured, Uninitialized
 from layoutopt.ir.named import means_mmt4d
-from layoutopt.ir.scalar import Body, ScalarOp, pruned, without_argument
+from layoutopt.ir.scalar import Body, ScalarOp, pruned, scalar_constant, without_argument
 from layoutopt.mlir.read.computed_index import computed_values
 from layoutopt.mlir.read.extract import checked, extracted
 from layoutopt.mlir.read.gather import lift_gather
@@ -265,7 +265,7 @@ def _body(
                     f"expected a body of numbers, but it captures a value of {value.type}"
                 )
             text, kind = known[value] if value in known else state.scalars[value]
-            ops.append(ScalarOp("arith.constant", (), kind, (("value", text),)))
+            ops.append(scalar_constant(text, kind))
             number[value] = len(arguments) + len(ops) - 1
         return number[value]
 

@@ -6,7 +6,6 @@ Every tensor t becomes the value ``%t<number>``; helper values are numbered afte
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import assert_never
 
 from layoutopt.compiler.installed import quirks
@@ -36,6 +35,7 @@ from layoutopt.ir.graph import (
 )
 from layoutopt.ir.named import NamedOp, named_op
 from layoutopt.ir.scalar import Body, fill_value
+from layoutopt.ir.schedule import Schedule
 from layoutopt.ir.size_values import (
     empty_text,
     list_text,
@@ -44,7 +44,7 @@ from layoutopt.ir.size_values import (
     symbol_value,
     symbols_in,
 )
-from layoutopt.ir.types import TensorType
+from layoutopt.ir.types import TensorType, is_complex
 from layoutopt.mlir.write.extract import read_lines
 from layoutopt.mlir.write.gather import gather_lines
 from layoutopt.mlir.write.reshape import reshape_lines
@@ -123,8 +123,11 @@ class _Emitter:
         names = ", ".join(f"%t{t}" for t in listed)
         return f"{names} : {', '.join(str(self._type(t)) for t in listed)}"
 
-    def _scalar(self, name: str, value: str) -> str:
-        self.lines.append(f"  {name} = arith.constant {value}")
+    def _scalar(self, name: str, value: str, element: str) -> str:
+        constant = f"arith.constant {value}"
+        if is_complex(element):
+            constant = f"complex.constant {value} : {element}"
+        self.lines.append(f"  {name} = {constant}")
         return name
 
     def _init(self, init: Init, result: int) -> str:
@@ -140,7 +143,7 @@ class _Emitter:
 
     def _fill(self, name: str, value: str, result: int) -> str:
         kind = self._type(result)
-        scalar, empty = self._scalar(f"%t{result}_scalar", value), self._empty(result)
+        scalar, empty = self._scalar(f"%t{result}_scalar", value, kind.element), self._empty(result)
         self.lines.append(
             f"  {name} = linalg.fill ins({scalar} : {kind.element}) "
             f"outs({empty} : {kind}) -> {kind}"
@@ -176,8 +179,7 @@ class _Emitter:
         iterators = ", ".join(f'"{kind.value}"' for kind in op.iterators)
         attributes = [quirks().data_tiling_attribute] * op.data_tiled
         if op.schedule is not None:
-            tiles = {name: list(sizes) for name, sizes in asdict(op.schedule).items()}
-            attributes.append(quirks().schedule.format(**tiles))
+            attributes.append(_schedule_text(op.schedule))
         attribute = f"attrs = {{{', '.join(attributes)}}} " if attributes else ""
         arrow = types if len(op.results) == 1 else f"({types})"
         results = ", ".join(f"%t{r}" for r in op.results)
@@ -214,7 +216,7 @@ class _Emitter:
 
     def _pad(self, op: Pad) -> None:
         source, result = self._type(op.source), self._type(op.result)
-        value = self._scalar(f"%t{op.result}_value", op.value)
+        value = self._scalar(f"%t{op.result}_value", op.value, source.element)
         indices = ", ".join(f"%i{d}: index" for d in range(len(op.low)))
         self.lines.append(
             f"  %t{op.result} = tensor.pad %t{op.source} low{list_text(op.low)} "
@@ -268,8 +270,9 @@ class _Emitter:
         if isinstance(op, Pack):
             word = "pack"
             if op.padding is not None:
-                value = self._scalar(f"%t{op.result}_value", op.padding)
-                padding = f"padding_value({value} : {self._type(op.result).element}) "
+                element = self._type(op.result).element
+                value = self._scalar(f"%t{op.result}_value", op.padding, element)
+                padding = f"padding_value({value} : {element}) "
         self.lines.append(
             f"  %t{op.result} = linalg.{word} %t{op.source} {padding}"
             f"outer_dims_perm = {list(layout.outer_dims_perm)} "
@@ -300,6 +303,16 @@ def _transpose(op: Structured) -> tuple[int, ...] | None:
     ):
         return None
     return tuple(source.index(d) for d in result)
+
+
+def _schedule_text(schedule: Schedule) -> str:
+    """The attribute that tiles one op."""
+    written = quirks().windowed_schedule if schedule.windowed else quirks().schedule
+    return written.format(
+        distribution=list(schedule.distribution),
+        vector=list(schedule.vector),
+        reduction=list(schedule.reduction),
+    )
 
 
 def _unreadable(op: Structured) -> bool:

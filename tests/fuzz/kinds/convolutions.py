@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 from tests.fuzz.draw import Draw
 from tests.fuzz.kinds.contractions import MOST_PRODUCTS
-from tests.fuzz.kinds.shapes import given, multiply_add, need, of_type, start, widened
+from tests.fuzz.kinds.shapes import (
+    given,
+    multiply_add,
+    need,
+    of_type,
+    start,
+    whole_numbers,
+    widened,
+)
 from tests.fuzz.value import Value, tensor_text
 from tests.fuzz.writer import Read, Writer, summed
 
@@ -82,6 +90,32 @@ def convolution(writer: Writer, draw: Draw) -> None:
     if shared:  # one loop slides along both dims of the window
         x_map = [m.replace(f"d{inside[1]} ", f"d{inside[0]} ") for m in x_map]
     named = "" if shared else _named(x, last, kind, order, windows)
+    _emit(writer, draw, x, x_map, y, order, made, sizes, named, windows)
+
+
+def wide_convolution(writer: Writer, draw: Draw) -> None:
+    """A convolution of floats whose features fill vectors, with constant filters."""
+    last = bool(draw.below(2))
+    outs = (draw.between(1, 4), draw.pick((1, 2, 3, 4, 5, 7)))
+    taps = (draw.between(1, 3), draw.between(1, 3))
+    steps, dilations = (draw.pick((1, 1, 2)), draw.pick((1, 1, 1, 2))), (1, draw.pick((1, 1, 2)))
+    windows = Windows(taps, steps, dilations, outs)
+    batch, features, channels = draw.pick((1, 1, 2)), draw.pick((16, 32, 64)), draw.between(1, 6)
+    reach = [
+        (out - 1) * step + (tap - 1) * dilation + 1 + draw.below(step)
+        for out, step, tap, dilation in zip(outs, steps, taps, dilations, strict=True)
+    ]
+    sizes = [batch, features, *outs, channels, *taps]  # loops: n, f, o.., c, k..
+    need(math.prod(sizes) <= MOST_PRODUCTS, "few products")
+    shape = (batch, *reach, channels) if last else (batch, channels, *reach)
+    x = of_type(writer, draw, shape, "f32")
+    reads = _read(windows, [2, 3], [5, 6])
+    x_map = ["d0", *reads, "d4"] if last else ["d0", "d4", *reads]
+    order = _filter_order(draw, [], 1, 4, [5, 6])
+    kernel = tuple(sizes[d] for d in order)
+    y = writer.constant(whole_numbers(draw, kernel), "f32")
+    made = [0, 2, 3, 1] if last else [0, 1, 2, 3]
+    named = _named(x, last, "plain", order, windows)
     _emit(writer, draw, x, x_map, y, order, made, sizes, named, windows)
 
 

@@ -1,0 +1,70 @@
+"""The ways to write convolutions as they are: filters in panels, with each tile of registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from layoutopt.candidates.candidate import (
+    Candidate,
+    PhysicalForm,
+    follow,
+    physical_form,
+)
+from layoutopt.candidates.cluster import Cluster
+from layoutopt.candidates.form import Form
+from layoutopt.candidates.matmul_ways import ContractionForms, in_panels
+from layoutopt.candidates.scheduled_convolution import convolution_tile, filter_columns
+from layoutopt.compiler.processor import VectorRegisters
+from layoutopt.ir.graph import Graph, Structured
+from layoutopt.ir.layout import Layout
+from layoutopt.ir.refusal import Refusal
+from layoutopt.ir.schedule import VectorTile
+
+_TILES = 2
+"""Tiles that are tried for one convolution: those that hold most."""
+
+
+def convolution_ways(
+    graph: Graph,
+    index: int,
+    cluster: Cluster,
+    start: Mapping[int, Layout],
+    forms: ContractionForms,
+) -> Iterator[Candidate | Refusal]:
+    """The convolution of a cluster with its filters in panels.
+
+    ``start``: the layouts around it. Nothing where the compiler chooses tiles, or where the
+    channels do not lie last.
+    """
+    root = graph.ops[cluster.root]
+    assert isinstance(root, Structured)
+    found: list[Candidate] = []
+    registers = forms.registers
+    for columns in () if registers is None else filter_columns(registers):
+        layouts = in_panels(graph, [root], start, columns)
+        if layouts is None or registers is None:
+            continue
+        way = follow(graph, index, cluster, layouts, cluster.beside_root)
+        if isinstance(way, Refusal):
+            yield way
+            continue
+        form = physical_form(graph, cluster, way)
+        if isinstance(form, Refusal):
+            yield form
+            continue
+        tile = _tile(form, registers)
+        if tile is not None and tile.columns == columns:
+            found.append(replace(way, form=Form.DIRECT, tile=tile))
+    yield from sorted(found, key=_held, reverse=True)[:_TILES]
+
+
+def _tile(form: PhysicalForm, registers: VectorRegisters) -> VectorTile | None:
+    tiles = (convolution_tile(op, form.graph.types, registers) for op in form.graph.ops)
+    return next((tile for tile in tiles if tile is not None), None)
+
+
+def _held(candidate: Candidate) -> tuple[int, int]:
+    """How many sums the registers hold; the wider of two tiles first."""
+    tile = candidate.tile
+    return (0, 0) if tile is None else (tile.rows * tile.columns, tile.columns)

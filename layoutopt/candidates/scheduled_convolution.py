@@ -1,0 +1,214 @@
+"""Direct convolutions with a schedule of their own, filters in panels.
+
+    y[h,w,f] += x[h + i, w + j, c] * w[i,j,c,f]
+      ->
+    y[h,w,F,f'] += x'[W*h + W*i + w + j, c] * w'[F,i,j,c,f']      f = F * columns + f'
+
+The memory of x and y stays as it is, and no window is copied: x' is x with its image dims
+flattened, W elements of the image to a row. Registers hold ``rows x columns`` of y, side by side in
+one row of the image, while windows and channels are summed up. With one filter element at a time
+the loops inside a tile are those of a matmul, so the tiles are chosen as there (Georganas et al.,
+Anatomy of High-Performance Deep Learning Convolutions on SIMD Architectures, SC 2018). Neighbours
+along a row of the result have to be neighbours in x: strides are for the other dims.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from layoutopt.compiler.processor import VectorRegisters
+from layoutopt.ir.affine import IndexMap, affine, plain_dims
+from layoutopt.ir.graph import FromTensor, Graph, GraphBuilder, Op, Reshape, Structured
+from layoutopt.ir.roles import roles
+from layoutopt.ir.schedule import Schedule, VectorTile
+from layoutopt.ir.size import Size
+from layoutopt.ir.types import TensorType
+
+_VECTORS = (1, 2, 4)
+"""Vectors side by side; one where a row of the image is long and has few divisors."""
+_LEAST_FILLED = 4
+"""A tile that uses fewer registers than one in so many for sums waits for each of them."""
+_MOST_ROWS = 196
+"""Elements of a channel in a workgroup: with a panel of filters they stay in the second cache."""
+_DEPTHS = (4, 2, 3, 5, 7)
+"""Channels that are summed in one step. One alone is no contraction, which compilers know."""
+_LEAST_TERMS = 3
+"""Terms of the flat index of the image. IREE takes two for a convolution of one dim, and gives it a
+batch loop that the schedule does not know."""
+_ELEMENT, _ELEMENT_BITS = "f32", 32
+
+
+@dataclass(frozen=True, slots=True)
+class _Direct:
+    """A convolution over a flat image, without loops of one step."""
+
+    op: Structured
+    row: int
+    """The loop along a row of the image."""
+    column: int
+    """The loop along a panel."""
+    channel: int
+
+    @property
+    def depth(self) -> int | None:
+        """Channels that are summed in one step; None where none divides them."""
+        channels = self.op.domain[self.channel]
+        return next((d for d in _DEPTHS if channels % d == 0), None)
+
+    def suits(self, tile: VectorTile) -> bool:
+        """Whether a tile divides the row, and is as wide as a panel."""
+        columns, width = self.op.domain[self.column], self.op.domain[self.row]
+        return columns == tile.columns and width % tile.rows == 0
+
+
+def filter_columns(registers: VectorRegisters) -> tuple[int, ...]:
+    """The widths of panels that are tried."""
+    return tuple(vectors * registers.bits // _ELEMENT_BITS for vectors in _VECTORS)
+
+
+def convolution_tile(
+    op: Op, types: tuple[TensorType, ...], registers: VectorRegisters
+) -> VectorTile | None:
+    """The tile for a convolution whose filters lie in panels: as many rows as there is room for.
+
+    None where loops or maps do not suit, or where too few registers would hold sums.
+    """
+    found = _direct(op, types)
+    if found is None:
+        return None
+    columns, width = found.op.domain[found.column], found.op.domain[found.row]
+    vectors, rest = divmod(columns * _ELEMENT_BITS, registers.bits)
+    if rest or vectors not in _VECTORS:
+        return None
+    most = (registers.count - vectors) // vectors
+    rows = max(r for r in range(1, most + 1) if width % r == 0)
+    filled = rows * vectors * _LEAST_FILLED >= registers.count or rows == width
+    return VectorTile(rows, columns) if filled else None
+
+
+def with_direct_convolutions(graph: Graph, tile: VectorTile) -> Graph:
+    """The graph where every convolution that a tile suits has the schedule of that tile."""
+    builder = GraphBuilder(len(graph.types))
+    ops: list[Op] = []
+    for op in graph.ops:
+        found = _direct(op, graph.types)
+        if found is None or not found.suits(tile):
+            ops.append(op)
+            continue
+        before = len(builder.ops)
+        _write(found, graph, tile, builder)
+        ops += builder.ops[before:]
+    return Graph((*graph.types, *builder.types), tuple(ops), graph.inputs, graph.outputs)
+
+
+def _direct(op: Op, types: tuple[TensorType, ...]) -> _Direct | None:
+    """The convolution over a flat image; None where loops or maps do not suit."""
+    if not isinstance(op, Structured) or not op.is_contraction or op.body.reads_index:
+        return None
+    shape = types[op.sources[0]].shape
+    if {*op.body.arguments} != {_ELEMENT} or any(isinstance(n, Size) for n in (*op.domain, *shape)):
+        return None
+    if any(plain_dims(m) is None for m in op.maps[1:]) or _has_unvisited_parts(op, types):
+        return None
+    whole = _without_unit_loops(replace(op, maps=(_flat_map(op, shape), *op.maps[1:])))
+    image, channels = whole.maps[0]
+    kind = roles(whole)
+    along = [f.dims[0] for f in whole.result_maps[0] if f.dims[0] in kind.m]
+    if not along or kind.batch or len(kind.k) != 1 or channels.plain_dim != kind.k[0]:
+        return None
+    found = _Direct(whole, along[-1], whole.result_maps[0][-1].dims[0], kind.k[0])
+    panels = found.column in kind.n and whole.source_maps[1][-1].plain_dim == found.column
+    suits = image.coefficient(found.row) == 1 and len(image.terms) >= _LEAST_TERMS
+    return found if panels and suits and kind.window and found.depth else None
+
+
+def _has_unvisited_parts(op: Structured, types: tuple[TensorType, ...]) -> bool:
+    """Whether filter or result are larger than what the loops visit."""
+    return any(
+        types[t].shape != tuple(op.domain[f.dims[0]] for f in m)
+        for t, m in zip((op.sources[1], op.results[0]), op.maps[1:], strict=True)
+    )
+
+
+def _flat_map(op: Structured, shape: tuple[int, ...]) -> IndexMap:
+    """Where the image is read once all dims but the last are one."""
+    terms: list[tuple[int, int]] = []
+    offset = 0
+    for axis, form in enumerate(op.source_maps[0][:-1]):
+        step = math.prod(shape[axis + 1 : -1])
+        terms += [(d, c * step) for d, c in form.terms]
+        offset += form.offset * step
+    return (affine(terms, offset), op.source_maps[0][-1])
+
+
+def _without_unit_loops(op: Structured) -> Structured:
+    """The op over loops of several steps; the dims of one element of filter and result go."""
+    kept = [d for d, n in enumerate(op.domain) if n != 1]
+    number = {d: i for i, d in enumerate(kept)}
+
+    def live(index_map: IndexMap) -> IndexMap:
+        return tuple(f.renamed(number) for f in index_map if f.plain_dim in number)
+
+    image: IndexMap = tuple(f.renamed(number) for f in op.source_maps[0])
+    return replace(
+        op,
+        domain=tuple(op.domain[d] for d in kept),
+        iterators=tuple(op.iterators[d] for d in kept),
+        maps=(image, *(live(m) for m in op.maps[1:])),
+    )
+
+
+def _write(found: _Direct, graph: Graph, tile: VectorTile, builder: GraphBuilder) -> None:
+    op = found.op
+    image, filters = op.sources
+    shape = graph.types[image].shape
+
+    def reshaped(tensor: int, wanted: tuple[int, ...]) -> int:
+        made = builder.tensor(wanted, graph.types[tensor].element)
+        builder.add(Reshape(tensor, made))
+        return made
+
+    sizes = [_sizes(m, op.domain) for m in op.maps[1:]]
+    flat = reshaped(image, (math.prod(shape[:-1]), shape[-1]))
+    panels = reshaped(filters, sizes[0])
+    result = builder.tensor(sizes[1], graph.types[op.results[0]].element)
+    init = op.inits[0]
+    if isinstance(init, FromTensor):
+        init = FromTensor(reshaped(init.tensor, sizes[1]))
+    builder.add(
+        replace(
+            op,
+            sources=(flat, panels),
+            inits=(init,),
+            results=(result,),
+            generalized=True,
+            schedule=_schedule(found, tile),
+        )
+    )
+    builder.add(Reshape(result, op.results[0]))
+
+
+def _sizes(index_map: IndexMap, domain: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(domain[form.dims[0]] for form in index_map)
+
+
+def _schedule(found: _Direct, tile: VectorTile) -> Schedule:
+    op = found.op
+    loops = range(len(op.domain))
+    parallel = [d for d in loops if d not in op.reduction_dims]
+    width = op.domain[found.row]
+    outer = {found.row: width, found.column: tile.columns}
+    above = [d for d in roles(op).m if d != found.row]
+    if above:
+        height = op.domain[above[-1]]
+        most = max(1, _MOST_ROWS // width)
+        outer[above[-1]] = max(h for h in range(1, most + 1) if height % h == 0)
+    inner = {found.row: tile.rows, found.column: tile.columns}
+    deep = {found.channel: found.depth or 1}
+    return Schedule(
+        tuple(outer.get(d, 1) if d in parallel else 0 for d in loops),
+        tuple(inner.get(d, 1) if d in parallel else 0 for d in loops),
+        tuple(deep.get(d, 1) if d not in parallel else 0 for d in loops),
+        windowed=True,
+    )
