@@ -16,8 +16,9 @@ IREE_3_13 = Quirks(
         "#iree_cpu.lowering_config<distribution = {distribution}, "
         "vector_common_parallel = {vector}, vector_reduction = {reduction}>, "
         "translation_info = #iree_codegen.translation_info<"
-        "pipeline = #iree_cpu.pipeline<DoubleTilingExpert>>>"
+        "pipeline = #iree_cpu.pipeline<DoubleTilingExpert>{options}>>"
     ),
+    peeling=", {enable_loop_peeling}",
     fusion=Fusion(
         barrier="iree_tensor_ext.compute_barrier.start",
         # Elementwise consumers take a pack or transpose in; that dispatch is another one than the

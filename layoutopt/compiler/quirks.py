@@ -111,7 +111,10 @@ class Quirks:
     data_tiling_attribute: str
     """The unit attribute that asks for data tiling of one contraction."""
     schedule: str
-    """The attribute that tiles one contraction, for `str.format` with the fields of `Schedule`."""
+    """The attribute that tiles one contraction, for `str.format` with the sizes of a `Schedule` and
+    the options of its pipeline."""
+    peeling: str
+    """The option that gives the rest of a tiled loop code of its own."""
     fusion: Fusion
     names: Names
     types: Types

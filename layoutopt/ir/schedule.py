@@ -15,6 +15,8 @@ class Schedule:
     """Of the parallel loops, inside of that: what registers hold."""
     reduction: tuple[int, ...]
     """Of the summed loops."""
+    peeled: bool = False
+    """Whether some tile leaves a rest of its loop, which takes code of its own."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -6,7 +6,6 @@ Every tensor t becomes the value ``%t<number>``; helper values are numbered afte
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import assert_never
 
 from layoutopt.compiler.installed import quirks
@@ -49,6 +48,7 @@ from layoutopt.mlir.write.extract import read_lines
 from layoutopt.mlir.write.gather import gather_lines
 from layoutopt.mlir.write.reshape import reshape_lines
 from layoutopt.mlir.write.scatter import scatter_lines
+from layoutopt.mlir.write.schedule import schedule_text
 from layoutopt.mlir.write.strided import kept_apart
 
 
@@ -176,8 +176,7 @@ class _Emitter:
         iterators = ", ".join(f'"{kind.value}"' for kind in op.iterators)
         attributes = [quirks().data_tiling_attribute] * op.data_tiled
         if op.schedule is not None:
-            tiles = {name: list(sizes) for name, sizes in asdict(op.schedule).items()}
-            attributes.append(quirks().schedule.format(**tiles))
+            attributes.append(schedule_text(op.schedule))
         attribute = f"attrs = {{{', '.join(attributes)}}} " if attributes else ""
         arrow = types if len(op.results) == 1 else f"({types})"
         results = ", ".join(f"%t{r}" for r in op.results)
