@@ -8,8 +8,8 @@ The memory of y is that of a row-major m x n, so nothing is packed at run time, 
 weights is read front to back. Registers hold ``rows x columns`` of y while k runs. Which tiles are
 to try follows from the registers (van Zee and van de Geijn, BLIS, ACM TOMS 2015, section 4):
 a few vectors side by side, and as many rows as registers are left for. A tile has to divide the
-columns. Where it leaves some of the rows, the compiler peels these off, as a loop of their own; left
-inside, they would make every row slow.
+columns. Where it leaves some of the rows, the compiler peels these off, as a loop of their own;
+left inside, they would make every row slow.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SUMS, _SUM_BITS = ("f32", "i32"), 32
 def vector_tiles(
     op: Structured, types: tuple[TensorType, ...], registers: VectorRegisters
 ) -> tuple[VectorTile, ...]:
-    """The tiles to try for a contraction, those that leave a rest last; none where the loops do not suit.
+    """The tiles to try for a contraction; none where the loops do not suit.
 
     ``op``: as the smallest contraction, over row-major tensors.
     """
