@@ -30,6 +30,9 @@ IREE_3_13 = Quirks(
         # Transposes are moved into a generic op, whose loops then stand in another order than the
         # tile sizes: 45 ms in place of 1.4 (128x768 by 768x768, heads split behind it, AVX-512).
         barriers_around_schedules=True,
+        # An op that only widens is cloned into every dispatch that reads its result: a contraction
+        # of widened factors became the one of narrow factors again.
+        barrier_after_widening=True,
         # pad(insert_slice into a fill, strides 2) and insert_slice(pad, strides 2) into a fill of
         # the same value give elements side by side: wrong results.
         loses_strides=True,

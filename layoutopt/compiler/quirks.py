@@ -24,6 +24,9 @@ class Fusion:
     """Whether data-tiling a contraction's operand would join the dispatch before it."""
     barriers_around_schedules: bool
     """Whether what comes before or after a scheduled contraction would change its loops."""
+    barrier_after_widening: bool
+    """Whether widening a tensor to a longer type would be done anew in each dispatch that reads
+    it."""
     loses_strides: bool
     """Whether a strided insert is folded with a pad or insert beside it as if it had no strides."""
     joins_pads: frozenset[Processor]

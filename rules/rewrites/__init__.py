@@ -25,6 +25,7 @@ from layoutopt.rules.rewrites.split_reduction_into_phases import SplitReductionI
 from layoutopt.rules.rewrites.strided_unit_filter_to_slice import StridedUnitFilterToSlice
 from layoutopt.rules.rewrites.unit_filter_to_contraction import UnitFilterToContraction
 from layoutopt.rules.rewrites.unroll_window import UnrollWindow
+from layoutopt.rules.rewrites.widen_factors import WidenFactors
 from layoutopt.rules.rule import RewriteRule
 
 REWRITES: tuple[RewriteRule[Any], ...] = (
@@ -45,6 +46,7 @@ REWRITES: tuple[RewriteRule[Any], ...] = (
     FoldSliceOfScatter(),
     ScatterToIndexArithmetic(),
     PadToIndexArithmetic(),
+    WidenFactors(),
 )
 """Those that layoutopt has."""
 
