@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from layoutopt.ir.graph import Graph, GraphBuilder
     from layoutopt.options import Objective, Options, ParameterFile, WeightBudget
     from layoutopt.parameters.pack import PackedWeights, pack_weights
-    from layoutopt.pipeline.job import Plan, optimize
+    from layoutopt.pipeline.job import optimize
+    from layoutopt.pipeline.plan import Plan
     from layoutopt.pipeline.stages import (
         Function,
         LoweredModel,
@@ -103,7 +104,7 @@ _HOMES = {
     "Options": "options",
     "PackedWeights": "parameters.pack",
     "ParameterFile": "options",
-    "Plan": "pipeline.job",
+    "Plan": "pipeline.plan",
     "Price": "pricing.prices",
     "PriceSource": "pricing.source",
     "Pricer": "pricing.prices",

@@ -7,6 +7,7 @@ solution)` re-checks any answer without a solver.
 from layoutopt.solver.check import check, unmet
 from layoutopt.solver.greedy import solve_greedy
 from layoutopt.solver.ilp import solve_ilp
+from layoutopt.solver.pbqp import solve_pbqp
 from layoutopt.solver.problem import Candidate, Conversion, Demand, Pair, Problem
 from layoutopt.solver.searches import SEARCHES, Search, solve
 from layoutopt.solver.solution import Solution, Status, StopReason
@@ -29,6 +30,7 @@ __all__ = [
     "solve",
     "solve_greedy",
     "solve_ilp",
+    "solve_pbqp",
     "solve_taso",
     "unmet",
 ]

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from layoutopt.solver.greedy import solve_greedy
 from layoutopt.solver.ilp import solve_ilp
+from layoutopt.solver.pbqp import solve_pbqp
 from layoutopt.solver.problem import Problem
 from layoutopt.solver.solution import Solution
 from layoutopt.solver.taso import solve_taso
@@ -17,6 +18,7 @@ class Search(StrEnum):
     ILP = "ilp"  # the integer program, from the greedy answer on
     GREEDY = "greedy"
     TASO = "taso"
+    PBQP = "pbqp"
 
 
 def _warm_ilp(problem: Problem, time_limit_s: float) -> Solution:
@@ -29,6 +31,7 @@ SEARCHES: dict[Search, Callable[[Problem, float], Solution]] = {
     Search.ILP: _warm_ilp,
     Search.GREEDY: solve_greedy,
     Search.TASO: solve_taso,
+    Search.PBQP: solve_pbqp,
 }
 
 

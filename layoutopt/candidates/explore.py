@@ -23,7 +23,7 @@ from layoutopt.ir.graph import Graph
 from layoutopt.normalize.canonical_form import canonical_form
 from layoutopt.options import Objective
 from layoutopt.profiles.target import Target
-from layoutopt.rules.rewrites import REWRITES
+from layoutopt.rules.rewrites import PARALLELIZING, REWRITES
 from layoutopt.rules.rule import EVERY_EXACTNESS, Exactness, RewriteRule
 
 _MOST = 6
@@ -63,7 +63,12 @@ def explore(
     admitted: Collection[Exactness] = EVERY_EXACTNESS,
     rules: Sequence[RewriteRule[Any]] = REWRITES,
 ) -> Space:
-    """Enumerate the candidates of a function, made by rules whose exactness is ``admitted``."""
+    """Enumerate the candidates of a function, made by rules whose exactness is ``admitted``.
+
+    Rules that keep more compute units busy are left out where the target has one.
+    """
+    if target.machine.compute_units == 1:
+        rules = tuple(rule for rule in rules if rule not in PARALLELIZING)
     soundness, normalized = Soundness(), Soundness(most_in_all=_MOST_NORMALIZED)
     normal = canonical_form(graph, admitted, normalized.reason)
     rewritten = saturate(

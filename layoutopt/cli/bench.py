@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from pathlib import Path
 
 import click
@@ -12,16 +13,18 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from layoutopt.cli.options import PATH, cache_option, parameters_option, threads_option
+from layoutopt.cli.options import PATH, OneOf, cache_option, parameters_option, threads_option
 from layoutopt.errors import InputError
 from layoutopt.files.written import check_output, write_text
 from layoutopt.options import Options, ParameterFile
 from layoutopt.pipeline.job import optimize
+from layoutopt.pipeline.searches import SearchResult, compare_searches
 from layoutopt.report.console import console
 from layoutopt.report.headline import headline
 from layoutopt.report.progress import TerminalSteps
 from layoutopt.report.units import milliseconds
 from layoutopt.runtime.peer import check_peers, peer_names, time_peer
+from layoutopt.solver import Search
 from layoutopt.verification.evaluated import OPTIMIZED
 
 
@@ -41,6 +44,12 @@ class Row:
         return default / mine if mine and default else None
 
 
+class Searches(StrEnum):
+    """Which searches to compare."""
+
+    ALL = "all"
+
+
 @click.command("bench")
 @click.argument("models", nargs=-1, required=True, type=PATH)
 @click.option(
@@ -48,6 +57,11 @@ class Row:
     default="",
     metavar="NAMES",
     help=f"Other runtimes to time as well: {','.join(peer_names())} (ONNX models).",
+)
+@click.option(
+    "--search",
+    type=OneOf(Searches),
+    help="Compare all searches over the same candidates; nothing is compiled as a whole.",
 )
 @threads_option
 @parameters_option
@@ -57,13 +71,18 @@ class Row:
 def bench_command(
     models: tuple[Path, ...],
     peers: str,
+    search: Searches | None,
     threads: int,
     parameters: tuple[str, ...],
     cache: Path | None,
     json_path: Path | None,
     table_path: Path | None,
 ) -> None:
-    """Plan each of MODELS; time plan and IREE's own flag sets in turns, in one run, then peers."""
+    """Plan each of MODELS; time plan and IREE's own flag sets in turns, in one run, then peers.
+
+    With --search all, select each plan with every search instead: what it predicts, and how long
+    selecting takes.
+    """
     names = tuple(n for n in peers.split(",") if n)
     check_peers(names)
     if names and not any(model.suffix == ".onnx" for model in models):
@@ -73,6 +92,12 @@ def bench_command(
             check_output(path, *models)
     files = tuple(map(ParameterFile.parse, parameters))
     options = Options(threads=threads, parameters=files, cache=cache, remember=False)
+    if search is not None:
+        other = "--peers" if names else "--table"
+        if names or table_path is not None:
+            raise InputError("--search", f"no {other}", "one", "leave one of the two out")
+        _compare(models, options, json_path)
+        return
     rows: list[Row] = []
     lines: list[str] = []
     try:
@@ -86,6 +111,27 @@ def bench_command(
     finally:  # what is finished is not lost with a model that fails
         if rows:
             _tell(rows, lines, threads, json_path, table_path)
+
+
+def _compare(models: tuple[Path, ...], options: Options, json_path: Path | None) -> None:
+    """What each search makes of each model, as a table and as a file."""
+    found = {str(model): tuple(compare_searches(model, "host", options)) for model in models}
+    if json_path is not None:
+        rows = {model: [asdict(result) for result in results] for model, results in found.items()}
+        write_text(json_path, json.dumps(rows, indent=1) + "\n")
+    table = Table(title="Predicted milliseconds (seconds of selecting)", box=box.SIMPLE_HEAD)
+    table.add_column("model", overflow="fold")
+    for search in Search:
+        table.add_column(search.value, justify="right")
+    for model, results in found.items():
+        table.add_row(Path(model).name, *map(_result, results))
+    console().print(table)
+
+
+def _result(result: SearchResult) -> str:
+    if result.predicted_ns is None:
+        return "no plan"
+    return f"{milliseconds(result.predicted_ns / 1e6)} ({result.seconds:.2g})"
 
 
 def _peer_times(

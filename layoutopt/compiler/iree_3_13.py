@@ -98,6 +98,7 @@ IREE_3_13 = Quirks(
         to_phase="--compile-to=",
         from_input="--compile-from=input",
         dump="--iree-hal-dump-executable-intermediates-to=",
+        dump_sources="--iree-hal-dump-executable-sources-to=",
         # StableHLO as it is kept in files.
         input_types={"vhlo": ("--iree-input-type=stablehlo",)},
         # With microkernels, an mmt4d of a tile that none of them has gives wrong numbers.

@@ -84,6 +84,8 @@ class Flags:
     from_input: str
     dump: str
     """Leaves the code of each executable, IR and assembly, in a folder whose name follows."""
+    dump_sources: str
+    """The same of what executables are made from."""
     input_types: Mapping[str, tuple[str, ...]]
     """By dialect, where the compiler does not find out by itself what it is given."""
     no_microkernels: tuple[str, ...]

@@ -21,12 +21,16 @@ from layoutopt.rules.rewrites.push_scatter_through_elementwise import PushScatte
 from layoutopt.rules.rewrites.push_scatter_through_reshape import PushScatterThroughReshape
 from layoutopt.rules.rewrites.scatter_to_index_arithmetic import ScatterToIndexArithmetic
 from layoutopt.rules.rewrites.split_convolution_into_phases import SplitConvolutionIntoPhases
+from layoutopt.rules.rewrites.split_reduction import SplitReduction
 from layoutopt.rules.rewrites.split_reduction_into_phases import SplitReductionIntoPhases
 from layoutopt.rules.rewrites.strided_unit_filter_to_slice import StridedUnitFilterToSlice
 from layoutopt.rules.rewrites.unit_filter_to_contraction import UnitFilterToContraction
 from layoutopt.rules.rewrites.unroll_window import UnrollWindow
 from layoutopt.rules.rewrites.widen_factors import WidenFactors
 from layoutopt.rules.rule import RewriteRule
+
+PARALLELIZING: tuple[RewriteRule[Any], ...] = (SplitReduction(),)
+"""Those that do nothing but keep more compute units busy."""
 
 REWRITES: tuple[RewriteRule[Any], ...] = (
     UnitFilterToContraction(),
@@ -47,6 +51,7 @@ REWRITES: tuple[RewriteRule[Any], ...] = (
     ScatterToIndexArithmetic(),
     PadToIndexArithmetic(),
     WidenFactors(),
+    *PARALLELIZING,
 )
 """Those that layoutopt has."""
 

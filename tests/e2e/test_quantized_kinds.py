@@ -13,7 +13,7 @@ from layoutopt.ir.types import Array, numpy_dtype
 from layoutopt.mlir.module import recorded_flags
 from layoutopt.options import Objective, Options
 from layoutopt.oracle import evaluate
-from layoutopt.pipeline.job import Plan
+from layoutopt.pipeline.plan import Plan
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import run_model
 from tests.named_ops import Case, side_by_side

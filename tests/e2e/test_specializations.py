@@ -12,7 +12,7 @@ import pytest
 import layoutopt
 from layoutopt.errors import RefusedModuleError
 from layoutopt.options import PlannedSize
-from layoutopt.pipeline import job
+from layoutopt.pipeline import attempts
 from layoutopt.pipeline.stages import LoweredModel, verify
 from layoutopt.report.report import read_report
 from layoutopt.runtime.compile import compile_file
@@ -139,7 +139,7 @@ def test_one_plan_is_tried_where_iree_refuses_several(
             raise RefusedModuleError("no branches", (), ())
         return verify(model, lowered, clock, since)
 
-    monkeypatch.setattr(job, "verify", refuses_several)
+    monkeypatch.setattr(attempts, "verify", refuses_several)
     prices = SizedPrices(packed_for_many)
     found = layoutopt.optimize(folder / "model.mlir", options=options(folder), pricer=prices)
     assert tried == [[2], [1]]

@@ -84,9 +84,10 @@ def _tell_iree(tally: Tally, seconds: float) -> None:
         ("originals that IREE refuses", tally.refused_originals),
         ("plans that IREE refuses though it takes the original", tally.refused_plans),
     ):
-        print(f"  {title}: {sum(reasons.values())}")
-        for reason, count in reasons.most_common(5):
-            print(f"    {count} x {reason}")
+        print(f"  {title}: {sum(map(len, reasons.values()))}")
+        often = sorted(reasons.items(), key=lambda told: -len(told[1]))
+        for reason, names in often[:5]:
+            print(f"    {len(names)} x {reason}: {' '.join(names[:5])}")
     wrong = sorted(set(tally.miscompiled))
     print(f"  originals that IREE miscompiles, by the oracle: {len(wrong)} {' '.join(wrong)}")
 

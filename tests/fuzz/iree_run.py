@@ -13,7 +13,7 @@ from tests.fuzz.comparison import Bug
 from tests.fuzz.kinds import KINDS
 from tests.fuzz.oracle_run import Failure
 from tests.fuzz.program import Program, Written, write
-from tests.fuzz.settings import Settings, graph
+from tests.fuzz.settings import Settings, graph, parallel
 from tests.fuzz.shrink import shrunk
 from tests.fuzz.through_iree import Tally, hold_batch
 
@@ -25,7 +25,7 @@ Found = tuple[list[tuple[int, Bug]], Tally]
 
 @cache
 def _target() -> Target:
-    return load_target("host")
+    return parallel(load_target("host"))
 
 
 def held(seed: int, numbers: Sequence[int], plans: int) -> Found:

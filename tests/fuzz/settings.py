@@ -23,6 +23,8 @@ SMALL_TILES = {
 SMALL_REGISTERS = VectorRegisters(bits=32, count=8)
 """Vectors that small tensors are wider than."""
 TILED_EVERY = 4
+COMPUTE_UNITS = 8
+"""So that forms which keep more of them busy are candidates too, on any target."""
 
 
 @dataclass(frozen=True)
@@ -45,5 +47,10 @@ def graph(seed: int, number: int) -> Written:
 
 def oracle_target(number: int) -> Target:
     """A target of the same properties on every machine; some graphs are packed in small tiles."""
-    target = replace(load_target("x86-64-avx512"), registers=SMALL_REGISTERS)
+    target = parallel(replace(load_target("x86-64-avx512"), registers=SMALL_REGISTERS))
     return target if number % TILED_EVERY else replace(target, tiles=SMALL_TILES)
+
+
+def parallel(target: Target) -> Target:
+    """The target with several compute units."""
+    return replace(target, machine=replace(target.machine, compute_units=COMPUTE_UNITS))

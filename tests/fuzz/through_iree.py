@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -45,9 +44,10 @@ class Tally:
 
     originals: int = 0
     plans: int = 0
-    refused_originals: Counter[str] = field(default_factory=Counter)
-    refused_plans: Counter[str] = field(default_factory=Counter)
-    """By reason: IREE takes the original, not the plan."""
+    refused_originals: dict[str, list[str]] = field(default_factory=dict)
+    """Their names by reason."""
+    refused_plans: dict[str, list[str]] = field(default_factory=dict)
+    """Names by reason: IREE takes the original, not the plan."""
 
     miscompiled: list[str] = field(default_factory=list)
     """Originals of which IREE computes something else than the oracle, unlike of their plans."""
@@ -56,8 +56,12 @@ class Tally:
         """Add another batch."""
         self.originals += other.originals
         self.plans += other.plans
-        self.refused_originals += other.refused_originals
-        self.refused_plans += other.refused_plans
+        for mine, others in (
+            (self.refused_originals, other.refused_originals),
+            (self.refused_plans, other.refused_plans),
+        ):
+            for reason, names in others.items():
+                mine.setdefault(reason, []).extend(names)
         self.miscompiled += other.miscompiled
 
 
@@ -174,7 +178,7 @@ def _run(
             tally.originals += 1
             if not works:
                 reason = refused[way.name].reason if way.name in refused else failed[way.name]
-                tally.refused_originals[_general(reason)] += 1
+                tally.refused_originals.setdefault(_general(reason), []).append(way.name)
             continue
         tally.plans += 1
         if way.name in results and works:
@@ -185,7 +189,7 @@ def _run(
                 yield original, bug
         elif works:
             reason = refused[way.name].reason if way.name in refused else failed[way.name]
-            tally.refused_plans[_general(reason)] += 1
+            tally.refused_plans.setdefault(_general(reason), []).append(way.name)
 
 
 def _compared(way: Way, original: Written, results: dict[str, list[Array]]) -> Bug | None:

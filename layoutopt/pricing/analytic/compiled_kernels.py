@@ -29,7 +29,7 @@ LOG = logging.getLogger(__name__)
 
 BATCH = 12
 """Candidates of one module: starting the compiler costs as much as three kernels."""
-READER = 2
+READER = 3
 """Version of what is read. It is part of every key: a new reader makes old facts void."""
 
 
@@ -144,9 +144,9 @@ def _dumped(
 ) -> CompileOutcome:  # fmt: skip
     dumps = dumps_of(output)
     dumps.mkdir(exist_ok=True)
-    return compile_to(
-        source, Phase.HAL, output, (*flags, f"{quirks().flags.dump}{dumps}"), timeout_s
-    )
+    own = quirks().flags
+    left = (f"{own.dump}{dumps}", f"{own.dump_sources}{dumps}")
+    return compile_to(source, Phase.HAL, output, (*flags, *left), timeout_s)
 
 
 def dumps_of(module: Path) -> Path:
@@ -155,11 +155,17 @@ def dumps_of(module: Path) -> Path:
 
 
 def _remembered(path: Path) -> Iterator[Facts]:
-    """Facts from earlier runs; a line that a killed run left half written is skipped."""
+    """Facts from earlier runs.
+
+    A line that a killed run left half written is skipped, and so is one that an earlier version
+    wrote with other fields.
+    """
     if not path.is_file():
         return
     for line in read_input(path).splitlines():
         try:
             yield msgspec.json.decode(line, type=Facts)
+        except msgspec.ValidationError:
+            continue
         except msgspec.DecodeError as error:
             LOG.warning("%s: a damaged line (%s), so its kernel is compiled anew", path, error)

@@ -45,6 +45,7 @@ WEIGHTED: dict[str, tuple[Kind, int]] = {
     "call": (calls.call, 1),
     "softmax": (calls.softmax, 1),
     "wide-matmul": (contractions.wide_matmul, 1),
+    "long-matmul": (contractions.long_matmul, 1),
 }
 
 KINDS: dict[str, Kind] = {name: kind for name, (kind, _) in WEIGHTED.items()}

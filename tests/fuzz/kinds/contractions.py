@@ -112,6 +112,13 @@ def wide_matmul(writer: Writer, draw: Draw) -> None:
     _matmul(writer, draw, x, writer.constant(whole_numbers(draw, (k, n)), element))
 
 
+def long_matmul(writer: Writer, draw: Draw) -> None:
+    """A matmul with long sums and few results."""
+    m, k, n = draw.between(1, 3), draw.pick((2048, 2050, 3075)), draw.between(1, 3)
+    x = of_type(writer, draw, (m, k), "f32")
+    _matmul(writer, draw, x, writer.constant(whole_numbers(draw, (k, n)), "f32"))
+
+
 def _matmul(writer: Writer, draw: Draw, x: Value, y: Value) -> None:
     """The product of two tensors, with or without a batch."""
     out = widened(draw, x.element)

@@ -53,7 +53,7 @@ from tests.property.rules.interior_padded import (
 )
 from tests.property.rules.moves import MOVES
 from tests.property.rules.opened import opened_together
-from tests.property.rules.ops import STRUCTURED, convolutions, elementwise, matmuls
+from tests.property.rules.ops import STRUCTURED, convolutions, elementwise, long_matmuls, matmuls
 from tests.property.rules.quantized import QUANTIZED
 from tests.property.rules.rewritten import rewritten
 from tests.property.rules.symbolic import MOST, opened
@@ -108,6 +108,7 @@ REWRITTEN: Mapping[str, st.SearchStrategy[Graph]] = {
     "unit filters": convolutions(filters=st.just(1)),
     "unit filters and batch": convolutions(filters=st.just(1), unit_batch=True),
     "dense convolution": dense_convolutions(),
+    "long sums": long_matmuls(),
     "backward convolution": backward_convolutions(),
     "backward convolution, unit filters": backward_convolutions(filters=1),
     "weight gradient": weight_gradients(),

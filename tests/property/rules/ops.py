@@ -98,6 +98,16 @@ def matmuls(draw: st.DrawFn) -> Graph:
 
 
 @st.composite
+def long_matmuls(draw: st.DrawFn) -> Graph:
+    """A matmul with long sums and few results."""
+    rows, columns = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    summed = draw(st.sampled_from([2048, 2050, 3075, 4096]))
+    forms = (draw(st.permutations((0, 2))), draw(st.permutations((1, 2))), (0, 1))
+    body = contraction_body("f32", "f32", "f32")
+    return structured(draw, (rows, columns, summed), tuple(map(plain_map, forms)), body, 1)
+
+
+@st.composite
 def elementwise(draw: st.DrawFn) -> Graph:
     """Two inputs, each over some of the loops (broadcast, transpose), or at a fixed place."""
     rank = draw(st.integers(1, 4))

@@ -16,6 +16,7 @@ from layoutopt.ir.graph import Graph
 from layoutopt.ir.refusal import Refusal
 from layoutopt.oracle import evaluate
 from layoutopt.rules.rewrites import REWRITES
+from layoutopt.rules.rewrites.split_reduction import SplitReduction
 from layoutopt.rules.rule import Example, Expression, RewriteRule, apply
 from tests.parsing import verified
 from tests.property.layouts import assert_close, small_integers
@@ -28,7 +29,14 @@ from tests.property.rules.interior_padded import (
 )
 from tests.property.rules.moves import MOVES
 from tests.property.rules.naming import name_of
-from tests.property.rules.ops import STRUCTURED, convolutions, elementwise, matmuls, poolings
+from tests.property.rules.ops import (
+    STRUCTURED,
+    convolutions,
+    elementwise,
+    long_matmuls,
+    matmuls,
+    poolings,
+)
 from tests.property.rules.rewritten import rewritten
 from tests.property.rules.windowed import dense_convolutions
 from tests.unit.rules.ways import assert_all_ways_agree
@@ -72,6 +80,7 @@ GRAPHS = (
     convolutions(filters=st.just(1)),
     convolutions(filters=st.just(1), unit_batch=True),
     dense_convolutions(),
+    long_matmuls(),
     poolings(),
     backward_convolutions(),
     backward_convolutions(filters=1),
@@ -120,6 +129,22 @@ def test_rules_are_sound_on_slices_of_any_op(kind: str, data: st.DataObject) -> 
         found = apply(rule, graph, len(graph.ops) - 1)
         if isinstance(found, Expression):
             assert_equal(graph, len(graph.ops) - 1, found)
+
+
+class SplitShort(SplitReduction):
+    """Splits sums that are not long."""
+
+    least = 2
+
+
+@pytest.mark.parametrize("kind", STRUCTURED)
+@given(data=st.data())
+@settings(max_examples=25)
+def test_any_sum_may_be_split(kind: str, data: st.DataObject) -> None:
+    graph = data.draw(STRUCTURED[kind]())
+    found = apply(SplitShort(), graph, 0)
+    if isinstance(found, Expression):
+        assert_equal(graph, 0, found)
 
 
 @given(convolutions())

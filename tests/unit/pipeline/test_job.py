@@ -10,7 +10,7 @@ import pytest
 
 import layoutopt
 from layoutopt.options import Options
-from layoutopt.pipeline import job
+from layoutopt.pipeline import attempts
 from layoutopt.pipeline.stages import LoweredModel, Model
 from layoutopt.profiles.target import Target
 from layoutopt.verification.evaluated import OPTIMIZED, Evaluation, VariantResult
@@ -58,8 +58,8 @@ class Runs:
 def optimized(
     runs: Runs, folder: Path, patch: pytest.MonkeyPatch, options: Options | None = None
 ) -> layoutopt.Report:
-    patch.setattr(job, "prices", runs.prices)
-    patch.setattr(job, "verify", runs.verify)
+    patch.setattr(attempts, "prices", runs.prices)
+    patch.setattr(attempts, "verify", runs.verify)
     model = folder / "model.mlir"
     model.write_text(MODEL)
     return layoutopt.optimize(model, options=options or Options(remember=False)).report

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from layoutopt.options import Objective, Options
-from layoutopt.pipeline.job import known_refusals
+from layoutopt.pipeline.attempts import known_refusals
 from layoutopt.planning.known_refusals import KnownRefusals
 from layoutopt.profiles.target import Target, load_target
 from tests.models import CONVOLUTIONS

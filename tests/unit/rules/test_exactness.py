@@ -20,6 +20,7 @@ def test_rules_say_how_exact_they_are() -> None:
         "commute-scatter-with-contraction": Exactness.ASSUMES_FINITE,
         "split-reduction-into-phases": Exactness.ASSUMES_FINITE,
         "split-convolution-into-phases": Exactness.ASSUMES_FINITE,
+        "split-reduction": Exactness.REASSOCIATES,
         "convolution-to-winograd-f2": Exactness.APPROXIMATES,
         "convolution-to-winograd-f4": Exactness.APPROXIMATES,
     }

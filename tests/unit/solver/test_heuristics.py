@@ -1,5 +1,7 @@
 """Greedy and TASO on problems whose answers are known by hand, and the table of searches."""
 
+import itertools
+import random
 from dataclasses import replace
 
 import pytest
@@ -70,7 +72,7 @@ def test_greedy_stuck_at_the_budget_is_unknown() -> None:
         BUDGET,
         candidates=(*BUDGET.candidates[:2], replace(BUDGET.candidates[3], cost_ns=90)),
     )
-    for search in (Search.GREEDY, Search.TASO):
+    for search in (Search.GREEDY, Search.TASO, Search.PBQP):
         found = solve(problem, search)
         assert (found.status, found.stop_reason) == (Status.UNKNOWN, StopReason.EXHAUSTED)
     assert solve(problem).candidates == (0, 2)
@@ -80,6 +82,59 @@ def test_taso_backtracks_out_of_a_shortsighted_start() -> None:
     found = solve_taso(shortsighted())
     assert (found.status, found.candidates) == (Status.FEASIBLE, (1, 3))
     assert (found.objective_ns, found.bound_ns) == (101, 0)
+
+
+def branching(seed: int) -> Problem:
+    """Ops in a ring: a tensor is read on two ways that meet again; each way has its layouts."""
+    r = random.Random(seed)
+    layouts, length = 3, 4
+    first, last, meeting = 1, 2 * length, 2 * length + 1
+    candidates: list[Candidate] = []
+
+    def offer(op: int, reads: tuple[int, ...], made: int) -> None:
+        for _ in range(4):
+            inputs = tuple((t, r.randrange(layouts)) for t in reads)
+            made_pair = (made, r.randrange(layouts))
+            candidates.append(Candidate(op, r.randint(1, 100), inputs, (made_pair,)))
+
+    offer(0, (0,), first)
+    ways = [range(first + 1, first + length), range(first + length, last)]
+    for way in ways:
+        before = first
+        for tensor in way:
+            offer(tensor, (before,), tensor)
+            before = tensor
+    offer(meeting, (ways[0][-1], ways[1][-1]), meeting)
+    conversions = tuple(
+        Conversion(t, a, b, r.randint(1, 40))
+        for t in range(2, meeting + 1)
+        for a, b in itertools.permutations(range(layouts), 2)
+    )
+    given = frozenset((0, layout) for layout in range(layouts))
+    shared = tuple(  # two readers of one tensor: they need no conversion, so they share none
+        Conversion(first, a, b, 0) for a, b in itertools.permutations(range(layouts), 2)
+    )
+    return Problem(
+        meeting + 1, given, (Demand(meeting, (0,)),), tuple(candidates), (*shared, *conversions)
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_pbqp_folds_ways_that_meet_again_without_loss(seed: int) -> None:
+    problem = branching(seed)
+    found = solve(problem, Search.PBQP)
+    assert check(problem, found) == []
+    assert found.objective_ns == solve(problem).objective_ns
+    assert found.status is Status.FEASIBLE
+
+
+def test_pbqp_is_no_worse_than_greedy_where_conversions_are_shared() -> None:
+    for problem in (CHAIN, CIRCLE, TWICE, BUDGET, shortsighted()):
+        greedy, found = (solve(problem, s).objective_ns for s in (Search.GREEDY, Search.PBQP))
+        assert greedy is not None
+        assert found is not None
+        assert found <= greedy
+    assert solve(shortsighted(), Search.PBQP).objective_ns == 101
 
 
 def test_taso_stops_at_the_time_limit_with_the_greedy_answer() -> None:

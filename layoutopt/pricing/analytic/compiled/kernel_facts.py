@@ -50,8 +50,8 @@ class KernelFacts:
     spills: int
     lds_bytes: int
     bodies: tuple[Body, ...]
-    binding_bytes: tuple[int, ...]
-    """Of each tensor that is bound to it."""
+    touched_bytes: int
+    """Of the tensors that it loads and stores."""
 
     @property
     def has_matrix(self) -> bool:
@@ -66,7 +66,7 @@ class KernelFacts:
 
 def read_facts(
     assembly: Assembly, function: Function, shared: dict[str, int], grid: Sequence[int],
-    binding_bytes: Sequence[int],
+    touched_bytes: int,
 ) -> KernelFacts:  # fmt: skip
     """Facts of a kernel. Raises UnreadableError, with the reason, where it is not understood."""
     if assembly.unknown:
@@ -87,7 +87,7 @@ def read_facts(
         assembly.spills,
         assembly.lds_bytes,
         bodies,
-        tuple(binding_bytes),
+        touched_bytes,
     )
 
 

@@ -55,7 +55,7 @@ def kernel_time(facts: KernelFacts, machine: Machine, rates: KernelRates) -> Ker
         COMPUTE: cycles / rates.clock_ghz,
         "L2": l2_bytes / rates.l2_gb_s,
         "last cache": cache_bytes / rates.cache_gb_s,
-        "memory": _missed(sum(facts.binding_bytes), cache_bytes, machine) / rates.memory_gb_s,
+        "memory": _missed(facts.touched_bytes, cache_bytes, machine) / rates.memory_gb_s,
     }
     bound = max(parts, key=parts.__getitem__)
     return KernelTime(_norm(rates.sharing, *parts.values()), bound)
@@ -140,17 +140,17 @@ def _runs(rounds: float, fresh: float) -> float:
     return rounds if rounds < 1 else 1 + (rounds - 1) * fresh
 
 
-def _missed(bound_bytes: int, taken_bytes: float, machine: Machine) -> float:
+def _missed(touched: int, taken_bytes: float, machine: Machine) -> float:
     """Bytes that come from or go to memory.
 
     None where the last cache keeps all that a kernel touches and as much beside it; else all once,
     and again what it takes more than once and is not kept.
     """
     kept = max((level.size_bytes for level in machine.levels), default=0)
-    if 2 * bound_bytes <= kept:
+    if 2 * touched <= kept:
         return 0.0
-    again = max(0.0, taken_bytes - bound_bytes)
-    return bound_bytes + again * max(0.0, 1 - kept / bound_bytes)
+    again = max(0.0, taken_bytes - touched)
+    return touched + again * max(0.0, 1 - kept / touched)
 
 
 def _norm(power: float, *parts: float) -> float:

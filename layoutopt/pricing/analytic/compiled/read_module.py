@@ -17,6 +17,7 @@ from layoutopt.pricing.analytic.compiled.llvm_ir import (
     parse_functions,
     shared_sizes,
 )
+from layoutopt.pricing.analytic.compiled.touched_bytes import touched_bytes
 
 TRANSFERS = ("fill", "copy")
 """Names of steps that run no kernel."""
@@ -51,11 +52,11 @@ class KernelReader:
 
     def steps(self, host: Path, folder: Path) -> dict[str, tuple[Step, ...]]:
         """What each function does, from a module of the HAL phase and the dumps beside it."""
-        code = dict(_code(folder))
+        code, touched = dict(_code(folder)), touched_bytes(folder)
         with host.open(encoding="utf-8", errors="replace") as lines:
             program = read_program(lines)
         return {
-            name: tuple(self._step(command, code) for command in commands)
+            name: tuple(self._step(command, code, touched) for command in commands)
             for name, commands in program.functions.items()
         }
 
@@ -66,14 +67,17 @@ class KernelReader:
         found = self.steps(host, folder)
         return tuple(step for name in roots for step in found[name])
 
-    def _step(self, command: Command, code: dict[str, _Code]) -> Step:
-        bound = [size or 0 for size in command.binding_bytes]
+    def _step(
+        self, command: Command, code: dict[str, _Code], touched: dict[str, int | None]
+    ) -> Step:
+        bound = sum(size or 0 for size in command.binding_bytes)
         if not command.kernel:
             name = "copy" if command.reads else "fill"
-            return Step(name, transfer_bytes=sum(bound) * (2 if command.reads else 1))
+            return Step(name, transfer_bytes=bound * (2 if command.reads else 1))
+        bound = touched.get(command.kernel) or bound
         found = code.get(command.kernel)
         if found is None:
-            return Step(command.kernel, None, sum(bound), "no assembly of it was found")
+            return Step(command.kernel, None, bound, "no assembly of it was found")
         if None in (*command.grid, *command.binding_bytes):
             reason = "its number of workgroups or its sizes are known at run time only"
             return Step(command.kernel, reason=reason)
@@ -83,14 +87,14 @@ class KernelReader:
             self._known[key] = _facts(found, grid, bound)
         facts = self._known[key]
         if isinstance(facts, str):
-            return Step(command.kernel, None, sum(bound), facts)
+            return Step(command.kernel, None, bound, facts)
         return Step(command.kernel, facts)
 
 
-def _facts(code: _Code, grid: tuple[int, ...], bound: list[int]) -> KernelFacts | str:
+def _facts(code: _Code, grid: tuple[int, ...], touched: int) -> KernelFacts | str:
     """Facts, or why there are none."""
     try:
-        return read_facts(code.assembly, code.function, code.shared, grid, bound)
+        return read_facts(code.assembly, code.function, code.shared, grid, touched)
     except UnreadableError as error:
         return str(error)
 

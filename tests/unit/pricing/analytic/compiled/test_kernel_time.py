@@ -28,7 +28,7 @@ LOOP = Body(
     Lines(),
     300.0,
 )
-KERNEL = KernelFacts(1024, 256, 64, 100, 0, 16384, (LOOP,), (1 << 20, 1 << 20, 1 << 20))
+KERNEL = KernelFacts(1024, 256, 64, 100, 0, 16384, (LOOP,), 3 << 20)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_no_kernel_is_faster_than_its_matrix_instructions(target: Target) -> Non
         with_loop(reads=replace(LOOP.reads, shared=128.0)),
         replace(KERNEL, workgroups=4096),
         replace(KERNEL, lds_bytes=163840),
-        replace(KERNEL, binding_bytes=(1 << 32, 1 << 20, 1 << 20)),
+        replace(KERNEL, touched_bytes=(1 << 32) + (1 << 21)),
     ],
 )
 def test_more_of_anything_takes_longer(target: Target, slower: KernelFacts) -> None:
@@ -90,7 +90,7 @@ def test_a_last_workgroup_more_than_fits_costs_a_wave(target: Target) -> None:
 
 def test_what_bounds_a_kernel_is_named(target: Target) -> None:
     assert target.kernel_rates is not None
-    stream = replace(KERNEL, binding_bytes=(1 << 34,))
+    stream = replace(KERNEL, touched_bytes=1 << 34)
     found = kernel_time(stream, target.machine, target.kernel_rates)
     assert found.bound == "memory"
     assert kernel_time(KERNEL, target.machine, target.kernel_rates).bound == "compute units"

@@ -1,0 +1,215 @@
+"""Plans of all functions, again where IREE refuses one inside the model."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from layoutopt.errors import (
+    InputError,
+    LayoutoptError,
+    LoweringError,
+    RefusedModuleError,
+    SolverError,
+)
+from layoutopt.ir.graph import Graph
+from layoutopt.ir.types import TensorType
+from layoutopt.ir.weights import constant_names, weight_bytes
+from layoutopt.mlir.read.located import operands_at
+from layoutopt.options import Options
+from layoutopt.pipeline.stages import LoweredModel, Model, compared_modules, lower, prices, verify
+from layoutopt.planning.given_plan import AskedPlans, given_plans
+from layoutopt.planning.graph_plan import GraphPlan
+from layoutopt.planning.known_refusals import KnownRefusals
+from layoutopt.planning.plan_file import fingerprint
+from layoutopt.planning.planner import plan_graphs
+from layoutopt.planning.setting import PlanSetting
+from layoutopt.pricing.at_sizes import AtSizes
+from layoutopt.pricing.prices import Pricer
+from layoutopt.profiles.store import cache_folder
+from layoutopt.profiles.target import Target
+from layoutopt.runtime.steps import Clock
+from layoutopt.runtime.version import iree_version
+from layoutopt.solver import TimeLimit
+from layoutopt.verification.attribution import attributed, data_tiled
+from layoutopt.verification.whole_model import (
+    Comparison,
+    OtherResultsError,
+    flags_of_original,
+    keep_original,
+)
+
+_ATTEMPTS = 8
+"""Plans that are tried at most, each without what IREE refused inside the ones before."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Plans of all functions, and what came of them."""
+
+    plans: tuple[GraphPlan, ...]
+    lowered: LoweredModel
+    held: Comparison
+
+
+@dataclass
+class Attempts:
+    """Plans, lowers and verifies a model until a plan holds or none is left."""
+
+    model: Model
+    clock: Clock
+    given: Path | None
+    """A plan file with the choices to use instead of a search."""
+    pricer: Pricer | None
+    limit: TimeLimit
+    """For solving, for all functions and all plans that are tried."""
+    one_body: str = ""
+    """Why each function has one plan for all of its sizes; empty where there may be several."""
+
+    def plan(self, since: str = "") -> Attempt:
+        """Plans, the module of them and how it compares; prices are no older than ``since``."""
+        model = self.model
+        graphs = tuple(f.graph for f in model.functions)
+        refused = known_refusals(graphs, model.target, model.options)
+        last: tuple[LoweredModel, LoweringError] | None = None
+        for attempt in range(_ATTEMPTS):
+            try:
+                plans = self._plans(refused, since)
+            except SolverError as error:
+                if last is None:
+                    raise self._refusal(error) from error
+                held = self._kept(*last)  # no plan is left without what IREE refused
+                break
+            with self.clock.stage("lower"):
+                self._check_copies(graphs, plans)
+                lowered = lower(model, plans)
+            try:
+                held = verify(model, lowered, self.clock, since)
+                refused.remember()
+                break
+            except LoweringError as error:
+                last = lowered, error
+                if self._learns(error, attempt, lowered, refused):
+                    continue
+                held = self._kept(lowered, error)
+                break
+        return Attempt(plans, lowered, held)
+
+    def _plans(self, refused: KnownRefusals, since: str) -> tuple[GraphPlan, ...]:
+        model = self.model
+        if self.given is not None:
+            asked = AskedPlans(
+                model.path,
+                [(f.name, f.graph) for f in model.functions],
+                model.flow,
+                [f.one_body for f in model.functions],
+            )
+            return given_plans(self.given, asked, model.target, model.options)
+        if self.pricer is not None:
+            return self._planned(self.pricer, refused)
+        with prices(model.target, model.options, since) as pricer:
+            return self._planned(pricer, refused)
+
+    def _planned(self, pricer: Pricer, refused: KnownRefusals) -> tuple[GraphPlan, ...]:
+        model = self.model
+        graphs = tuple(f.graph for f in model.functions)
+        setting = PlanSetting(model.target, AtSizes(pricer), model.options, self.limit, self.clock)
+        one_body = [f.one_body or self.one_body for f in model.functions]
+        return plan_graphs(graphs, setting, refused.digests, model.flow, one_body)
+
+    def _check_copies(self, graphs: tuple[Graph, ...], plans: tuple[GraphPlan, ...]) -> None:
+        """A plan that was given may hold more copies of weights than the budget allows."""
+        budget = self.model.options.weight_budget
+        if self.given is None or budget is None:
+            return
+        most = budget.size_bytes(weight_bytes(graphs))
+        copies: dict[Hashable, TensorType] = {}
+        for place, (graph, plan) in enumerate(zip(graphs, plans, strict=True)):
+            for body in plan.bodies:
+                copies |= body.lowered().copied_weights(constant_names(graph, place))
+        copied = sum(kind.size_bytes for kind in copies.values())
+        if copied > most:
+            raise InputError(
+                str(self.given),
+                f"a plan with at most {most} bytes of copied weights",
+                f"{copied}",
+                "make the plan again with this budget",
+            )
+
+    def _learns(
+        self, error: LoweringError, attempt: int, lowered: LoweredModel, refused: KnownRefusals
+    ) -> bool:
+        """Whether another plan may do: IREE refused this one, and it is known what it refused."""
+        if not isinstance(error, RefusedModuleError) or self.given is not None:
+            return False
+        if attempt == _ATTEMPTS - 1:
+            return False
+        located = operands_at(lowered.path, error.lines)
+
+        def named(*, as_it_came: bool) -> list[frozenset[str]]:
+            refusals = error.dispatches, located
+            return [
+                frozenset[str]().union(
+                    *(attributed(body, *refusals, as_it_came=as_it_came) for body in p.bodies)
+                )
+                for p in lowered.plans
+            ]
+
+        return (
+            refused.add(named(as_it_came=False))
+            or refused.add(
+                [frozenset[str]().union(*map(data_tiled, p.bodies)) for p in lowered.plans]
+            )
+            or refused.add(named(as_it_came=True))
+            or self._gives_up_several(lowered, error)
+        )
+
+    def _gives_up_several(self, lowered: LoweredModel, error: RefusedModuleError) -> bool:
+        """Whether functions had several plans; from now on each has one."""
+        if not any(plan.specializations for plan in lowered.plans):
+            return False
+        self.one_body = f"iree-compile refused several in one module: {error.got}"
+        return True
+
+    def _kept(self, lowered: LoweredModel, error: LoweringError) -> Comparison:
+        """The original in place of a plan that cannot be used; a given one ends in the error."""
+        model = self.model
+        if self.given is None:
+            modules = compared_modules(model, lowered)
+            held = keep_original(modules, model.target, model.options, self.clock, error)
+            if held is not None:
+                return held
+        raise self._refusal(error) from error
+
+    def _refusal(self, error: LayoutoptError) -> LayoutoptError:
+        """Why there is no plan: the reason is IREE's where it refuses the model as it came."""
+        model = self.model
+        taken = flags_of_original(
+            model.source.path,
+            model.source.phase_flags,
+            model.target,
+            model.folder,
+            model.options.compile_timeout_s,
+        )
+        if not taken.reason or isinstance(error, OtherResultsError):
+            return error
+        works = taken.flag_set
+        remedy = (
+            "change what it names" if works is None else f"compile it with '{works.name}' flags"
+        )
+        return InputError(
+            str(model.path),
+            "a model that IREE compiles",
+            f"'{taken.reason}' from iree-compile on the model as it came",
+            f"{remedy}, or report it to IREE: no plan was made",
+        )
+
+
+def known_refusals(graphs: Sequence[Graph], target: Target, options: Options) -> KnownRefusals:
+    """What an earlier run of these functions learned that IREE refuses inside the model."""
+    folder = cache_folder(options.cache) / "models" if options.remember else None
+    compiled = (target.place, target.device, iree_version(), target.flags)
+    searched = (target.fingerprint, options.objective.value, options.exact)
+    keys = [repr((fingerprint(graph), *compiled, *searched)) for graph in graphs]
+    return KnownRefusals(folder, keys)
