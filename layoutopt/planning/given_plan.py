@@ -201,7 +201,7 @@ def _made(file: PlanFile) -> str:
 
 def _read(plan: FunctionPlan, graph: Graph, target: Target, options: Options) -> _Found | str:
     """A plan in numbers, or what of it cannot be written here."""
-    space = explore(graph, target, admitted=options.admitted, rules=rules_in_use(target, options))
+    space = explore(graph, target, admitted=options.admitted, rules=rules_in_use(options))
     resolved = chosen(plan, StableNames(space.egraph.graph, space.clusters))
     if isinstance(resolved, str):
         return resolved

@@ -141,9 +141,7 @@ def plan_space(
     ``refused``: digests of candidates that do not compile inside the model. ``first_group``: the
     number of the first group of pieces that compete.
     """
-    space = explore(
-        graph, target, options.objective, options.admitted, rules_in_use(target, options)
-    )
+    space = explore(graph, target, options.objective, options.admitted, rules_in_use(options))
     egraph, clusters = space.egraph, space.clusters
     dropped = among(space.candidates, egraph.graph, clusters, refused)
     regions = {c for c in space.candidates if estimated and clusters[c.cluster].region} - dropped

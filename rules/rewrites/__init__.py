@@ -32,6 +32,9 @@ from layoutopt.rules.rule import RewriteRule
 PARALLELIZING: tuple[RewriteRule[Any], ...] = (SplitReduction(),)
 """Those that do nothing but keep more compute units busy."""
 
+WIDENING: tuple[RewriteRule[Any], ...] = (WidenFactors(),)
+"""Those that bring narrow elements to the type that vectors compute in, weights too."""
+
 REWRITES: tuple[RewriteRule[Any], ...] = (
     UnitFilterToContraction(),
     StridedUnitFilterToSlice(),
@@ -50,7 +53,7 @@ REWRITES: tuple[RewriteRule[Any], ...] = (
     FoldSliceOfScatter(),
     ScatterToIndexArithmetic(),
     PadToIndexArithmetic(),
-    WidenFactors(),
+    *WIDENING,
     *PARALLELIZING,
 )
 """Those that layoutopt has."""

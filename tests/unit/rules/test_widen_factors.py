@@ -6,9 +6,12 @@ import pytest
 
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.egraph import EGraph, saturate
-from layoutopt.candidates.explore import Space
+from layoutopt.candidates.explore import Space, explore
 from layoutopt.ir.graph import FusionBarrier, Graph, Structured
 from layoutopt.ir.scalar import is_widening
+from layoutopt.options import Objective, Options, WeightBudget
+from layoutopt.planning.rules_in_use import rules_in_use
+from layoutopt.profiles.target import load_target
 from tests.parsing import lifted
 from tests.planning import planned
 
@@ -75,3 +78,24 @@ def test_what_is_widened_stays_so_in_the_plan() -> None:
     }
     (weights,) = (w for w in found.hoisted if widenings(w.graph))
     assert weights.graph.types[weights.graph.outputs[0]].element == "f32"
+
+
+@pytest.mark.parametrize(
+    ("target", "objective", "widens"),
+    [
+        ("x86-64-avx512", Objective.LATENCY, True),
+        ("x86-64-avx512", Objective.CONVERSIONS, False),
+        ("mi355x", Objective.LATENCY, False),
+    ],
+)
+def test_factors_stay_narrow_where_they_are_multiplied_so(
+    target: str, objective: Objective, widens: bool
+) -> None:
+    space = explore(lifted(TWO.format(narrow="f16")), load_target(target), objective)
+    assert any("widen-factors" in rules for rules in space.egraph.rule) == widens
+
+
+@pytest.mark.parametrize("budget", [None, WeightBudget(1 << 30)])
+def test_a_weight_budget_leaves_weights_in_their_type(budget: WeightBudget | None) -> None:
+    names = [rule.name for rule in rules_in_use(Options(weight_budget=budget))]
+    assert ("widen-factors" in names) == (budget is None)
