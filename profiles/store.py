@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from platformdirs import user_cache_dir
 
-from layoutopt.errors import InputError, why
+from layoutopt.errors import InputError, one_line, why
 from layoutopt.files.closing import Closing
 from layoutopt.files.written import written_atomically
 from layoutopt.profiles.store_record import COLUMNS, Record, from_line, from_row, to_line, to_row
@@ -266,7 +266,7 @@ class Store(Closing):
         except sqlite3.DatabaseError as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
             if code not in _UNUSABLE:
-                raise DamagedStoreError(self.path, why(error)) from None
+                raise DamagedStoreError(self.path, one_line(why(error))) from None
             raise _unusable(self.path, why(error), _UNUSABLE[code]) from None
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import signal
 import sqlite3
 import subprocess
@@ -302,6 +303,22 @@ def test_a_damaged_store_is_set_aside_where_prices_can_be_measured_again(
         f"{path}: damaged (file is not a database), so it is set aside as {aside} and prices are "
         "measured anew"
     ]
+
+
+def test_damage_that_is_quoted_over_several_lines_is_told_in_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "prices.sqlite"
+    with Store(path) as store:
+        store.put(record())
+    content = path.read_bytes()
+    (columns,) = re.findall(rb"flags TEXT NOT NULL,\s+text TEXT NOT NULL", content)
+    path.write_bytes(content.replace(columns, b"'" + columns[1:]))
+    with Store(path, renew=True) as store:
+        store.put(record())
+    (message,) = caplog.messages
+    assert "so it is set aside" in message
+    assert "\n" not in message
 
 
 def test_damage_that_shows_later_is_set_aside_too(
