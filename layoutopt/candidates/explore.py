@@ -24,7 +24,7 @@ from layoutopt.ir.graph import Graph
 from layoutopt.normalize.canonical_form import canonical_form
 from layoutopt.options import Objective
 from layoutopt.profiles.target import Target
-from layoutopt.rules.rewrites import PARALLELIZING, REWRITES
+from layoutopt.rules.rewrites import PARALLELIZING, REWRITES, WIDENING
 from layoutopt.rules.rule import EVERY_EXACTNESS, Exactness, RewriteRule
 
 _MOST = 6
@@ -66,10 +66,13 @@ def explore(
 ) -> Space:
     """Enumerate the candidates of a function, made by rules whose exactness is ``admitted``.
 
-    Rules that keep more compute units busy are left out where the target has one.
+    Rules that keep more compute units busy are left out where the target has one, those that widen
+    elements where it multiplies them as they are (GPUs) and where conversions are counted.
     """
-    if target.machine.compute_units == 1:
-        rules = tuple(rule for rule in rules if rule not in PARALLELIZING)
+    left_out = PARALLELIZING if target.machine.compute_units == 1 else ()
+    if target.registers is None or objective is Objective.CONVERSIONS:
+        left_out = (*left_out, *WIDENING)
+    rules = tuple(rule for rule in rules if rule not in left_out)
     soundness, normalized = Soundness(), Soundness(most_in_all=_MOST_NORMALIZED)
     normal = canonical_form(graph, admitted, normalized.reason)
     rewritten = saturate(

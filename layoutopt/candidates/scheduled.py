@@ -7,8 +7,9 @@
 The memory of y is that of a row-major m x n, so nothing is packed at run time, and a panel of the
 weights is read front to back. Registers hold ``rows x columns`` of y while k runs. Which tiles are
 to try follows from the registers (van Zee and van de Geijn, BLIS, ACM TOMS 2015, section 4):
-a few vectors side by side, and as many rows as registers are left for. A tile has to divide its
-loop: IREE is slow on the rest of one that does not.
+a few vectors side by side, and as many rows as registers are left for. A tile has to divide the
+columns. Where it leaves some of the rows, the compiler peels these off, as a loop of their own;
+left inside, they would make every row slow.
 """
 
 from __future__ import annotations
@@ -33,38 +34,68 @@ _OPEN_ROWS = 64
 """The same where the size is known at run time only; the last workgroup has fewer."""
 _LEAST_FILLED = 4
 """A tile that uses fewer registers than one in so many for sums waits for each of them."""
-_ACCUMULATED, _ACCUMULATED_BITS = "f32", 32
-"""The element type of the sums that vectors hold; of others no tile was seen to pay."""
+_SUMS, _SUM_BITS = ("f32", "i32"), 32
+"""The element types of the sums that vectors hold; of others no tile was seen to pay."""
 
 
 def vector_tiles(
     op: Structured, types: tuple[TensorType, ...], registers: VectorRegisters
 ) -> tuple[VectorTile, ...]:
-    """The tiles to try for a contraction, the widest last; none where the loops do not suit.
+    """The tiles to try for a contraction; none where the loops do not suit.
 
     ``op``: as the smallest contraction, over row-major tensors.
     """
     found = _loops(op)
-    element = types[op.results[0]].element
-    if found is None or element != _ACCUMULATED or is_windowed(op):
+    if found is None or types[op.results[0]].element not in _SUMS or is_windowed(op):
         return ()
     row, column = found
-    lanes = registers.bits // _ACCUMULATED_BITS
+    lanes = registers.bits // _SUM_BITS
     height, width = op.domain[row], op.domain[column]
-    tiles = []
-    for vectors in _VECTORS:
-        most = (registers.count - vectors) // vectors
-        rows = max(r for r in range(1, most + 1) if height % r == 0)
-        short = rows == height or isinstance(height, Size)  # an open size may be one
-        filled = rows * vectors * _LEAST_FILLED >= registers.count or short
-        if width % (vectors * lanes) == 0 and filled:
-            tiles.append(VectorTile(rows, vectors * lanes))
-    return tuple(tiles)
+    fitting = [v for v in _VECTORS if width % (v * lanes) == 0]
+    whole = [(v, _dividing_rows(height, v, registers)) for v in fitting]
+    peeled = [(v, _peeled_rows(height, v, registers)) for v in fitting]
+    return tuple(VectorTile(rows, v * lanes) for v, rows in (*whole, *peeled) if rows is not None)
+
+
+def _dividing_rows(height: int, vectors: int, registers: VectorRegisters) -> int | None:
+    """The most rows that registers hold and that divide the height; None where that is too few."""
+    rows = max(r for r in range(1, _most(vectors, registers) + 1) if height % r == 0)
+    short = rows == height or isinstance(height, Size)  # an open size may be one
+    filled = rows * vectors * _LEAST_FILLED >= registers.count
+    return rows if filled or short else None
+
+
+def _peeled_rows(height: int, vectors: int, registers: VectorRegisters) -> int | None:
+    """The rows of a tile that leaves a rest; None where one without a rest is about as high.
+
+    Of an open height the rest may be all there is, so the tile is as low as fills half of the
+    registers.
+    """
+    most = _most(vectors, registers)
+    if isinstance(height, Size):
+        rows = registers.count // (2 * vectors)
+        return rows if height % rows != 0 else None
+    if height <= most or any(height % r == 0 for r in range((most + 1) // 2, most + 1)):
+        return None
+    least = registers.count // _LEAST_FILLED
+
+    def time(rows: int) -> int:
+        """Of one step in k: a vector of sums after the other, and one of the second factor."""
+        whole, rest = divmod(height, rows)
+        shares = ((whole, rows), (1, rest))
+        return sum(n * (max(r * vectors, least) + vectors) for n, r in shares if r)
+
+    return min(range(1, most + 1), key=lambda rows: (time(rows), -rows))
+
+
+def _most(vectors: int, registers: VectorRegisters) -> int:
+    """Rows that there are registers for, beside those of one row of the second factor."""
+    return (registers.count - vectors) // vectors
 
 
 def panel_columns(registers: VectorRegisters) -> tuple[int, ...]:
     """The widths of panels that are tried."""
-    return tuple(vectors * registers.bits // _ACCUMULATED_BITS for vectors in _VECTORS)
+    return tuple(vectors * registers.bits // _SUM_BITS for vectors in _VECTORS)
 
 
 def panel_layout(op: Structured, kind: TensorType, made: Layout, columns: int) -> Layout | None:
@@ -84,13 +115,13 @@ def panel_layout(op: Structured, kind: TensorType, made: Layout, columns: int) -
 
 
 def with_schedule(graph: Graph, tile: VectorTile) -> Graph:
-    """The graph where every contraction that a tile divides has the schedule of that tile."""
+    """The graph where every contraction whose columns a tile divides has that tile's schedule."""
 
     def scheduled(op: Op) -> Op:
         if not isinstance(op, Structured) or not op.is_contraction:
             return op
         found = _loops(op)
-        if found is None or op.domain[found[0]] % tile.rows or op.domain[found[1]] % tile.columns:
+        if found is None or op.domain[found[1]] % tile.columns:
             return op
         return replace(op, schedule=_schedule(op, *found, tile), generalized=True)
 
@@ -99,8 +130,8 @@ def with_schedule(graph: Graph, tile: VectorTile) -> Graph:
 
 def _schedule(op: Structured, row: int, column: int, tile: VectorTile) -> Schedule:
     height = op.domain[row]
-    several = range(tile.rows, max(tile.rows, _MOST_ROWS) + 1, tile.rows)
-    rows = max(r for r in several if height % r == 0)
+    peeled = tile.rows != 1 and height % tile.rows != 0
+    rows = _shared_rows(height, tile.rows) if peeled else _even_rows(height, tile.rows)
     if isinstance(height, Size):
         rows = max(rows, _OPEN_ROWS // tile.rows * tile.rows)
     reduced = set(op.reduction_dims)
@@ -111,7 +142,22 @@ def _schedule(op: Structured, row: int, column: int, tile: VectorTile) -> Schedu
         tuple(outer.get(d, 1) if d in parallel else 0 for d in range(len(op.domain))),
         tuple(inner.get(d, 1) if d in parallel else 0 for d in range(len(op.domain))),
         tuple(int(d in reduced) for d in range(len(op.domain))),
+        peeled,
     )
+
+
+def _even_rows(height: int, rows: int) -> int:
+    """The most rows of a workgroup, in whole tiles, where all workgroups have as many."""
+    several = range(rows, max(rows, _MOST_ROWS) + 1, rows)
+    return max(r for r in several if height % r == 0)
+
+
+def _shared_rows(height: int, rows: int) -> int:
+    """The rows of a workgroup, in whole tiles but where there is one workgroup alone."""
+    if isinstance(height, Size):
+        return rows
+    workgroups = max(1, round(height / _MOST_ROWS))
+    return height if workgroups == 1 else -(-height // (workgroups * rows)) * rows
 
 
 def _loops(op: Structured) -> tuple[int, int] | None:

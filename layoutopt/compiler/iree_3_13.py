@@ -52,7 +52,7 @@ IREE_3_13 = Quirks(
         "#iree_cpu.lowering_config<distribution = {distribution}, "
         "vector_common_parallel = {vector}, vector_reduction = {reduction}>, "
         "translation_info = #iree_codegen.translation_info<"
-        "pipeline = #iree_cpu.pipeline<DoubleTilingExpert>>>"
+        "pipeline = #iree_cpu.pipeline<DoubleTilingExpert>{options}>>"
     ),
     windowed_schedule=(
         "compilation_info = #iree_codegen.compilation_info<lowering_config = "
@@ -61,6 +61,7 @@ IREE_3_13 = Quirks(
         "translation_info = #iree_codegen.translation_info<"
         'pipeline = #iree_codegen.pass_pipeline<"' + ",".join(_WINDOWED_PASSES) + '">>>'
     ),
+    peeling=", {enable_loop_peeling}",
     fusion=Fusion(
         barrier="iree_tensor_ext.compute_barrier.start",
         # Elementwise consumers take a pack or transpose in; that dispatch is another one than the
@@ -72,6 +73,9 @@ IREE_3_13 = Quirks(
         # Transposes are moved into a generic op, whose loops then stand in another order than the
         # tile sizes: 45 ms in place of 1.4 (128x768 by 768x768, heads split behind it, AVX-512).
         barriers_around_schedules=True,
+        # An op that only widens is cloned into every dispatch that reads its result: a contraction
+        # of widened factors became the one of narrow factors again.
+        barrier_after_widening=True,
         # pad(insert_slice into a fill, strides 2) and insert_slice(pad, strides 2) into a fill of
         # the same value give elements side by side: wrong results.
         loses_strides=True,

@@ -24,6 +24,9 @@ class Fusion:
     """Whether data-tiling a contraction's operand would join the dispatch before it."""
     barriers_around_schedules: bool
     """Whether what comes before or after a scheduled contraction would change its loops."""
+    barrier_after_widening: bool
+    """Whether widening a tensor to a longer type would be done anew in each dispatch that reads
+    it."""
     loses_strides: bool
     """Whether a strided insert is folded with a pad or insert beside it as if it had no strides."""
     joins_pads: frozenset[Processor]
@@ -118,9 +121,12 @@ class Quirks:
     data_tiling_attribute: str
     """The unit attribute that asks for data tiling of one contraction."""
     schedule: str
-    """The attribute that tiles one contraction, for `str.format` with the fields of `Schedule`."""
+    """The attribute that tiles one contraction, for `str.format` with the sizes of a `Schedule` and
+    the options of its pipeline."""
     windowed_schedule: str
     """The same for one that is read through windows, whose tiles are one element of the filter."""
+    peeling: str
+    """The option that gives the rest of a tiled loop code of its own."""
     fusion: Fusion
     names: Names
     types: Types

@@ -68,6 +68,8 @@ class Structured:
     """Write ``linalg.generic`` even where a named op means the same."""
     schedule: Schedule | None = None
     """How the compiler is to tile this op; None leaves it to the compiler."""
+    ahead: bool = False
+    """Computed ahead of time from constants, even where the result takes more memory."""
 
     @property
     def inputs(self) -> tuple[int, ...]:

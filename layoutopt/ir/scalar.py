@@ -168,6 +168,13 @@ def is_copy(body: Body) -> bool:
     return len(body.arguments) == 2 and body.yields == (0,)
 
 
+def is_widening(body: Body) -> bool:
+    """Whether the body yields its only input in a longer type, and does nothing else."""
+    if len(body.arguments) != 2 or len(body.ops) != 1:
+        return False
+    return body.ops[0].name in _WIDENING and body.ops[0].operands == (0,) and body.yields == (2,)
+
+
 def is_contraction(body: Body) -> bool:
     """Whether the body is ``out + a * b``, with widening casts of a and b allowed."""
     if len(body.arguments) != 3 or len(body.yields) != 1:

@@ -17,6 +17,8 @@ class Schedule:
     """Of the summed loops."""
     windowed: bool = False
     """Whether an operand is read through windows, tiled to one element of the filter."""
+    peeled: bool = False
+    """Whether some tile leaves a rest of its loop, which takes code of its own."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

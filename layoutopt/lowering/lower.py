@@ -30,6 +30,7 @@ from layoutopt.ir.layout import Layout, row_major, same_memory
 from layoutopt.ir.lowered import HoistedWeight, Lowered
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.renaming import renumbered
+from layoutopt.ir.scalar import is_widening
 from layoutopt.lowering.hoisted_copy import hoisted_copy
 from layoutopt.lowering.order import Pair, in_order
 from layoutopt.pricing.analytic.form import dispatches
@@ -129,8 +130,15 @@ class _Lowering:
         return self.where[key]
 
     def _constant_op(self, op: Op) -> None:
-        """What constants compute is written once, in its first form: IREE evaluates it."""
+        """What constants compute is written once, in its first form: IREE evaluates it.
+
+        What IREE might leave until run time, for its size, is hoisted.
+        """
         if all((tensor, self._plain(tensor)) in self.where for tensor in op.outputs):
+            return
+        if isinstance(op, Structured) and op.ahead:
+            (tensor,) = op.outputs
+            self._hoist((tensor, self._plain(tensor)))
             return
         for tensor in op.outputs:
             self._place(tensor, self._plain(tensor))
@@ -187,7 +195,8 @@ class _Lowering:
         if scheduled:
             self._behind_fusion_barriers([(t, layouts[t]) for t in cluster.inputs])
         self._inline(form, reads, makes)
-        if scheduled:
+        widened = quirks().fusion.barrier_after_widening and _only_widens(form)
+        if scheduled or widened:
             self._behind_fusion_barriers(new)
         last = dispatches(form)[-1].graph.ops
         tiled = candidate.form is Form.DATA_TILED
@@ -265,6 +274,12 @@ class _Lowering:
                     kind = graph.types[tensor]
                     number[tensor] = self.builder.tensor(kind.shape, kind.element)
             self.builder.add(renumbered(op, number))
+
+
+def _only_widens(form: PhysicalForm) -> bool:
+    """Whether a form does nothing but bring tensors to a longer type."""
+    ops = [op for op in form.graph.ops if not isinstance(op, Reshape)]
+    return bool(ops) and all(isinstance(op, Structured) and is_widening(op.body) for op in ops)
 
 
 def _live(lowered: Lowered) -> Lowered:

@@ -28,6 +28,7 @@ from layoutopt.planning.free_io import chosen_io, free_tensors
 from layoutopt.planning.graph_plan import GraphPlan, Specialization
 from layoutopt.planning.joint_selection import Part, joined
 from layoutopt.planning.plan_file import FunctionPlan, PlanFile, chosen, fingerprint, read_plan
+from layoutopt.planning.rules_in_use import rules_in_use
 from layoutopt.planning.selection import build_selection
 from layoutopt.profiles.target import Target
 from layoutopt.solver import unmet
@@ -200,7 +201,7 @@ def _made(file: PlanFile) -> str:
 
 def _read(plan: FunctionPlan, graph: Graph, target: Target, options: Options) -> _Found | str:
     """A plan in numbers, or what of it cannot be written here."""
-    space = explore(graph, target, admitted=options.admitted, rules=options.rules)
+    space = explore(graph, target, admitted=options.admitted, rules=rules_in_use(options))
     resolved = chosen(plan, StableNames(space.egraph.graph, space.clusters))
     if isinstance(resolved, str):
         return resolved

@@ -20,6 +20,7 @@ from layoutopt.planning.chosen_sizes import other_sizes
 from layoutopt.planning.copy_budget import CopyBudget, HeldCopies
 from layoutopt.planning.free_io import free_tensors
 from layoutopt.planning.known_refusals import among
+from layoutopt.planning.rules_in_use import rules_in_use
 from layoutopt.planning.selection import Selection, build_selection
 from layoutopt.pricing.analytic.estimate import estimate_ns
 from layoutopt.pricing.prices import (
@@ -140,7 +141,7 @@ def plan_space(
     ``refused``: digests of candidates that do not compile inside the model. ``first_group``: the
     number of the first group of pieces that compete.
     """
-    space = explore(graph, target, options.objective, options.admitted, options.rules)
+    space = explore(graph, target, options.objective, options.admitted, rules_in_use(options))
     egraph, clusters = space.egraph, space.clusters
     dropped = among(space.candidates, egraph.graph, clusters, refused)
     regions = {c for c in space.candidates if estimated and clusters[c.cluster].region} - dropped

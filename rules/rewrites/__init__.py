@@ -26,10 +26,14 @@ from layoutopt.rules.rewrites.split_reduction_into_phases import SplitReductionI
 from layoutopt.rules.rewrites.strided_unit_filter_to_slice import StridedUnitFilterToSlice
 from layoutopt.rules.rewrites.unit_filter_to_contraction import UnitFilterToContraction
 from layoutopt.rules.rewrites.unroll_window import UnrollWindow
+from layoutopt.rules.rewrites.widen_factors import WidenFactors
 from layoutopt.rules.rule import RewriteRule
 
 PARALLELIZING: tuple[RewriteRule[Any], ...] = (SplitReduction(),)
 """Those that do nothing but keep more compute units busy."""
+
+WIDENING: tuple[RewriteRule[Any], ...] = (WidenFactors(),)
+"""Those that bring narrow elements to the type that vectors compute in, weights too."""
 
 REWRITES: tuple[RewriteRule[Any], ...] = (
     UnitFilterToContraction(),
@@ -49,6 +53,7 @@ REWRITES: tuple[RewriteRule[Any], ...] = (
     FoldSliceOfScatter(),
     ScatterToIndexArithmetic(),
     PadToIndexArithmetic(),
+    *WIDENING,
     *PARALLELIZING,
 )
 """Those that layoutopt has."""

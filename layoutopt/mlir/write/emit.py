@@ -35,7 +35,6 @@ from layoutopt.ir.graph import (
 )
 from layoutopt.ir.named import NamedOp, named_op
 from layoutopt.ir.scalar import Body, fill_value
-from layoutopt.ir.schedule import Schedule
 from layoutopt.ir.size_values import (
     empty_text,
     list_text,
@@ -49,6 +48,7 @@ from layoutopt.mlir.write.extract import read_lines
 from layoutopt.mlir.write.gather import gather_lines
 from layoutopt.mlir.write.reshape import reshape_lines
 from layoutopt.mlir.write.scatter import scatter_lines
+from layoutopt.mlir.write.schedule import schedule_text
 from layoutopt.mlir.write.strided import kept_apart
 
 
@@ -179,7 +179,7 @@ class _Emitter:
         iterators = ", ".join(f'"{kind.value}"' for kind in op.iterators)
         attributes = [quirks().data_tiling_attribute] * op.data_tiled
         if op.schedule is not None:
-            attributes.append(_schedule_text(op.schedule))
+            attributes.append(schedule_text(op.schedule))
         attribute = f"attrs = {{{', '.join(attributes)}}} " if attributes else ""
         arrow = types if len(op.results) == 1 else f"({types})"
         results = ", ".join(f"%t{r}" for r in op.results)
@@ -303,16 +303,6 @@ def _transpose(op: Structured) -> tuple[int, ...] | None:
     ):
         return None
     return tuple(source.index(d) for d in result)
-
-
-def _schedule_text(schedule: Schedule) -> str:
-    """The attribute that tiles one op."""
-    written = quirks().windowed_schedule if schedule.windowed else quirks().schedule
-    return written.format(
-        distribution=list(schedule.distribution),
-        vector=list(schedule.vector),
-        reduction=list(schedule.reduction),
-    )
 
 
 def _unreadable(op: Structured) -> bool:

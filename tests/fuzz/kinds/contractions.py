@@ -105,10 +105,11 @@ def matmul(writer: Writer, draw: Draw) -> None:
 
 
 def wide_matmul(writer: Writer, draw: Draw) -> None:
-    """A matmul of floats whose columns fill vectors, with weights."""
-    m, k, n = draw.pick((1, 2, 4, 6, 7, 8)), draw.between(1, 6), draw.pick((16, 32, 64))
-    x = of_type(writer, draw, (m, k), "f32")
-    _matmul(writer, draw, x, writer.constant(whole_numbers(draw, (k, n)), "f32"))
+    """A matmul whose columns fill vectors, with weights; rows that tiles divide or do not."""
+    m, k, n = draw.pick((1, 2, 4, 7, 8, 13, 19, 37)), draw.between(1, 6), draw.pick((16, 32, 64))
+    element = draw.pick(("f32", "f32", "f16", "bf16", "i8"))
+    x = of_type(writer, draw, (m, k), element)
+    _matmul(writer, draw, x, writer.constant(whole_numbers(draw, (k, n)), element))
 
 
 def long_matmul(writer: Writer, draw: Draw) -> None:

@@ -65,7 +65,10 @@ def tiles(text: str, registers: VectorRegisters | None, kind: Form) -> list[str]
         (196, 1024, AVX512, ["14x32", "7x64"]),
         (1, 4096, AVX512, ["1x32", "1x64"]),  # one row: a decoder's step
         (128, 96, AVX512, ["8x32"]),  # 64 does not divide the columns
-        (197, 768, AVX512, []),  # no rows divide a prime
+        (197, 768, AVX512, ["15x32", "7x64"]),  # no rows divide a prime: the rest is peeled off
+        (17, 768, AVX512, ["13x32", "7x64"]),
+        (50, 768, AVX512, ["10x32", "5x64"]),
+        (197, 768, AVX2, ["1x32", "6x16"]),
         (128, 1000, AVX512, []),
         (128, 768, AVX2, ["2x32", "4x16"]),
         (128, 768, NEON, ["4x16", "8x8"]),
@@ -87,6 +90,54 @@ def test_only_weights_lie_in_panels() -> None:
     text = model(128, 768, 64, weights=False)
     assert tiles(text, AVX512, Form.PANELS) == []
     assert {*tiles(text, AVX512, Form.SCHEDULED)} >= {"4x64", "8x32"}
+
+
+def open_rows() -> str:
+    x, w, y = "tensor<?x64xf32>", "tensor<64x768xf32>", "tensor<?x768xf32>"
+    return f"""
+func.func @main(%x: {x}) -> {y} {{
+  %w = arith.constant dense_resource<w> : {w}
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %m = tensor.dim %x, %c0 : {x}
+  %e = tensor.empty(%m) : {y}
+  %f = linalg.fill ins(%zero : f32) outs(%e : {y}) -> {y}
+  %r = linalg.matmul ins(%x, %w : {x}, {w}) outs(%f : {y}) -> {y}
+  return %r : {y}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("registers", "expected"),
+    [
+        (AVX512, ["1x32", "1x64", "4x64", "8x32"]),
+        (AVX2, ["1x16", "1x32", "3x16"]),
+        (NEON, ["1x16", "1x8", "3x16", "7x8"]),
+    ],
+)
+def test_open_rows_come_one_by_one_or_several_with_a_rest(
+    registers: VectorRegisters, expected: list[str]
+) -> None:
+    assert tiles(open_rows(), registers, Form.PANELS) == expected
+
+
+def test_the_rest_of_the_rows_is_peeled_off() -> None:
+    _, pairs = found(model(197, 128, 40), AVX512)
+    (form,) = [f for c, f in pairs if c.form is Form.PANELS and c.tile == VectorTile(7, 64)]
+    (op,) = (o for o in form.graph.ops if isinstance(o, Structured))
+    assert op.schedule == Schedule((197, 1, 64, 0), (7, 1, 64, 0), (0, 0, 0, 1), peeled=True)
+    assert "#iree_cpu.pipeline<DoubleTilingExpert>, {enable_loop_peeling}>>" in body_text(
+        form.graph
+    )
+
+
+def test_many_rows_with_a_rest_are_shared_out_in_whole_tiles() -> None:
+    _, pairs = found(model(1009, 128, 40), AVX512)
+    (form,) = [f for c, f in pairs if c.form is Form.PANELS and c.tile == VectorTile(7, 64)]
+    (op,) = (o for o in form.graph.ops if isinstance(o, Structured))
+    assert op.schedule is not None
+    assert op.schedule.distribution == (203, 1, 64, 0)  # 5 workgroups, the last has 197 rows
 
 
 @pytest.mark.parametrize("element", ["f16", "f64", "bf16"])
@@ -120,10 +171,11 @@ def test_many_rows_are_shared_out_among_workgroups() -> None:
     assert op.schedule == Schedule((196, 32, 0), (14, 32, 0), (0, 0, 1))
 
 
-def test_scheduled_forms_compute_the_same() -> None:
-    egraph, pairs = found(model(12, 64, 10), AVX2)
+@pytest.mark.parametrize("rows", [12, 13])
+def test_scheduled_forms_compute_the_same(rows: int) -> None:
+    egraph, pairs = found(model(rows, 64, 10), AVX2)
     rng = np.random.default_rng(0)
-    x = rng.integers(-4, 5, (12, 10)).astype(np.float32)
+    x = rng.integers(-4, 5, (rows, 10)).astype(np.float32)
     w = rng.integers(-4, 5, (10, 64)).astype(np.float32)
     assert {c.form for c, _ in pairs} == {Form.PANELS, Form.SCHEDULED}
     for candidate, form in pairs:
