@@ -142,7 +142,7 @@ def _schedule(op: Structured, row: int, column: int, tile: VectorTile) -> Schedu
         tuple(outer.get(d, 1) if d in parallel else 0 for d in range(len(op.domain))),
         tuple(inner.get(d, 1) if d in parallel else 0 for d in range(len(op.domain))),
         tuple(int(d in reduced) for d in range(len(op.domain))),
-        peeled,
+        peeled=peeled,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,9 +15,9 @@ class Schedule:
     """Of the parallel loops, inside of that: what registers hold."""
     reduction: tuple[int, ...]
     """Of the summed loops."""
-    windowed: bool = False
+    windowed: bool = field(default=False, kw_only=True)
     """Whether an operand is read through windows, tiled to one element of the filter."""
-    peeled: bool = False
+    peeled: bool = field(default=False, kw_only=True)
     """Whether some tile leaves a rest of its loop, which takes code of its own."""
 
 
