@@ -58,7 +58,7 @@ def test_the_version_names_the_compiler_too(capsys: pytest.CaptureFixture[str]) 
         ("--threads=two", "--threads: expected a whole number of at least 1, but got 'two'"),
         ("--time-limit=nan", "--time-limit: expected a number of at least 0.1, but got 'nan'"),
         ("--tolerance=-1", "--tolerance: expected a number of at least 0, but got '-1'"),
-        ("--search=luck", "--search: expected one of ilp, greedy, taso, but got 'luck'"),
+        ("--search=luck", "--search: expected one of ilp, greedy, taso, pbqp, but got 'luck'"),
     ],
 )
 def test_a_value_that_an_option_does_not_take(

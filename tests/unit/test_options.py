@@ -41,7 +41,7 @@ def test_a_function_has_one_body_at_least() -> None:
         ),
         (
             "search",
-            "Options.search: expected one of ilp, greedy, taso, but got 'speed'; "
+            "Options.search: expected one of ilp, greedy, taso, pbqp, but got 'speed'; "
             "correct the option",
         ),
     ],

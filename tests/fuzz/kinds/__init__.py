@@ -46,7 +46,7 @@ WEIGHTED: dict[str, tuple[Kind, int]] = {
     "softmax": (calls.softmax, 1),
     "wide-matmul": (contractions.wide_matmul, 1),
     "wide-convolution": (convolutions.wide_convolution, 2),
-    "long-matmul": (contractions.long_matmul, 1),
+    "long-matmul": (contractions.long_matmul, 2),
 }
 
 KINDS: dict[str, Kind] = {name: kind for name, (kind, _) in WEIGHTED.items()}

@@ -13,7 +13,6 @@ import pytest
 
 from layoutopt.ir.graph import Graph
 from layoutopt.oracle import evaluate
-from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rule import Exactness, Expression, apply
 from tests.property.rules.equivalence import (
     PASSES,
@@ -24,6 +23,7 @@ from tests.property.rules.equivalence import (
 )
 from tests.property.rules.odd import odd_graph
 from tests.property.rules.relaid import relaid_at_random, wild_leaves
+from tests.property.rules.short_splits import RULES
 
 GRAPHS = 100
 BLOCKS = range(8)
@@ -39,7 +39,7 @@ def test_rules_are_sound_on_odd_graphs(block: int) -> None:
     for seed, graph in odd_graphs(block):
         values = evaluate(graph, leaves(graph, Random(seed)))
         for op in range(len(graph.ops)):
-            for rule in REWRITES:
+            for rule in RULES:
                 found = apply(rule, graph, op)
                 if isinstance(found, Expression):
                     assert_rewritten(graph, op, found, values)
@@ -47,7 +47,7 @@ def test_rules_are_sound_on_odd_graphs(block: int) -> None:
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_exact_rules_keep_infinities_of_odd_graphs(block: int) -> None:
-    exact = [rule for rule in REWRITES if rule.exactness is Exactness.BIT_EXACT]
+    exact = [rule for rule in RULES if rule.exactness is Exactness.BIT_EXACT]
     for seed, graph in odd_graphs(block):
         values = evaluate(graph, wild_leaves(graph, Random(seed)))
         for op in range(len(graph.ops)):
@@ -82,6 +82,6 @@ def test_odd_graphs_reach_every_rule() -> None:
     for seed in range(4 * GRAPHS, 16 * GRAPHS):
         graph = odd_graph(Random(seed))
         for op in range(len(graph.ops)):
-            for rule in REWRITES:
+            for rule in RULES:
                 fired[rule.name] += isinstance(apply(rule, graph, op), Expression)
-    assert {rule.name for rule in REWRITES} - {*+fired} == set()
+    assert {rule.name for rule in RULES} - {*+fired} == set()

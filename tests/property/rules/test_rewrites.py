@@ -16,7 +16,6 @@ from layoutopt.ir.graph import Graph
 from layoutopt.ir.refusal import Refusal
 from layoutopt.oracle import evaluate
 from layoutopt.rules.rewrites import REWRITES
-from layoutopt.rules.rewrites.split_reduction import SplitReduction
 from layoutopt.rules.rule import Example, Expression, RewriteRule, apply
 from tests.parsing import verified
 from tests.property.layouts import assert_close, small_integers
@@ -38,6 +37,7 @@ from tests.property.rules.ops import (
     poolings,
 )
 from tests.property.rules.rewritten import rewritten
+from tests.property.rules.short_splits import SplitShort
 from tests.property.rules.windowed import dense_convolutions
 from tests.unit.rules.ways import assert_all_ways_agree
 
@@ -129,12 +129,6 @@ def test_rules_are_sound_on_slices_of_any_op(kind: str, data: st.DataObject) -> 
         found = apply(rule, graph, len(graph.ops) - 1)
         if isinstance(found, Expression):
             assert_equal(graph, len(graph.ops) - 1, found)
-
-
-class SplitShort(SplitReduction):
-    """Splits sums that are not long."""
-
-    least = 2
 
 
 @pytest.mark.parametrize("kind", STRUCTURED)
