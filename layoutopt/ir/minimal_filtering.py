@@ -45,6 +45,16 @@ class MinimalFiltering:
         """Filter elements: r."""
         return len(self.filters[0])
 
+    @property
+    def products(self) -> int:
+        """Multiplications, which is also the inputs that a tile reads: n."""
+        return len(self.inputs)
+
+    @property
+    def is_dyadic(self) -> bool:
+        """Whether binary floating point holds every coefficient exactly."""
+        return all(c.denominator & (c.denominator - 1) == 0 for row in self.filters for c in row)
+
 
 def matrix(text: str) -> Matrix:
     """Rows of fractions, ``1 0; 1/2 -1``."""

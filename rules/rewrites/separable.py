@@ -13,8 +13,8 @@ from functools import lru_cache
 
 from layoutopt.ir.affine import IndexMap, identity_map
 from layoutopt.ir.graph import IteratorType, Structured, Uninitialized
+from layoutopt.ir.minimal_filtering import Matrix
 from layoutopt.ir.scalar import Body, ScalarOp
-from layoutopt.rules.rewrites.toom_cook import Matrix
 
 Index = tuple[int, ...]
 

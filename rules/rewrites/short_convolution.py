@@ -9,9 +9,10 @@ from layoutopt.ir.graph import (
     Fill,
     Graph,
 )
+from layoutopt.ir.minimal_filtering import MinimalFiltering
 from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.interior_padding import is_zero
-from layoutopt.rules.rewrites.toom_cook import LARGEST, ToomCook, toom_cook
+from layoutopt.rules.rewrites.toom_cook import LARGEST, toom_cook
 from layoutopt.rules.rewrites.window import Convolution, convolution
 from layoutopt.rules.rule import over_budget
 
@@ -35,7 +36,7 @@ class Tiling:
         return tuple(m + r - 1 for m, r in zip(self.outputs, taps, strict=True))
 
     @property
-    def forms(self) -> tuple[ToomCook, ...]:
+    def forms(self) -> tuple[MinimalFiltering, ...]:
         """The matrices; there are none beyond the largest number of multiplications."""
         taps = map(self.convolution.filter_size, self.convolution.windows)
         return tuple(map(toom_cook, self.outputs, taps))

@@ -9,9 +9,10 @@ Gray, *Fast Algorithms for Convolutional Neural Networks*, 2016).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+
+from layoutopt.ir.minimal_filtering import MinimalFiltering
 
 POINTS = tuple(map(Fraction, (0, 1, -1, 2, -2)))
 """Where the polynomials are evaluated: small numbers keep the rounding errors small."""
@@ -19,40 +20,9 @@ POINTS = tuple(map(Fraction, (0, 1, -1, 2, -2)))
 LARGEST = len(POINTS) + 1
 """Multiplications at most."""
 
-Matrix = tuple[tuple[Fraction, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ToomCook:
-    """F(m, r): ``outputs`` is A^T (m x n), ``filters`` is G (n x r), ``inputs`` is B^T (n x n)."""
-
-    outputs: Matrix
-    filters: Matrix
-    inputs: Matrix
-
-    @property
-    def tile(self) -> int:
-        """Outputs at a time: m."""
-        return len(self.outputs)
-
-    @property
-    def taps(self) -> int:
-        """Filter elements: r."""
-        return len(self.filters[0])
-
-    @property
-    def products(self) -> int:
-        """Multiplications, which is also the inputs that a tile reads: n."""
-        return len(self.inputs)
-
-    @property
-    def is_dyadic(self) -> bool:
-        """Whether binary floating point holds every coefficient exactly."""
-        return all(c.denominator & (c.denominator - 1) == 0 for row in self.filters for c in row)
-
 
 @lru_cache
-def toom_cook(tile: int, taps: int) -> ToomCook:
+def toom_cook(tile: int, taps: int) -> MinimalFiltering:
     """F(tile, taps), with whole numbers in A^T and B^T; ``tile + taps - 1`` is LARGEST at most."""
     count = tile + taps - 1
     points = POINTS[: count - 1]
@@ -71,7 +41,7 @@ def toom_cook(tile: int, taps: int) -> ToomCook:
     outputs = tuple(
         (*(point**p for point in points), Fraction(int(p == tile - 1))) for p in range(tile)
     )
-    return ToomCook(outputs, tuple(filters), tuple(inputs))
+    return MinimalFiltering(outputs, tuple(filters), tuple(inputs))
 
 
 def _monic(roots: tuple[Fraction, ...]) -> tuple[Fraction, ...]:

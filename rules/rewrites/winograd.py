@@ -26,12 +26,12 @@ from layoutopt.ir.graph import (
     Structured,
     Uninitialized,
 )
+from layoutopt.ir.minimal_filtering import Matrix
 from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.examples import convolution_example, depthwise_example
 from layoutopt.rules.rewrites.interior_padding import is_zero
 from layoutopt.rules.rewrites.separable import Index, elements_read, selection_body, separable
 from layoutopt.rules.rewrites.short_convolution import Tiling, refusal_of, tiling
-from layoutopt.rules.rewrites.toom_cook import Matrix
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 Source = Callable[[Index], tuple[int, IndexMap]]
