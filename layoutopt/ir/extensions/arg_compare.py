@@ -12,24 +12,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from layoutopt.ir.along_dim import AlongDim
 from layoutopt.ir.extension import Evaluated, Occurrence
-from layoutopt.ir.order import Order, order_of, plain_order
+from layoutopt.ir.first_in_order import FirstInOrder
+from layoutopt.ir.order import order_of, plain_order
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.region import known_errors
 from layoutopt.ir.types import Array, TensorType
 
-_FALLING = plain_order("f32", "ogt")
-
 
 @dataclass(frozen=True, slots=True)
-class ArgCompare(AlongDim):
+class ArgCompare(FirstInOrder):
     """``sources``: elements, and what the element and the position start from.
 
     An element takes the place of the one before where the order puts it first.
     """
-
-    order: Order = _FALLING
 
     mlir_name = "iree_linalg_ext.arg_compare"
 
@@ -61,19 +57,6 @@ class ArgCompare(AlongDim):
             (cls((0, 1, 2), (3, 4), dim, order), _types(TensorType(shape, element), dim, position))
             for shape, dim, order, element, position in given
         )
-
-    def emit(self, types: Sequence[TensorType]) -> list[str]:
-        """The named op."""
-        read, *starts = self.sources
-        names, kinds = (f"%t{t}" for t in starts), (str(types[t]) for t in starts)
-        both = ", ".join(str(types[t]) for t in self.results)
-        return [
-            f"  {', '.join(f'%t{t}' for t in self.results)} = {self.mlir_name} "
-            f"dimension({self.dim}) ins(%t{read} : {types[read]}) "
-            f"outs({', '.join(names)} : {', '.join(kinds)}) {{",
-            *self.order.lines([types[read].element], 0),
-            f"  }} -> {both}",
-        ]
 
     def evaluate(self, values: Sequence[Array], types: Sequence[TensorType]) -> tuple[Array, ...]:
         """One element after another."""

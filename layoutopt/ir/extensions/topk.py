@@ -10,24 +10,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from layoutopt.ir.along_dim import AlongDim
 from layoutopt.ir.extension import Evaluated, Occurrence
+from layoutopt.ir.first_in_order import FirstInOrder
 from layoutopt.ir.order import Order, order_of, plain_order, unsure
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.region import known_errors
 from layoutopt.ir.types import Array, TensorType
 
-_FALLING = plain_order("f32", "ogt")
-
 
 @dataclass(frozen=True, slots=True)
-class TopK(AlongDim):
+class TopK(FirstInOrder):
     """``sources``: elements, their positions where given, and what both results start from.
 
     What they start from takes part. Of equal elements the one of the lower position comes first.
     """
-
-    order: Order = _FALLING
 
     mlir_name = "iree_linalg_ext.topk"
 
@@ -48,22 +44,6 @@ class TopK(AlongDim):
             _example((2, 8, 5), 1, 3, plain_order("f32", "ogt"), "f32", given=True),
             _example((7, 4), 0, 2, plain_order("i32", "slt"), "i32", given=False),
         )
-
-    def emit(self, types: Sequence[TensorType]) -> list[str]:
-        """The named op."""
-
-        def operands(tensors: Sequence[int]) -> str:
-            names, kinds = (f"%t{t}" for t in tensors), (str(types[t]) for t in tensors)
-            return f"{', '.join(names)} : {', '.join(kinds)}"
-
-        both = ", ".join(str(types[t]) for t in self.results)
-        return [
-            f"  {', '.join(f'%t{t}' for t in self.results)} = {self.mlir_name} "
-            f"dimension({self.dim}) ins({operands(self.sources[:-2])}) "
-            f"outs({operands(self.sources[-2:])}) {{",
-            *self.order.lines([types[self.sources[0]].element], 0),
-            f"  }} -> {both}",
-        ]
 
     def evaluate(self, values: Sequence[Array], types: Sequence[TensorType]) -> tuple[Array, ...]:
         """The first of the elements and the starts together, where the starts are in order."""
