@@ -90,6 +90,7 @@ IREE_3_13 = Quirks(
         sizes=re.compile(r"_((?:\d+|D)(?:x(?:\d+|D))*)(?:x[a-z]+\d+)?(?=_|$)"),
         moving=re.compile(r"_dispatch_\d+_(pack|unpack|transpose|slow_memcpy)(?:_|$)"),
         refused=re.compile(r'sym_name = "([^"]*_dispatch_\d+[^"]*)"'),
+        exported=re.compile(r"hal\.executable\.export public @([\w$.]+)"),
         call=re.compile(r"= flow\.dispatch @"),
         outer=re.compile(r"\s*util\.(func|initializer)\b"),
         constant=re.compile(
@@ -142,6 +143,7 @@ IREE_3_13 = Quirks(
         from_input="--compile-from=input",
         dump="--iree-hal-dump-executable-intermediates-to=",
         dump_sources="--iree-hal-dump-executable-sources-to=",
+        one_executable="--compile-mode=hal-executable",
         # StableHLO as it is kept in files.
         input_types={"vhlo": ("--iree-input-type=stablehlo",)},
         inline="--pass-pipeline=builtin.module(inline{default-pipeline=},symbol-dce)",

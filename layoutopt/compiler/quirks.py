@@ -50,6 +50,8 @@ class Names:
     """Group 1: the word for a dispatch that only moves data."""
     refused: re.Pattern[str]
     """Group 1: the name of a dispatch in the IR that an error message shows."""
+    exported: re.Pattern[str]
+    """Group 1: the name of a dispatch in what its executable is made from."""
     call: re.Pattern[str]
     """The call of a dispatch in the flow phase."""
     outer: re.Pattern[str]
@@ -86,6 +88,8 @@ class Flags:
     """Leaves the code of each executable, IR and assembly, in a folder whose name follows."""
     dump_sources: str
     """The same of what executables are made from."""
+    one_executable: str
+    """Compiles one of these alone."""
     input_types: Mapping[str, tuple[str, ...]]
     """By dialect, where the compiler does not find out by itself what it is given."""
     inline: str

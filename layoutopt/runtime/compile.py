@@ -27,6 +27,7 @@ _OUTCOMES = {
     Ended.ERROR: Outcome.COMPILE_ERROR,
     Ended.CRASH: Outcome.COMPILE_CRASH,
     Ended.TIMEOUT: Outcome.COMPILE_TIMEOUT,
+    Ended.IDLE: Outcome.COMPILE_TIMEOUT,
 }
 
 
@@ -36,6 +37,7 @@ class Phase(StrEnum):
     INPUT = "input"
     FLOW = "flow"
     STREAM = "stream"
+    KERNELS = "executable-sources"  # before kernels are compiled
     HAL = "hal"  # kernels are compiled, and calls of them are written out
 
 

@@ -20,10 +20,13 @@ from pathlib import Path
 from typing import IO
 
 from layoutopt.errors import InputError
-from layoutopt.runtime.starved import starved_s
+from layoutopt.runtime.scheduling import starved_s, worked_s
 
 ERROR_TEXT_BYTES = 1 << 20
 """How much of a tool's stderr is read: a compiler may print a whole module beside its error."""
+
+IDLE_S = 30.0
+"""A tool that does nothing for so long hangs: a compiler whose heap is damaged waits for a lock."""
 
 _GRACE_S = 0.1
 """Seconds between looks at a tool that is late because it had no core."""
@@ -36,6 +39,7 @@ class Ended(Enum):
     ERROR = "error"
     CRASH = "crash"
     TIMEOUT = "timeout"
+    IDLE = "idle"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,8 @@ def run_tool(
 ) -> ToolRun:
     """Run `command` in its own process group and wait; on timeout the whole group is killed.
 
-    Time for which it waits for a core does not count: other work on the machine would decide.
+    So it is where it does nothing for `IDLE_S`. Time for which it waits for a core does not count:
+    other work on the machine would decide.
     ``memory_bytes``: what it may map at most; None for no bound. Raises InputError where a file
     that it writes reaches the limit on file sizes: that says nothing of what the tool was given.
     """
@@ -106,8 +111,8 @@ def run_tool(
             limit_cpu(process.pid, timeout_s)
             if memory_bytes is not None:
                 limit_memory(process.pid, memory_bytes)
-            timed_out = not _ends_within(process, timeout_s)
-            if timed_out:
+            late = _late(process, timeout_s)
+            if late is not None:
                 kill_group(process)
         except BaseException:
             kill_group(process)
@@ -115,7 +120,7 @@ def run_tool(
         finally:
             with _running_lock:
                 _running.discard(process)
-        ended, name = (Ended.TIMEOUT, "") if timed_out else how_ended(process.returncode)
+        ended, name = (late, "") if late is not None else how_ended(process.returncode)
         if name == "SIGXFSZ":
             raise InputError(
                 Path(command[0]).name,
@@ -127,16 +132,23 @@ def run_tool(
         return ToolRun(ended, name, _text(out, None), _text(err, ERROR_TEXT_BYTES), seconds)
 
 
-def _ends_within(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
+def _late(process: subprocess.Popen[bytes], timeout_s: float) -> Ended | None:
+    """Wait for the end of a process; why no longer, where it does not come."""
     started = time.monotonic()
     left_s = timeout_s
+    before = (0.0, 0.0)
     while left_s > 0:
+        look_s = min(max(left_s, _GRACE_S), IDLE_S)
         try:
-            process.wait(max(left_s, _GRACE_S))
-            return True
+            process.wait(look_s)
+            return None
         except subprocess.TimeoutExpired:
-            left_s = started + timeout_s + starved_s(process.pid) - time.monotonic()
-    return False
+            after = worked_s(process.pid), starved_s(process.pid)
+            if look_s == IDLE_S and after == before and after != (0.0, 0.0):
+                return Ended.IDLE
+            before = after
+            left_s = started + timeout_s + after[1] - time.monotonic()
+    return Ended.TIMEOUT
 
 
 def how_ended(returncode: int) -> tuple[Ended, str]:

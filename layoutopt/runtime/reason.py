@@ -7,7 +7,7 @@ import shutil
 import tempfile
 
 from layoutopt.compiler.installed import quirks
-from layoutopt.runtime.process import Ended, ToolRun
+from layoutopt.runtime.process import IDLE_S, Ended, ToolRun
 
 REASON_LENGTH = 300
 _ROOM_BYTES = 1 << 16
@@ -22,6 +22,8 @@ def failure_reason(tool: str, run: ToolRun, timeout_s: float) -> str:
         return ""
     if run.ended is Ended.TIMEOUT:
         return f"{tool} did not finish within {timeout_s:g} s"
+    if run.ended is Ended.IDLE:
+        return f"{tool} hangs: it did nothing for {IDLE_S:g} s"
     if run.ended is Ended.CRASH:
         return f"{tool} crashed ({run.signal_name})"
     if told := first_error(run.stderr):

@@ -21,6 +21,7 @@ from layoutopt.pricing.measure.batch import function_name, make_batches
 from layoutopt.pricing.measure.batch_compile import BatchCompiler, Compiled
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.runtime.compile import CompileOutcome, Phase, compile_to
+from layoutopt.runtime.outcome import Outcome
 from layoutopt.runtime.progress import Progress
 from layoutopt.runtime.version import iree_version
 from layoutopt.runtime.workspace import workspace
@@ -44,6 +45,11 @@ class Facts(msgspec.Struct, frozen=True):
     def not_understood(self) -> str:
         """Why a kernel of it was not understood; empty where all were."""
         return next((step.reason for step in self.steps if step.reason), "")
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the compiler did not end in time."""
+        return self.reason.startswith(Outcome.COMPILE_TIMEOUT.value)
 
 
 class Kernels:
@@ -82,6 +88,8 @@ class Kernels:
                 facts = Facts(key, reason=f"{outcome.outcome.value}: {outcome.reason}")
                 if outcome.ok:
                     facts = Facts(key, self._reader.one_call(output, dumps_of(output)))
+            if facts.timed_out:
+                return facts  # on a quiet machine it may do
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._path.open("ab") as file:
                 file.write(msgspec.json.encode(facts) + b"\n")

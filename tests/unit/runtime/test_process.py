@@ -37,6 +37,13 @@ def test_a_tool_that_crashes() -> None:
     assert (run.ended, run.signal_name) == (Ended.CRASH, "SIGSEGV")
 
 
+def test_a_tool_that_does_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that works, or waits for a core, is."""
+    monkeypatch.setattr("layoutopt.runtime.process.IDLE_S", 0.5)
+    assert run_tool(["sleep", "60"], 50).ended is Ended.IDLE
+    assert run_tool([sys.executable, "-c", _COMPUTE], 50).ended is Ended.OK
+
+
 def test_a_file_at_the_limit_of_its_size_is_no_crash(tmp_path: Path) -> None:
     """Nor a refusal of what the tool was given, to be remembered as one."""
     script = f"ulimit -f 1; exec dd if=/dev/zero of={tmp_path}/file bs=4096 count=2"
