@@ -21,6 +21,7 @@ from layoutopt.candidates.regions import padded_regions
 from layoutopt.candidates.soundness import Soundness
 from layoutopt.candidates.space import layout_sets
 from layoutopt.ir.graph import Graph
+from layoutopt.normalize import EXPANDED, NORMALIZATIONS
 from layoutopt.normalize.canonical_form import canonical_form
 from layoutopt.options import Objective
 from layoutopt.profiles.target import Target
@@ -67,14 +68,17 @@ def explore(
     """Enumerate the candidates of a function, made by rules whose exactness is ``admitted``.
 
     Rules that keep more compute units busy are left out where the target has one, those that widen
-    elements where it multiplies them as they are (GPUs) and where conversions are counted.
+    elements where it multiplies them as they are (GPUs) and where conversions are counted, and
+    those that spell out what it has an instruction for (GPUs).
     """
     left_out = PARALLELIZING if target.machine.compute_units == 1 else ()
     if target.registers is None or objective is Objective.CONVERSIONS:
         left_out = (*left_out, *WIDENING)
     rules = tuple(rule for rule in rules if rule not in left_out)
     soundness, normalized = Soundness(), Soundness(most_in_all=_MOST_NORMALIZED)
-    normal = canonical_form(graph, admitted, normalized.reason)
+    spelled_out = EXPANDED if target.registers is None else ()
+    normalizations = tuple(rule for rule in NORMALIZATIONS if rule not in spelled_out)
+    normal = canonical_form(graph, admitted, normalized.reason, normalizations)
     rewritten = saturate(
         normal.graph, rules, soundness=soundness, admitted=admitted, made_by=normal.rules
     )

@@ -20,8 +20,12 @@ from layoutopt.normalize.packs.pack_to_transpose import PackToTranspose
 from layoutopt.normalize.packs.push_down_pack import PushDownPack
 from layoutopt.normalize.quantization.contract_as_integers import ContractAsIntegers
 from layoutopt.normalize.reduce_from_neutral_init import ReduceFromNeutralInit
+from layoutopt.normalize.round_by_adding import RoundByAdding
 from layoutopt.normalize.splat_init_to_fill import SplatInitToFill
 from layoutopt.rules.rule import NormalizationRule
+
+EXPANDED: tuple[NormalizationRule[Any], ...] = (RoundByAdding(),)
+"""For CPUs alone: what the compiler writes out there, other targets have an instruction for."""
 
 NORMALIZATIONS: tuple[NormalizationRule[Any], ...] = (
     DropDeadResults(),
@@ -36,4 +40,5 @@ NORMALIZATIONS: tuple[NormalizationRule[Any], ...] = (
     FoldBroadcast(),
     ContractAsIntegers(),
     PackToTranspose(),
+    *EXPANDED,
 )

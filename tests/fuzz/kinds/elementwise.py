@@ -191,7 +191,8 @@ def _math(s: Scalars, x: Number) -> Number:
         return s.add(f"math.absf {x.name} : {kind}", kind, x.bound, x.error, x.integral)
     if name == "floor":
         need(x.error == 0.0, "exact numbers to round")
-        return s.add(f"math.floor {x.name} : {kind}", kind, x.bound + 1)
+        way = s.draw.pick(("floor", "roundeven"))
+        return s.add(f"math.{way} {x.name} : {kind}", kind, x.bound + 1)
     if name == "divf":
         four = s.constant(4, kind)
         text = f"arith.divf {x.name}, {four.name} : {kind}"

@@ -196,5 +196,41 @@ def _dequantized(
     return made
 
 
+@st.composite
+def quantizations(draw: st.DrawFn) -> Graph:
+    """``clamp(roundeven(x / scale) + zero)`` as i8: scales of powers of two, many ties."""
+    shape = draw(st.lists(st.integers(1, 6), min_size=1, max_size=3))
+    axis = draw(st.sampled_from([None, *range(len(shape))]))
+    builder = GraphBuilder()
+    x, y = builder.tensor(shape, "f32"), builder.tensor(shape, "i8")
+    zero = builder.tensor(() if axis is None else (shape[axis],), "i8")
+    scale = draw(st.sampled_from([2.0, 4.0, 0.5]))
+    ops = (
+        constant(scale, "f32"),
+        ScalarOp("arith.divf", (0, 3), "f32"),
+        ScalarOp("math.roundeven", (4,), "f32"),
+        ScalarOp("arith.sitofp", (1,), "f32"),
+        ScalarOp("arith.addf", (5, 6), "f32"),
+        constant(-128.0, "f32"),
+        ScalarOp("arith.maxnumf", (7, 8), "f32"),
+        constant(127.0, "f32"),
+        ScalarOp("arith.minnumf", (9, 10), "f32"),
+        ScalarOp("arith.fptosi", (11,), "i8"),
+    )
+    whole = identity_map(len(shape))
+    builder.add(
+        Structured(
+            (x, zero),
+            (Uninitialized(),),
+            (y,),
+            tuple(shape),
+            (P,) * len(shape),
+            (whole, () if axis is None else plain_map([axis]), whole),
+            Body(("f32", "i8", "i8"), ops, (12,)),
+        )
+    )
+    return builder.build((x, zero), (y,))
+
+
 QUANTIZED: dict[str, Callable[[], st.SearchStrategy[Graph]]] = {"zero points": zero_point_ops}
 """Graphs of one op."""

@@ -30,7 +30,7 @@ from tests.property.rules.naming import name_of
 from tests.property.rules.odd import odd_graph
 from tests.property.rules.ops import STRUCTURED
 from tests.property.rules.packed import packed_ops, round_trips
-from tests.property.rules.quantized import dequantized_contractions, zero_point_ops
+from tests.property.rules.quantized import dequantized_contractions, quantizations, zero_point_ops
 
 Rule = NormalizationRule[Any]
 EXAMPLES = [(rule, example) for rule in NORMALIZATIONS for example in rule.examples]
@@ -41,6 +41,7 @@ GRAPHS = (
     dequantized_contractions(),
     packed_ops(),
     round_trips(),
+    quantizations(),
 )
 ODD = range(200)
 
