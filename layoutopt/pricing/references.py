@@ -82,7 +82,8 @@ class References:
         self.learned[cluster] = Reference(values, errors)
 
     def _computed(self, cluster: Cluster) -> Reference:
-        found = (own_ops(self.graph, ops, cluster) for ops in self.own)
+        known = frozenset().union(*self.own)
+        found = (own_ops(self.graph, ops, cluster, known) for ops in self.own)
         own = next(filter(None, found), ())
         ways = (cluster.ops,) if own in ((), cluster.ops) else (own, cluster.ops)
         ops, tensors = counted_from_zero(self.graph.ops[i] for way in ways for i in way)
@@ -97,11 +98,11 @@ class References:
         )
         other = replace(graph, ops=ops[first:]) if ops[first:] else None
         fixed = tuple((place[t], splats[t]) for t in cluster.weights if t in splats and t in place)
-        known = _evaluated(graph, other, fixed)
+        held = _evaluated(graph, other, fixed)
         return Reference(
-            {t: known.values[i] for t, i in place.items() if i in known.values},
-            {t: known.errors[i] for t, i in place.items() if i in known.errors},
-            known.unchecked,
+            {t: held.values[i] for t, i in place.items() if i in held.values},
+            {t: held.errors[i] for t, i in place.items() if i in held.errors},
+            held.unchecked,
         )
 
 
@@ -128,17 +129,21 @@ def _evaluated(graph: Graph, other: Graph | None, splats: tuple[tuple[int, str],
     return Reference(values, errors)
 
 
-def own_ops(graph: Graph, own: Collection[int], cluster: Cluster) -> tuple[int, ...]:
+def own_ops(
+    graph: Graph, own: Collection[int], cluster: Cluster, known: Collection[int]
+) -> tuple[int, ...]:
     """The model's own ops from what a cluster reads to what it makes; empty where there are none.
 
-    None where one thing that it reads depends on another: they cannot be chosen apart.
+    None where one thing that it reads depends on another: they cannot be chosen apart. ``known``:
+    the ops by which it may; normalization adds sums of weights, which its ops read beside the
+    weights, and the model as it came does not have them.
     """
     leaves = {*cluster.inputs, *cluster.weights}
     found = _back(graph, own, cluster.outputs, leaves)
     if not found:
         return ()
     for leaf in leaves:
-        behind = _ancestors(graph, own, leaf)
+        behind = _ancestors(graph, known, leaf)
         if behind & (leaves - {leaf}):
             return ()
     return tuple(i for i in own if i in found)
@@ -159,11 +164,11 @@ def _back(graph: Graph, own: Collection[int], outputs: Sequence[int], leaves: se
     return found
 
 
-def _ancestors(graph: Graph, own: Collection[int], tensor: int) -> set[int]:
+def _ancestors(graph: Graph, known: Collection[int], tensor: int) -> set[int]:
     pending, found = [tensor], set[int]()
     while pending:
-        maker = _own_producer(graph, own, pending.pop())
-        for t in () if maker is None else graph.ops[maker].inputs:
+        makers = (i for i in graph.producers[pending.pop()] if i in known)
+        for t in (t for i in makers for t in graph.ops[i].inputs):
             if t not in found:
                 found.add(t)
                 pending.append(t)
