@@ -20,7 +20,7 @@ FORMS = (*(f.value for f in Form if f is not Form.AS_IT_CAME), "atomic", "region
 CONVERSIONS = ("reshape", "transpose", "pack", "unpack", "unpack and pack", "padding")
 
 
-NORMALIZED = ("bubble-up-unpack", "push-down-pack", "pack-to-transpose", "round-by-adding")
+NORMALIZED = ("bubble-up-unpack", "push-down-pack", "pack-to-transpose")
 """Normalization rules whose ops stay until the end."""
 
 
