@@ -8,23 +8,36 @@ from layoutopt.solver.greedy import solve_greedy
 from layoutopt.solver.ilp import solve_ilp
 from layoutopt.solver.pbqp import solve_pbqp
 from layoutopt.solver.problem import Problem
-from layoutopt.solver.solution import Solution
+from layoutopt.solver.solution import Solution, StopReason, answer
 from layoutopt.solver.taso import solve_taso
 
 
 class Search(StrEnum):
     """An algorithm that selects."""
 
-    ILP = "ilp"  # the integer program, from the greedy answer on
+    ILP = "ilp"  # the integer program, from the greedy answer on; PBQP's where time is short
     GREEDY = "greedy"
     TASO = "taso"
     PBQP = "pbqp"
 
 
+_GAP = 0.01
+"""Of an answer that was cut short, above which another search may help."""
+
+
 def _warm_ilp(problem: Problem, time_limit_s: float) -> Solution:
     start = time.perf_counter()
     warm = solve_greedy(problem)
-    return solve_ilp(problem, time_limit_s - (time.perf_counter() - start), warm)
+    found = solve_ilp(problem, time_limit_s - (time.perf_counter() - start), warm)
+    near = found.gap is not None and found.gap <= _GAP
+    if near or found.stop_reason is not StopReason.TIME_LIMIT:
+        return found
+    other = solve_pbqp(problem)
+    cost_ns, known_ns = other.objective_ns, found.objective_ns
+    if cost_ns is None or (known_ns is not None and known_ns <= cost_ns):
+        return found
+    chosen, seconds = (other.candidates, other.conversions), time.perf_counter() - start
+    return answer(*chosen, cost_ns, found.bound_ns, seconds, found.stop_reason)
 
 
 SEARCHES: dict[Search, Callable[[Problem, float], Solution]] = {

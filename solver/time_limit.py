@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
 
@@ -27,15 +28,19 @@ class TimeLimit:
         return self._left_s <= 0
 
     def solve(
-        self, problem: Problem, search: Search = Search.ILP, known: Iterable[Answer] = ()
-    ) -> Solution:  # fmt: skip
-        """Solve in the seconds that are left.
+        self,
+        problem: Problem,
+        search: Search = Search.ILP,
+        known: Iterable[Answer] = (),
+        at_most_s: float = math.inf,
+    ) -> Solution:
+        """Solve in the seconds that are left, or in ``at_most_s`` of them.
 
         ``known``: answers of this problem, which serve where the search ends without one or where
         its time is up; what is not an answer of it is left out.
         """
         start = time.perf_counter()
-        solution = solve(problem, search, max(0.0, self._left_s))
+        solution = solve(problem, search, max(0.0, min(self._left_s, at_most_s)))
         self._left_s -= time.perf_counter() - start
         cut_short = solution.stop_reason is StopReason.TIME_LIMIT
         if solution.status is not Status.UNKNOWN and not cut_short:

@@ -25,18 +25,18 @@ def with_matmuls(graph: Graph) -> Graph:
     ops: list[Op] = []
     for op in graph.ops:
         before = len(builder.ops)
-        if isinstance(op, Structured) and _collapsible(op, graph):
+        if isinstance(op, Structured) and op.is_contraction and is_collapsible(op, graph):
             oriented = _oriented(op)
-            _collapse(oriented, graph, builder)
+            collapse(oriented, _merged(oriented), graph, builder)
             ops += builder.ops[before:] or [oriented]
         else:
             ops.append(op)
     return Graph((*graph.types, *builder.types), tuple(ops), graph.inputs, graph.outputs)
 
 
-def _collapsible(op: Structured, graph: Graph) -> bool:
+def is_collapsible(op: Structured, graph: Graph) -> bool:
     """Every operand is read whole, each dim by one loop; a unit dim may stand at index zero."""
-    if not op.is_contraction or op.body.reads_index:
+    if op.body.reads_index:
         return False
     for tensor, index_map in zip((*op.sources, *op.results), op.maps, strict=True):
         shape = graph.types[tensor].shape
@@ -78,8 +78,13 @@ _NEEDED = (_Role(True, False, True), _Role(False, True, True), _Role(True, True,
 """m, n and k: a matmul keeps one loop of each, though it be of size one."""
 
 
-def _collapse(op: Structured, graph: Graph, builder: GraphBuilder) -> None:
-    groups = _merged(op)
+def collapse(
+    op: Structured, groups: list[tuple[int, ...]], graph: Graph, builder: GraphBuilder
+) -> None:
+    """Have each group of loops be one loop, and loops of size one that are in none go.
+
+    Adds nothing where all loops stay. The groups are of loops that are adjacent in every operand.
+    """
     if len(groups) == len(op.domain):
         return
     number = {g[0]: i for i, g in enumerate(groups)}

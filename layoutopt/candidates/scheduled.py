@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from layoutopt.candidates.matmul_form import collapse, is_collapsible
 from layoutopt.candidates.packing.tiling import ordered, tiled_layout
 from layoutopt.candidates.preference import innermost_loop
 from layoutopt.compiler.processor import VectorRegisters
-from layoutopt.ir.graph import Graph, Op, Structured
+from layoutopt.ir.graph import Graph, GraphBuilder, Op, Structured
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.roles import is_windowed, roles
 from layoutopt.ir.schedule import Schedule, VectorTile
@@ -115,17 +116,31 @@ def panel_layout(op: Structured, kind: TensorType, made: Layout, columns: int) -
 
 
 def with_schedule(graph: Graph, tile: VectorTile) -> Graph:
-    """The graph where every contraction whose columns a tile divides has that tile's schedule."""
+    """The graph where every contraction whose columns a tile divides has that tile's schedule.
 
-    def scheduled(op: Op) -> Op:
-        if not isinstance(op, Structured) or not op.is_contraction:
-            return op
-        found = _loops(op)
-        if found is None or op.domain[found[1]] % tile.columns:
-            return op
-        return replace(op, schedule=_schedule(op, *found, tile), generalized=True)
+    It loses its loops of size one, which the compiler takes out, and the schedule with them.
+    """
+    builder = GraphBuilder(len(graph.types))
+    ops: list[Op] = []
+    for op in graph.ops:
+        found = _loops(op) if isinstance(op, Structured) and op.is_contraction else None
+        if not isinstance(op, Structured) or found is None or op.domain[found[1]] % tile.columns:
+            ops.append(op)
+            continue
+        schedule, wide = _schedule(op, *found, tile), _wide_loops(op)
+        scheduled = replace(op, schedule=schedule, generalized=True)
+        if len(wide) == len(op.domain) or not is_collapsible(op, graph):
+            ops.append(scheduled)
+            continue
+        before = len(builder.ops)
+        narrow = replace(scheduled, schedule=schedule.of(wide))
+        collapse(narrow, [(d,) for d in wide], graph, builder)
+        ops += builder.ops[before:]
+    return Graph((*graph.types, *builder.types), tuple(ops), graph.inputs, graph.outputs)
 
-    return replace(graph, ops=tuple(map(scheduled, graph.ops)))
+
+def _wide_loops(op: Structured) -> tuple[int, ...]:
+    return tuple(d for d, n in enumerate(op.domain) if n != 1)
 
 
 def _schedule(op: Structured, row: int, column: int, tile: VectorTile) -> Schedule:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,19 @@ class Schedule:
     """Whether an operand is read through windows, tiled to one element of the filter."""
     peeled: bool = field(default=False, kw_only=True)
     """Whether some tile leaves a rest of its loop, which takes code of its own."""
+
+    def of(self, loops: Sequence[int]) -> Schedule:
+        """The schedule of the op with these loops alone."""
+
+        def kept(sizes: tuple[int, ...]) -> tuple[int, ...]:
+            return tuple(sizes[d] for d in loops)
+
+        return replace(
+            self,
+            distribution=kept(self.distribution),
+            vector=kept(self.vector),
+            reduction=kept(self.reduction),
+        )
 
 
 @dataclass(frozen=True, slots=True, order=True)

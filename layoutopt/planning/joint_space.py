@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
@@ -48,10 +49,12 @@ class JointSpace:
         search: Search,
         limit: TimeLimit,
         known: Iterable[JointChoice] = (),
+        at_most_s: float = math.inf,
     ) -> tuple[JointSelection, Solution]:
         """The cheapest plans at these costs; what has none is left out.
 
-        ``known``: plans that serve where the time is over, beside the model as it came.
+        ``known``: plans that serve where the time is over, beside the model as it came;
+        ``at_most_s``: of that time for this answer.
         """
         parts = [
             Part(space.graph, space.selection(*own), runs, space.budgeted_weights)
@@ -59,9 +62,8 @@ class JointSpace:
         ]
         selection = joined(parts, self.layouts)
         answers = (selection.indices(choice) for choice in (self.as_it_came, *known))
-        return selection, limit.solve(
-            selection.problem, search, (a for a in answers if a is not None)
-        )
+        found = (a for a in answers if a is not None)
+        return selection, limit.solve(selection.problem, search, found, at_most_s)
 
     def objective(self, costs: Sequence[Costs], options: Options) -> Sequence[Costs]:
         """What is minimized: times, or conversions counted where these are to be few."""

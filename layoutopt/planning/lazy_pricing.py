@@ -11,6 +11,7 @@ evaluations via lazy best-first search", ICAPS 2016.)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -34,6 +35,9 @@ from layoutopt.solver.solution import StopReason, answer
 ROUNDS = 40
 """Rounds at most; then the best plan among the prices there are, with its gap."""
 
+
+ROUND_S = 2.0
+"""Seconds of solving in a round that only asks for prices; the last one has all that are left."""
 
 _UNKNOWN = "oracle: "
 _LAST_RESORT_NS = 10**12
@@ -110,15 +114,21 @@ def price_lazily(
     record()
     bound_ns = 0
     tried: list[JointChoice] = []
+    at_most_s = ROUND_S
     for _ in range(ROUNDS):
         costs = [own.filled(priced) for own, priced in zip(bounds, found, strict=True)]
-        selection, solution = space.solved(costs, search, limit, tried)
+        selection, solution = space.solved(costs, search, limit, tried, at_most_s)
         choice = selection.choice(solution)
         wanted = [
             _wanted(*each) for each in zip(space.parts, found, choice.parts, strict=True)
         ]  # fmt: skip
         if not any(wanted):
-            return _answered(found, selection, solution)
+            cut_short = solution.stop_reason is StopReason.TIME_LIMIT
+            if not cut_short or at_most_s == math.inf:
+                return _answered(found, selection, solution)
+            at_most_s = math.inf
+            continue
+        at_most_s = ROUND_S
         bound_ns = solution.bound_ns
         if limit.is_over:
             break

@@ -117,6 +117,25 @@ def test_rounds_end_with_the_gap_that_is_left(
     assert plan.searched.rounds_ended
 
 
+def test_rounds_that_are_cut_short_leave_the_proof_to_the_last(
+    models: dict[str, Graph], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a round asks for needs no proof: rounds that wait for one would use up the time."""
+    limits: list[float] = []
+
+    def slow(problem: Problem, search: Search, limit_s: float) -> Solution:
+        limits.append(limit_s)
+        return solve(problem, search, limit_s if limit_s > lazy_pricing.ROUND_S else 0.0)
+
+    monkeypatch.setattr(time_limit, "solve", slow)
+    plan = planned(models["gradient"], MadeUp(PriceSource.MEASURED, 1.0, 3.0))
+    last = limits[-1]
+    whole = planned(models["gradient"], MadeUp(PriceSource.ANALYTIC, 1.0, 3.0))
+    assert plan.solution.status is Status.OPTIMAL
+    assert plan.solution.objective_ns == whole.solution.objective_ns
+    assert limits[0] == lazy_pricing.ROUND_S < last
+
+
 def test_what_is_stored_takes_no_rounds(
     models: dict[str, Graph], monkeypatch: pytest.MonkeyPatch
 ) -> None:

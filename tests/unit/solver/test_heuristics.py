@@ -137,6 +137,21 @@ def test_pbqp_is_no_worse_than_greedy_where_conversions_are_shared() -> None:
     assert solve(shortsighted(), Search.PBQP).objective_ns == 101
 
 
+def test_without_time_the_program_gives_the_answer_of_the_best_heuristic() -> None:
+    better = 0
+    for seed in range(12):
+        problem = branching(seed)
+        pbqp, greedy = solve(problem, Search.PBQP), solve(problem, Search.GREEDY)
+        hasty = solve(problem, Search.ILP, 0.0)
+        assert pbqp.objective_ns is not None
+        assert greedy.objective_ns is not None
+        better += pbqp.objective_ns < greedy.objective_ns
+        assert hasty.objective_ns == pbqp.objective_ns
+        assert hasty.stop_reason is StopReason.TIME_LIMIT
+        assert check(problem, hasty) == []
+    assert better
+
+
 def test_taso_stops_at_the_time_limit_with_the_greedy_answer() -> None:
     found = solve_taso(CHAIN, time_limit_s=0.0)
     assert (found.status, found.stop_reason) == (Status.FEASIBLE, StopReason.TIME_LIMIT)
