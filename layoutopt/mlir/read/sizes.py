@@ -104,6 +104,9 @@ class Sizes:
         one, other = self.resolved(one), self.resolved(other)
         if one == other:
             return one
+        for size in (one, other):  # neither is negative, or the module would not be one
+            self.narrow(size, 0, MOST)
+        one, other = self.resolved(one), self.resolved(other)
         order = {name: place for place, name in enumerate(self.values)}
         # a part of a size has its value where the size has
         found = solved(one, other, lambda n: order.get(n.partition("/")[0], -1))

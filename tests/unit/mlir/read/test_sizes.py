@@ -288,3 +288,23 @@ func.func @main(%x: tensor<4x?xf32>, %y: tensor<?x4xf32>, %z: tensor<4x4xf32>)
     )
     (graph,) = parse_module(path).graphs
     assert {str(n) for kind in graph.types for n in kind.shape} == {"4", "8*arg0.1/8"}
+
+
+def test_a_size_that_is_one_less_is_not_negative(tmp_path: Path) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(
+        """
+func.func @main(%x: tensor<4x?xf32>, %y: tensor<?x4xf32>, %z: tensor<4x4xf32>)
+    -> tensor<4x4xf32> {
+  %c1 = arith.constant 1 : index
+  %n = tensor.dim %x, %c1 : tensor<4x?xf32>
+  %s = arith.subi %n, %c1 : index
+  %p = tensor.extract_slice %x[0, 0] [4, %s] [1, 1] : tensor<4x?xf32> to tensor<4x?xf32>
+  %r = linalg.matmul ins(%p, %y : tensor<4x?xf32>, tensor<?x4xf32>)
+      outs(%z : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %r : tensor<4x4xf32>
+}
+"""
+    )
+    (graph,) = parse_module(path).graphs
+    assert {str(n) for kind in graph.types for n in kind.shape} == {"4", "arg0.1", "arg0.1 - 1"}
