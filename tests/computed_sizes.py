@@ -75,6 +75,18 @@ def _summed(x: Array) -> Array:
     return total
 
 
+def _convolved(x: Array, w: Array) -> Array:
+    """Windows 2 high and 2 wide, at every second row, two columns apart, over zeros around."""
+    around = np.pad(x, ((0, 0), (1, 1), (1, 2), (0, 0)))
+    rows, columns = x.shape[1] // 2 + 1, x.shape[2] + 1
+    total = np.zeros((x.shape[0], rows, columns, w.shape[3]), np.float32)
+    for i in range(2):
+        for j in range(2):
+            part = around[:, i : i + 2 * rows - 1 : 2, 2 * j : 2 * j + columns]
+            total += part @ w[i, j]
+    return total
+
+
 COMPUTED: dict[str, Computed] = {
     "broadcast": Computed(
         _function(
@@ -272,6 +284,19 @@ COMPUTED: dict[str, Computed] = {
         _updated,
         20,
         (2,),
+    ),
+    "convolved": Computed(
+        """
+func.func @convolved(%x: tensor<1x?x?x3xf32>, %w: tensor<2x2x3x4xf32>) -> tensor<1x?x?x4xf32> {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+      window = {stride = [2, 1], pad = [[1, 1], [1, 2]], rhs_dilate = [1, 2]}
+      {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+      : (tensor<1x?x?x3xf32>, tensor<2x2x3x4xf32>) -> tensor<1x?x?x4xf32>
+  return %0 : tensor<1x?x?x4xf32>
+}
+""",
+        ((1, "b", "s", 3), (2, 2, 3, 4)),
+        _convolved,
     ),
     "pooled": Computed(
         """

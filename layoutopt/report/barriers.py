@@ -9,7 +9,7 @@ from layoutopt.mlir.module import Module, exported_name, has_work
 from layoutopt.report.report import RefusalReport
 
 _BOUNDARY = ("hal.",)
-_SCALARS = ("arith.", "index.", "cf.assert")
+_SCALARS = ("arith.", "index.", "cf.assert", "util.assume.int")
 _PLUMBING = (*_BOUNDARY, "util.")
 """How IREE hands tensors over, and in functions without work how it calls the others."""
 
@@ -27,5 +27,5 @@ def barriers(module: Module) -> Iterator[RefusalReport]:
 
 
 def _of_scalars(op: Opaque) -> bool:
-    """Whether an op computes or asserts something of sizes, and no tensor goes through it."""
+    """Whether an op computes or states something of sizes, and no tensor goes through it."""
     return op.name.startswith(_SCALARS) and not op.sources and not op.results

@@ -23,3 +23,12 @@ def test_plans_compute_the_same_through_iree() -> None:
     assert not tally.refused_plans
     assert tally.originals == 10
     assert tally.plans >= 15
+
+
+def test_plans_of_open_sizes_compute_the_same_through_iree() -> None:
+    settings = Settings(UNBOUNDED_S, seed=1, plans=2, models=14, jobs=1, open_sizes=True)
+    tally, failures = run_iree(settings)
+    assert [failure.bug for failure in failures] == []
+    assert not tally.refused_plans
+    assert tally.originals >= 8
+    assert tally.plans == 2 * tally.originals

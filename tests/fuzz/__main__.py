@@ -22,6 +22,8 @@ from tests.fuzz.through_iree import Tally
 
 ORACLE_SHARE = 0.4
 """Of the time; the rest goes through IREE."""
+OPEN_SHARE = 0.4
+"""Of the time that goes through IREE; the rest is for sizes that are known ahead."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,11 +36,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2, help="processes of the oracle's run")
     parser.add_argument("--oracle-only", action="store_true")
     parser.add_argument("--iree-only", action="store_true")
+    parser.add_argument(
+        "--open-sizes", action="store_true", help="through IREE with sizes known at run time only"
+    )
     parser.add_argument("--graph", type=int, help="check and shrink this one graph of the seed")
     parser.add_argument("--folder", type=Path, default=FOLDER)
     given = parser.parse_args(arguments)
     settings = Settings(
-        given.seconds, given.seed, given.plans, given.models, given.jobs, given.folder
+        given.seconds,
+        given.seed,
+        given.plans,
+        given.models,
+        given.jobs,
+        given.folder,
+        given.open_sizes,
     )
     if given.graph is not None:
         return _told(_of_one(settings, given.graph, given.iree_only), settings)
@@ -51,16 +62,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _tell_oracle(total, time.monotonic() - started)
     if not given.oracle_only:
         left = max(1.0, settings.seconds - (time.monotonic() - started))
-        tally, found = run_iree(replace(settings, seconds=left))
-        failures += found
-        _tell_iree(tally, time.monotonic() - started)
+        for share, open_sizes in _runs(given.open_sizes):
+            began = time.monotonic()
+            part = replace(settings, seconds=left * share, open_sizes=open_sizes)
+            tally, found = run_iree(part)
+            failures += found
+            _tell_iree(tally, time.monotonic() - began, open_sizes)
     return _told(failures, settings)
+
+
+def _runs(open_sizes: bool) -> tuple[tuple[float, bool], ...]:
+    """Runs through IREE: the share of the time, and whether sizes are open."""
+    return ((1.0, True),) if open_sizes else ((1.0 - OPEN_SHARE, False), (OPEN_SHARE, True))
 
 
 def _of_one(settings: Settings, number: int, through_iree: bool) -> list[Failure]:
     """The failures of one graph, shrunk."""
     if through_iree:
-        bugs, _ = held(settings.seed, [number], settings.plans)
+        bugs, _ = held(settings.seed, [number], settings.plans, settings.open_sizes)
         return [smallest_through_iree(settings, n, bug) for n, bug in bugs[:1]]
     found = smallest(settings.seed, number, settings.plans)
     return [] if found is None else [found]
@@ -78,8 +97,9 @@ def _tell_oracle(total: Chunk, seconds: float) -> None:
         print(f"not reached: {', '.join(missing)}")
 
 
-def _tell_iree(tally: Tally, seconds: float) -> None:
-    print(f"IREE: {tally.originals} graphs, {tally.plans} plans, {seconds:.0f} s")
+def _tell_iree(tally: Tally, seconds: float, open_sizes: bool) -> None:
+    kind = ", open sizes" if open_sizes else ""
+    print(f"IREE{kind}: {tally.originals} graphs, {tally.plans} plans, {seconds:.0f} s")
     for title, reasons in (
         ("originals that IREE refuses", tally.refused_originals),
         ("plans that IREE refuses though it takes the original", tally.refused_plans),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -11,6 +12,8 @@ from multiprocessing import get_context
 from layoutopt.profiles.target import Target, load_target
 from tests.fuzz.comparison import Bug
 from tests.fuzz.kinds import KINDS
+from tests.fuzz.open_batch import hold_open_batch
+from tests.fuzz.open_graph import opened
 from tests.fuzz.oracle_run import Failure
 from tests.fuzz.program import Program, Written, write
 from tests.fuzz.settings import Settings, graph, parallel
@@ -28,12 +31,23 @@ def _target() -> Target:
     return parallel(load_target("host"))
 
 
-def held(seed: int, numbers: Sequence[int], plans: int) -> Found:
+def held(seed: int, numbers: Sequence[int], plans: int, open_sizes: bool = False) -> Found:
     """Send some graphs of a seed through IREE; the bugs by number."""
     batch = {n: graph(seed, n) for n in numbers}
     place = {written.name: n for n, written in batch.items()}
-    bugs, tally = hold_batch(list(batch.values()), plans, _target(), str(seed))
+    bugs, tally = _hold(list(batch.values()), plans, str(seed), open_sizes)
     return [(place[written.name], bug) for written, bug in bugs], tally
+
+
+def _hold(
+    batch: Sequence[Written], plans: int, seed: str, open_sizes: bool, compiled: bool = True
+) -> tuple[list[tuple[Written, Bug]], Tally]:
+    """Hold functions as they are, or those of them that leave a size free with it open."""
+    if not open_sizes:
+        return hold_batch(batch, plans, _target(), seed, compiled)
+    found = (opened(written, random.Random(f"{seed} {written.name}")) for written in batch)
+    graphs = [graph for graph in found if graph is not None]
+    return hold_open_batch(graphs, plans, _target(), seed, compiled) if graphs else ([], Tally())
 
 
 def run_iree(settings: Settings) -> tuple[Tally, list[Failure]]:
@@ -52,7 +66,7 @@ def _held_batches(settings: Settings) -> Iterator[Found]:
     batches = _batches(settings)
     if settings.jobs == 1:
         for numbers in batches:
-            yield held(settings.seed, numbers, settings.plans)
+            yield held(settings.seed, numbers, settings.plans, settings.open_sizes)
             if time.monotonic() > deadline:
                 return
         return
@@ -64,7 +78,8 @@ def _held_batches(settings: Settings) -> Iterator[Found]:
                 yield from (future.result() for future in done)
             if time.monotonic() > deadline:
                 break
-            pending.add(pool.submit(held, settings.seed, numbers, settings.plans))
+            sizes = settings.open_sizes
+            pending.add(pool.submit(held, settings.seed, numbers, settings.plans, sizes))
         yield from (future.result() for future in pending)
 
 
@@ -91,7 +106,7 @@ def smallest_through_iree(settings: Settings, number: int, bug: Bug) -> Failure:
     def bugs(written: Written) -> list[Bug]:
         compiled = bug.kind != "traceback"
         seed, plans = str(settings.seed), settings.plans
-        found, _ = hold_batch([written], plans, _target(), seed, compiled)
+        found, _ = _hold([written], plans, seed, settings.open_sizes, compiled)
         return [b for _, b in found if (b.kind, b.where) == (bug.kind, bug.where)]
 
     def fails(program: Program) -> Written | None:
@@ -100,4 +115,5 @@ def smallest_through_iree(settings: Settings, number: int, bug: Bug) -> Failure:
 
     small = shrunk(whole, fails, SHRINK_S)
     left = bugs(small)
-    return Failure(settings.seed, number, left[0] if left else bug, small, "--iree-only")
+    mode = "--iree-only --open-sizes" if settings.open_sizes else "--iree-only"
+    return Failure(settings.seed, number, left[0] if left else bug, small, mode)

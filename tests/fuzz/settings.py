@@ -38,6 +38,8 @@ class Settings:
     """Graphs at most; None for as many as there is time for."""
     jobs: int = 2
     folder: Path = FOLDER
+    open_sizes: bool = False
+    """Whether sizes of the graphs that go through IREE are known at run time only."""
 
 
 def graph(seed: int, number: int) -> Written:

@@ -178,7 +178,7 @@ def _run(
             tally.originals += 1
             if not works:
                 reason = refused[way.name].reason if way.name in refused else failed[way.name]
-                tally.refused_originals.setdefault(_general(reason), []).append(way.name)
+                tally.refused_originals.setdefault(general(reason), []).append(way.name)
             continue
         tally.plans += 1
         if way.name in results and works:
@@ -189,7 +189,7 @@ def _run(
                 yield original, bug
         elif works:
             reason = refused[way.name].reason if way.name in refused else failed[way.name]
-            tally.refused_plans.setdefault(_general(reason), []).append(way.name)
+            tally.refused_plans.setdefault(general(reason), []).append(way.name)
 
 
 def _compared(way: Way, original: Written, results: dict[str, list[Array]]) -> Bug | None:
@@ -251,6 +251,6 @@ def _saved(written: Written, folder: Path, seed: str) -> tuple[ArrayFile, ...]:
     return tuple(files)
 
 
-def _general(reason: str) -> str:
+def general(reason: str) -> str:
     """The reason without numbers, so that one cause has one line."""
     return "".join("N" if c.isdigit() else c for c in reason)[:120]

@@ -14,7 +14,12 @@ from layoutopt.mlir.read.sizes import DYNAMIC, Sizes
 Scalars = Mapping[Any, tuple[str, str]]
 _CAST = "tensor.cast"
 _PACKS = ("linalg.pack", "linalg.unpack")
-_THROUGH = ("hal.tensor.barrier", "util.optimization_barrier")
+_THROUGH = (
+    "hal.tensor.barrier",
+    "util.optimization_barrier",
+    "iree_tensor_ext.compute_barrier.start",
+    "iree_tensor_ext.compute_barrier.end",
+)
 _WRITERS = ("linalg.", "iree_linalg_ext.")
 
 

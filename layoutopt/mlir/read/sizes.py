@@ -102,8 +102,14 @@ class Sizes:
         It is made of those of their symbols that have their values first.
         """
         one, other = self.resolved(one), self.resolved(other)
+        if one == other:
+            return one
+        for size in (one, other):  # neither is negative, or the module would not be one
+            self.narrow(size, 0, MOST)
+        one, other = self.resolved(one), self.resolved(other)
         order = {name: place for place, name in enumerate(self.values)}
-        found = solved(one, other, lambda name: order.get(name, -1)) if one != other else None
+        # a part of a size has its value where the size has
+        found = solved(one, other, lambda n: order.get(n.partition("/")[0], -1))
         if found is not None:
             symbol, known = found
             self.equal[symbol.name] = known

@@ -47,6 +47,7 @@ def lift_insert(state: State, op: Any) -> None:
     offsets, sizes, strides = _ranges(state, op)
     source = tensor_of(state, op.operation.operands[0])
     destination = tensor_of(state, op.operation.operands[1])
+    sizes = _of_source(state, type_by_now(state, source).shape, sizes)
     if type_by_now(state, source).shape != sizes:
         whole = state.builder.tensor(sizes, kind.element)
         state.builder.add(Reshape(source, whole))
@@ -54,6 +55,24 @@ def lift_insert(state: State, op: Any) -> None:
     state.builder.add(
         Insert(source, destination, new_tensor(state, op.result, kind), offsets, strides)
     )
+
+
+def _of_source(state: State, shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """The sizes of an insert, which are those of what it inserts, but for dims of 1 that it adds.
+
+    Raises NotUnderstood where they are not for certain.
+    """
+    added = len(shape) != len(sizes)
+    own = [n for n in shape if not added or n != 1]
+    stated = [n for n in sizes if not added or n != 1]
+    same = (
+        state.sizes.unify(a, b) == state.sizes.resolved(b)
+        for a, b in zip(own, stated, strict=False)
+    )
+    if len(own) != len(stated) or not all(same):
+        shown = (f"({', '.join(map(str, of))})" for of in (sizes, shape))
+        raise NotUnderstood("expected to insert sizes {}, but got a tensor of {}".format(*shown))
+    return tuple(map(state.sizes.resolved, sizes))
 
 
 def _ranges(state: State, op: Any) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:

@@ -11,6 +11,9 @@ from iree.compiler import ir
 from layoutopt.ir.size import Size
 from layoutopt.mlir.read.sizes import DYNAMIC, Sizes, built
 
+Place = int | None | tuple[tuple[int, int], ...]
+"""What an operand of loops is read at: a loop, 0, or a sum of loops, each so many times."""
+
 
 @contextmanager
 def after(value: Any) -> Iterator[None]:
@@ -86,23 +89,21 @@ def replaced(sizes: Sizes, op: Any, value: Any) -> None:
 
 
 def generic(
-    reads: Sequence[tuple[Any, Sequence[int | None]]],
+    reads: Sequence[tuple[Any, Sequence[Place]]],
     shape: Sequence[int],
     into: Any,
     body: Callable[[Sequence[Any]], Any],
 ) -> Any:
     """The result of a ``linalg.generic`` whose first loops are the dims of its result.
 
-    ``reads``: operands, and of each of their dims the loop that it goes along with, None where it
-    is read at 0. ``into``: what sums start from, in the loops behind those of the result.
-    ``body``: from the elements that are read and the one of ``into``, the element of the result.
+    ``reads``: operands, and of each of their dims the place that it is read at. ``into``: what
+    sums start from, in the loops behind those of the result. ``body``: from the elements that are
+    read and the one of ``into``, the element of the result.
     """
-    loops = 1 + max((p for _, places in reads for p in places if p is not None), default=-1)
-    loops = max(loops, len(shape))
-    dims = [ir.AffineExpr.get_dim(i) for i in range(loops)]
-    zero = ir.AffineExpr.get_constant(0)
+    sums = [_loops_of(p) for _, places in reads for p in places]
+    loops = max([len(shape), *(1 + loop for terms in sums for loop, _ in terms)])
     maps = [
-        ir.AffineMap.get(loops, 0, [zero if p is None else dims[p] for p in places])
+        ir.AffineMap.get(loops, 0, [_expression(p) for p in places])
         for places in (*(places for _, places in reads), range(len(shape)))
     ]
     kinds = ["parallel"] * len(shape) + ["reduction"] * (loops - len(shape))
@@ -124,6 +125,19 @@ def generic(
     with ir.InsertionPoint(block):
         ir.Operation.create("linalg.yield", operands=[body(list(block.arguments))])
     return op.results[0]
+
+
+def _loops_of(place: Place) -> tuple[tuple[int, int], ...]:
+    if isinstance(place, int):
+        return ((place, 1),)
+    return place or ()
+
+
+def _expression(place: Place) -> Any:
+    found = ir.AffineExpr.get_constant(0)
+    for loop, times in _loops_of(place):
+        found = found + ir.AffineExpr.get_dim(loop) * times
+    return found
 
 
 def empty(sizes: Sizes, shape: Sequence[int], like: Any) -> Any:

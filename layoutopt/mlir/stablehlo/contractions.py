@@ -35,7 +35,7 @@ def contract(op: Any, sizes: Sizes, numbers: Numbers) -> None:
     operands = list(op.operands)
     kinds = [v.type.element_type for v in (*operands, *op.results)]
     static = all(v.type.has_static_shape for v in operands)
-    if static or _is_matmul(op) or not _is_arithmetic(kinds):
+    if static or _is_matmul(op) or not is_arithmetic(kinds):
         return
     shape = known_shape(sizes, op.results[0])
     left, right = _loops(op)
@@ -47,7 +47,7 @@ def contract(op: Any, sizes: Sizes, numbers: Numbers) -> None:
             [(operands[0], left), (operands[1], right)],
             shape,
             zeros,
-            lambda given: _multiplied(given, kind),
+            lambda given: multiplied(given, kind),
         )
     replaced(sizes, op, value)
 
@@ -57,7 +57,7 @@ def _is_matmul(op: Any) -> bool:
     return ranks == [2, 2] and _dims(op, "contracting") == ([1], [0])
 
 
-def _is_arithmetic(kinds: Sequence[Any]) -> bool:
+def is_arithmetic(kinds: Sequence[Any]) -> bool:
     """Whether all are floats, or all signless integers, the result's not narrower than others."""
     if all(isinstance(k, ir.FloatType) for k in kinds):
         return all(k == kinds[2] or k.width < kinds[2].width for k in kinds)
@@ -92,7 +92,8 @@ def _dims(op: Any, kind: str) -> tuple[list[int], list[int]]:
     return one, other
 
 
-def _multiplied(given: Sequence[Any], kind: Any) -> Any:
+def multiplied(given: Sequence[Any], kind: Any) -> Any:
+    """A sum and the product of two elements, widened to the type of the sum."""
     floats = isinstance(kind, ir.FloatType)
     widen = "arith.extf" if floats else "arith.extsi"
     one, other = (v if v.type == kind else made(widen, [v], kind) for v in given[:2])

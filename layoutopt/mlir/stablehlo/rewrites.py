@@ -10,6 +10,7 @@ from iree.compiler import ir
 from layoutopt.ir.size import Size, Undecided, bounds
 from layoutopt.mlir.read.sizes import DYNAMIC, Sizes
 from layoutopt.mlir.stablehlo.building import (
+    Place,
     ahead,
     cast,
     empty,
@@ -22,6 +23,7 @@ from layoutopt.mlir.stablehlo.building import (
     tensor_type,
 )
 from layoutopt.mlir.stablehlo.contractions import contract
+from layoutopt.mlir.stablehlo.convolutions import convolve
 from layoutopt.mlir.stablehlo.gathers import gather
 from layoutopt.mlir.stablehlo.numbers import Numbers
 from layoutopt.mlir.stablehlo.pools import plain_window
@@ -38,7 +40,7 @@ def _broadcast(op: Any, sizes: Sizes, numbers: Numbers) -> None:
     source, listing = op.operands
     target = told(numbers, listing)
     shape = known_shape(sizes, source)
-    places: list[int | None] = []
+    places: list[Place] = []
     for d, into in enumerate(ir.DenseI64ArrayAttr(op.attributes["broadcast_dimensions"])):
         repeats = _stated(op, d)
         if repeats is None:
@@ -144,6 +146,7 @@ def _concatenate(op: Any, sizes: Sizes, numbers: Numbers) -> None:
 REWRITES: dict[str, Callable[[Any, Sizes, Numbers], None]] = {
     "stablehlo.dynamic_broadcast_in_dim": _broadcast,
     "stablehlo.concatenate": _concatenate,
+    "stablehlo.convolution": convolve,
     "stablehlo.dot_general": contract,
     "stablehlo.dynamic_gather": gather,
     "stablehlo.dynamic_iota": _iota,

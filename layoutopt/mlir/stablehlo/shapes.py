@@ -112,7 +112,7 @@ def _windowed(op: Any, shapes: Sequence[Shape | None]) -> Shape:
     shape = _known(shapes[0])
     rank = len(shape)
     window, strides, base, dilations = (
-        _numbers(op, name, rank)
+        by_dim(op, name, rank)
         for name in ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
     )
     around = pads(op, rank)
@@ -126,13 +126,12 @@ def _windowed(op: Any, shapes: Sequence[Shape | None]) -> Shape:
 
 def _convolved(op: Any, shapes: Sequence[Shape | None]) -> Shape:
     lhs, rhs = map(_known, shapes[:2])
-    found = _CONVOLUTION.search(str(op.attributes["dimension_numbers"]))
-    if found is None or ir.IntegerAttr(op.attributes["batch_group_count"]).value != 1:
+    if ir.IntegerAttr(op.attributes["batch_group_count"]).value != 1:
         raise Undecided("expected a convolution without groups of the batch")
-    image, kernel, result = ([p.strip() for p in text.split(",")] for text in found.groups())
+    image, kernel, result = convolution_dims(op)
     rank = len(image) - 2
     strides, base, dilations = (
-        _numbers(op, name, rank) for name in ("window_strides", "lhs_dilation", "rhs_dilation")
+        by_dim(op, name, rank) for name in ("window_strides", "lhs_dilation", "rhs_dilation")
     )
     around = pads(op, rank)
     sizes = {"b": lhs[image.index("b")], "f": rhs[kernel.index("o")]}
@@ -141,6 +140,14 @@ def _convolved(op: Any, shapes: Sequence[Shape | None]) -> Shape:
         size = lhs[image.index(str(d))]
         sizes[str(d)] = _places(size, window, strides[d], sum(around[d]), base[d])
     return tuple(sizes[p] for p in result)
+
+
+def convolution_dims(op: Any) -> tuple[list[str], list[str], list[str]]:
+    """What the dims of image, kernel and result are: ``b, f``, ``i, o``, or a dim of the window."""
+    found = _CONVOLUTION.search(str(op.attributes["dimension_numbers"]))
+    assert found is not None
+    image, kernel, result = ([p.strip() for p in text.split(",")] for text in found.groups())
+    return image, kernel, result
 
 
 def _places(size: int, window: int, stride: int, padding: int, inner: int) -> int:
@@ -157,7 +164,8 @@ def _places(size: int, window: int, stride: int, padding: int, inner: int) -> in
     return room // stride + 1
 
 
-def _numbers(op: Any, name: str, rank: int) -> list[int]:
+def by_dim(op: Any, name: str, rank: int) -> list[int]:
+    """A number for each dim of a window, 1 where the op says none."""
     if name not in op.attributes:
         return [1] * rank
     return list(ir.DenseI64ArrayAttr(op.attributes[name]))

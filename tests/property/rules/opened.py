@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import networkx as nx
 from hypothesis import strategies as st
 
-from layoutopt.ir.affine import IndexMap
+from layoutopt.ir.affine import Affine, IndexMap
 from layoutopt.ir.graph import (
     Concat,
     Extension,
@@ -35,20 +35,45 @@ Draw = Callable[..., Any]
 
 def opened_together(draw: Draw, graph: Graph) -> Graph:
     """The graph with symbols for some of the sizes that it leaves free."""
-    ties = _Ties(graph)
-    for number, op in enumerate(graph.ops):
-        ties.add(number, op)
-    size_of: dict[Hashable, int] = {}
-    groups = sorted(map(sorted, nx.connected_components(ties.found)), key=str)
-    free = [group for group in groups if _FIXED_END not in group and ties.is_one_size(group)]
+    size_of: dict[End, int] = {}
+    free = free_sizes(graph)
     chosen = draw(st.integers(0, max(0, len(free) - 1)))
     for place, group in enumerate(free):
         if place != chosen and not draw(st.booleans()):
             continue
-        n = ties.sizes[group[0]]
         divisor = draw(st.sampled_from([1, 1, 2, 4]))
-        name = f"s{place}"
-        size_of |= dict.fromkeys(group, symbol(name, 1, MOST * divisor, divisor, max(n, divisor)))
+        planned = max(group.size, divisor)
+        size = symbol(f"s{place}", 1, MOST * divisor, divisor, planned)
+        size_of |= dict.fromkeys(group.more, size)
+    return with_sizes_at(graph, size_of)
+
+
+@dataclass(frozen=True)
+class FreeSize:
+    """Dims and loops that have one size, or so much more, whatever number that is."""
+
+    more: Mapping[End, int]
+    """By dim or loop, how much larger than the size it is."""
+    size: int
+    """The number that it is now."""
+
+
+def free_sizes(graph: Graph, shifted: bool = False) -> tuple[FreeSize, ...]:
+    """The sizes that a graph leaves free.
+
+    ``shifted``: those too that are a number more or less in other tensors, as pads make them.
+    """
+    ties = _Ties(graph, shifted=shifted)
+    for number, op in enumerate(graph.ops):
+        ties.add(number, op)
+    groups = sorted(map(sorted, nx.connected_components(ties.found)), key=str)
+    return tuple(
+        ties.free_size(group) for group in groups if _FIXED_END not in group and ties.fits(group)
+    )
+
+
+def with_sizes_at(graph: Graph, size_of: Mapping[End, int]) -> Graph:
+    """The graph with these sizes in place of its own."""
     types = tuple(
         TensorType(tuple(size_of.get((0, t, d), n) for d, n in enumerate(kind.shape)), kind.element)
         for t, kind in enumerate(graph.types)
@@ -63,7 +88,7 @@ _FIXED_END: End = (2, 0, 0)
 """What a dim is tied to whose size has to stay the number that it is."""
 
 
-def _with_domain(op: Op, number: int, size_of: dict[Hashable, int]) -> Op:
+def _with_domain(op: Op, number: int, size_of: Mapping[End, int]) -> Op:
     if not isinstance(op, Structured):
         return op
     domain = (size_of.get((1, number, d), n) for d, n in enumerate(op.domain))
@@ -75,6 +100,7 @@ class _Ties:
     """Which dims and loops have one size."""
 
     graph: Graph
+    shifted: bool = False
     found: Any = field(default_factory=nx.Graph)
     sizes: dict[End, int] = field(default_factory=dict)
 
@@ -87,22 +113,32 @@ class _Ties:
     def shape(self, tensor: int) -> tuple[int, ...]:
         return self.graph.types[tensor].shape
 
-    def is_one_size(self, group: Sequence[End]) -> bool:
-        """Whether all ends have one number now: ties of a broadcast may have two."""
-        return len({self.sizes[end] for end in group}) == 1
+    def fits(self, group: Sequence[End]) -> bool:
+        """Whether ends that are to be one size are one number: ties of a broadcast may be two."""
+        edges = self.found.subgraph(group).edges(data="shifted")
+        return all(shifted or self.sizes[a] == self.sizes[b] for a, b, shifted in edges)
 
-    def tie(self, one: End, other: End) -> None:
-        self.found.add_edge(one, other)
+    def free_size(self, group: Sequence[End]) -> FreeSize:
+        """The least size of a group, and how much more the others are."""
+        least = min(self.sizes[end] for end in group)
+        return FreeSize({end: self.sizes[end] - least for end in group}, least)
+
+    def tie(self, one: End, other: End, shifted: bool = False) -> None:
+        """Two ends are one size; ``shifted``: or as far apart as they are now."""
+        before = self.found.get_edge_data(one, other, {"shifted": True})["shifted"]
+        self.found.add_edge(one, other, shifted=shifted and before)
 
     def fix(self, *ends: End) -> None:
         for end in ends:
             self.tie(end, _FIXED_END)
 
-    def same(self, one: int, other: int, dims: Sequence[bool]) -> None:
-        """Tie dims of two tensors, and fix the others."""
+    def same(self, one: int, other: int, dims: Sequence[bool], shifts: Sequence[bool] = ()) -> None:
+        """Tie dims of two tensors, and fix the others: those but that may be shifted."""
         for d, tied in enumerate(dims):
             if tied:
                 self.tie((0, one, d), (0, other, d))
+            elif self.shifted and shifts and shifts[d]:
+                self.tie((0, one, d), (0, other, d), shifted=True)
             else:
                 self.fix((0, one, d), (0, other, d))
 
@@ -112,12 +148,14 @@ class _Ties:
                 self._structured(number, op)
             case Pad():
                 kept = [not (a or b) for a, b in zip(op.low, op.high, strict=True)]
-                self.same(op.source, op.result, kept)
+                self.same(op.source, op.result, kept, [True] * len(kept))
             case Slice():
-                self.same(op.source, op.result, self._whole(op, op.result, op.source))
+                whole = self._whole(op, op.result, op.source)
+                self.same(op.source, op.result, whole, [s == 1 for s in op.strides])
             case Insert():
                 self.same(op.destination, op.result, [True] * len(op.offsets))
-                self.same(op.source, op.result, self._whole(op, op.source, op.result))
+                whole = self._whole(op, op.source, op.result)
+                self.same(op.source, op.result, whole, [s == 1 for s in op.strides])
             case Scatter():
                 for source, offsets in zip(op.sources, op.offsets, strict=True):
                     places = zip(offsets, op.strides, self.shape(source), self.shape(op.result),
@@ -125,9 +163,10 @@ class _Ties:
                     dims = [o == 0 and s == 1 and n == m for o, s, n, m in places]
                     self.same(source, op.result, dims)
             case Concat():
-                for source in op.sources:
+                for place, source in enumerate(op.sources):
                     dims = [d != op.axis for d in range(len(self.shape(source)))]
-                    self.same(source, op.result, dims)
+                    grows = place == 0 and op.sources.count(source) == 1
+                    self.same(source, op.result, dims, [grows] * len(dims))
             case Reshape():
                 self._reshape(op.source, op.result)
             case Gather():
@@ -157,10 +196,23 @@ class _Ties:
 
     def _read(self, number: int, tensor: int, index_map: IndexMap) -> None:
         for d, form in enumerate(index_map):
-            if form.plain_dim is None:
+            window = self._window(number, form) if self.shifted else None
+            if window is not None:
+                self.tie((0, tensor, d), (1, number, window), shifted=True)
+                self.fix(*((1, number, loop) for loop in form.dims if loop != window))
+            elif form.plain_dim is None:
                 self.fix((0, tensor, d), *((1, number, loop) for loop in form.dims))
             else:
                 self.tie((0, tensor, d), (1, number, form.plain_dim))
+
+    def _window(self, number: int, form: Affine) -> int | None:
+        """The loop that moves a window by one element; None where none does."""
+        op = self.graph.ops[number]
+        assert isinstance(op, Structured)
+        if form.plain_dim is not None or any(c < 0 for _, c in form.terms):
+            return None
+        moves = [loop for loop, c in form.terms if c == 1 and loop not in op.reduction_dims]
+        return moves[0] if len(moves) == 1 else None
 
     def _reshape(self, source: int, result: int) -> None:
         """Dims that stay are those ahead of and behind what changes."""

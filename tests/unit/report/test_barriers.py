@@ -11,11 +11,12 @@ MODEL = """
 func.func @main(%x: tensor<?x8xf32>, %k: index) -> tensor<?x8xf32> {
   %c0 = arith.constant 0 : index
   %n = tensor.dim %x, %c0 : tensor<?x8xf32>
+  %s = util.assume.int %n<umin = 2, umax = 64, udiv = 2> : index
   %m = arith.andi %n, %k : index
   %fits = arith.cmpi sle, %m, %k : index
   cf.assert %fits, "too many rows"
   %zero = arith.constant 0.0 : f32
-  %e = tensor.empty(%n) : tensor<?x8xf32>
+  %e = tensor.empty(%s) : tensor<?x8xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x8xf32>) -> tensor<?x8xf32>
   %r = arith.addf %x, %f : tensor<?x8xf32>
   return %r : tensor<?x8xf32>

@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from layoutopt.ir.concrete import concrete
-from layoutopt.ir.graph import Insert, Slice, is_placed
+from layoutopt.ir.graph import Insert, Opaque, Reshape, Slice, is_placed
 from layoutopt.ir.size import bounds, planned
 from layoutopt.mlir.module import Module, parse_module
 from layoutopt.mlir.read.lift import Lifted
+from layoutopt.planning.planner import plan_graph
+from tests.made_up_prices import MadeUpPrices
+from tests.planning import HOST, setting
 
 BIG, ROW = "tensor<9x8xf32>", "tensor<2x8xf32>"
 HEAD = f"""
@@ -96,3 +99,67 @@ def made(block: Lifted) -> object:
     """The op that makes the first slice of a block."""
     (op,) = (op for op in block.graph.ops if isinstance(op, Slice))
     return block.values[op.result].owner
+
+
+_OPEN = "tensor<?x4xf32>"
+
+
+def _inserted(folder: Path, source: str, given: str, made: str = "") -> Module:
+    """``source`` of a type, with the size of the other argument, inserted between zeros."""
+    path = folder / "model.mlir"
+    path.write_text(
+        f"""
+func.func @main(%x: {_OPEN}, %y: {given}) -> tensor<?x9xf32> {{
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %n = tensor.dim %x, %c0 : {_OPEN}
+  %e = tensor.empty(%n) : tensor<?x9xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x9xf32>) -> tensor<?x9xf32>
+  {made}
+  %r = tensor.insert_slice {source} into %f[0, 1] [%n, 4] [1, 2] : {given} into tensor<?x9xf32>
+  return %r : tensor<?x9xf32>
+}}
+"""
+    )
+    return parse_module(path)
+
+
+@pytest.mark.parametrize(
+    ("source", "made"),
+    [
+        ("%y", ""),
+        ("%z", f"%z = iree_tensor_ext.compute_barrier.start %y : {_OPEN}{{%n}} -> {_OPEN}"),
+    ],
+)
+def test_what_is_inserted_has_the_sizes_that_the_insert_states(
+    tmp_path: Path, source: str, made: str
+) -> None:
+    """Else a reshape of sizes that differ would stand before it, which no plan can write."""
+    (graph,) = _inserted(tmp_path, source, _OPEN, made).graphs
+    (insert,) = (op for op in graph.ops if isinstance(op, Insert))
+    assert not [op for op in graph.ops if isinstance(op, Reshape)]
+    assert graph.types[insert.source].shape == (graph.types[insert.result].shape[0], 4)
+    plan_graph(graph, setting(HOST, MadeUpPrices(lambda work: 1)))
+
+
+def test_an_insert_of_other_sizes_stays_as_it_came(tmp_path: Path) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(
+        """
+func.func @main(%x: tensor<9x4xf32>, %y: tensor<?x4xf32>) -> tensor<9x4xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %y, %c0 : tensor<?x4xf32>
+  %square = arith.muli %n, %n : index
+  %more = arith.addi %square, %n : index
+  %r = tensor.insert_slice %y into %x[0, 0] [%more, 4] [1, 1]
+      : tensor<?x4xf32> into tensor<9x4xf32>
+  return %r : tensor<9x4xf32>
+}
+"""
+    )
+    (graph,) = parse_module(path).graphs
+    (op,) = graph.ops
+    assert isinstance(op, Opaque)
+    assert op.reason == (
+        "expected to insert sizes (arg1.0*arg1.0 + arg1.0, 4), but got a tensor of (arg1.0, 4)"
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from layoutopt.ir.concrete import concrete
@@ -9,6 +11,7 @@ from layoutopt.ir.extensions.attention import Attention
 from layoutopt.ir.graph import Graph, Opaque, Pad, Reshape, Slice, Structured
 from layoutopt.ir.planned_sizes import open_sizes, planned_for
 from layoutopt.ir.size import planned, symbols
+from layoutopt.mlir.module import parse_module
 from tests.parsing import lifted
 
 COPY = (
@@ -266,3 +269,42 @@ def test_an_offset_that_is_computed_is_a_symbol_inside_the_tensor() -> None:
     assert open_sizes(graph) == ()
     (at_place,) = (o for o in concrete(graph, {offset.name: 5}).ops if isinstance(o, Slice))
     assert at_place.offsets == (5, 0)
+
+
+def test_a_size_that_a_number_divides_is_that_of_a_later_argument(tmp_path: Path) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(
+        """
+func.func @main(%x: tensor<4x?xf32>, %y: tensor<?x4xf32>, %z: tensor<4x4xf32>)
+    -> (tensor<4x4xf32>, index) {
+  %c1 = arith.constant 1 : index
+  %n = tensor.dim %x, %c1 : tensor<4x?xf32>
+  %s = util.assume.int %n<umin = 8, umax = 40, udiv = 8> : index
+  %r = linalg.matmul ins(%x, %y : tensor<4x?xf32>, tensor<?x4xf32>)
+      outs(%z : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %r, %s : tensor<4x4xf32>, index
+}
+"""
+    )
+    (graph,) = parse_module(path).graphs
+    assert {str(n) for kind in graph.types for n in kind.shape} == {"4", "8*arg0.1/8"}
+
+
+def test_a_size_that_is_one_less_is_not_negative(tmp_path: Path) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(
+        """
+func.func @main(%x: tensor<4x?xf32>, %y: tensor<?x4xf32>, %z: tensor<4x4xf32>)
+    -> tensor<4x4xf32> {
+  %c1 = arith.constant 1 : index
+  %n = tensor.dim %x, %c1 : tensor<4x?xf32>
+  %s = arith.subi %n, %c1 : index
+  %p = tensor.extract_slice %x[0, 0] [4, %s] [1, 1] : tensor<4x?xf32> to tensor<4x?xf32>
+  %r = linalg.matmul ins(%p, %y : tensor<4x?xf32>, tensor<?x4xf32>)
+      outs(%z : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %r : tensor<4x4xf32>
+}
+"""
+    )
+    (graph,) = parse_module(path).graphs
+    assert {str(n) for kind in graph.types for n in kind.shape} == {"4", "arg0.1", "arg0.1 - 1"}
