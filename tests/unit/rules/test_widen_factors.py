@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.egraph import EGraph, saturate
 from layoutopt.candidates.explore import Space, explore
-from layoutopt.ir.graph import FusionBarrier, Graph, Structured
-from layoutopt.ir.scalar import is_widening
+from layoutopt.ir.graph import FusionBarrier, Graph, IteratorType, Structured
+from layoutopt.ir.scalar import contraction_body, is_widening
 from layoutopt.options import Objective, Options, WeightBudget
 from layoutopt.planning.rules_in_use import rules_in_use
 from layoutopt.profiles.target import load_target
+from layoutopt.rules.rewrites.widen_factors import WidenFactors
 from tests.parsing import lifted
 from tests.planning import planned
 
@@ -99,3 +102,21 @@ def test_factors_stay_narrow_where_they_are_multiplied_so(
 def test_a_weight_budget_leaves_weights_in_their_type(budget: WeightBudget | None) -> None:
     names = [rule.name for rule in rules_in_use(Options(weight_budget=budget))]
     assert ("widen-factors" in names) == (budget is None)
+
+
+def test_only_contractions_of_narrow_factors_are_widened() -> None:
+    rule = WidenFactors()
+    graph = rule.examples[0].graph
+    (op,) = graph.ops
+    assert isinstance(op, Structured)
+    assert rule.match(graph, 0) is not None
+    copied = replace(op, iterators=(IteratorType.PARALLEL,) * 3)
+    assert rule.match(replace(graph, ops=(copied,)), 0) is None
+    *before, add = op.body.ops
+    rounded = replace(add, attributes=(("roundingmode", "1 : i32"),))
+    other = replace(op, body=replace(op.body, ops=(*before, rounded)))
+    assert rule.match(replace(graph, ops=(other,)), 0) is None, "it is no named contraction"
+    wide = tuple(replace(kind, element="f32") for kind in graph.types)
+    body = contraction_body("f32", "f32", "f32")
+    of_wide = replace(graph, types=wide, ops=(replace(op, body=body),))
+    assert rule.match(of_wide, 0) is None
