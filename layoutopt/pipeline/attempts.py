@@ -29,6 +29,7 @@ from layoutopt.pricing.at_sizes import AtSizes
 from layoutopt.pricing.prices import Pricer
 from layoutopt.profiles.store import cache_folder
 from layoutopt.profiles.target import Target
+from layoutopt.runtime.refused_alone import refused_alone
 from layoutopt.runtime.steps import Clock
 from layoutopt.runtime.version import iree_version
 from layoutopt.solver import TimeLimit
@@ -146,9 +147,13 @@ class Attempts:
         if attempt == _ATTEMPTS - 1:
             return False
         located = operands_at(lowered.path, error.lines)
+        dispatches = error.dispatches
+        if not dispatches and not located:
+            limit_s = self.model.options.compile_timeout_s
+            dispatches = refused_alone(lowered.path, lowered.flags, limit_s)
 
         def named(*, as_it_came: bool) -> list[frozenset[str]]:
-            refusals = error.dispatches, located
+            refusals = dispatches, located
             return [
                 frozenset[str]().union(
                     *(attributed(body, *refusals, as_it_came=as_it_came) for body in p.bodies)

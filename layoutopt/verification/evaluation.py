@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from layoutopt.errors import LoweringError
+from layoutopt.errors import LoweringError, RefusedModuleError
 from layoutopt.profiles.store import utc
 from layoutopt.profiles.target import FlagSet
 from layoutopt.runtime.compile import CompileOutcome, compile_file
@@ -47,7 +47,6 @@ from layoutopt.verification.evaluated import (
     recall,
     remember,
 )
-from layoutopt.verification.refused_module import refused_module
 from layoutopt.verification.verified import (
     ORACLE,
     ORIGINAL,
@@ -180,7 +179,8 @@ def _compile(
                     compiled[variant.name] = output
                     slowest = max(slowest, outcome.seconds)
                 elif variant.name == OPTIMIZED:
-                    raise refused_module(outcome, variant.source, variant.flags, limit_s)
+                    named = (outcome.dispatches, tuple(outcome.errors))
+                    raise RefusedModuleError(outcome.reason, *named)
                 else:
                     failures[variant.name] = outcome.reason
             if slowest:

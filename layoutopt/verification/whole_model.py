@@ -13,7 +13,6 @@ from layoutopt.pricing.pricers import kernels_path
 from layoutopt.profiles.store import cache_folder
 from layoutopt.profiles.target import FlagSet, Target
 from layoutopt.runtime.compile import compile_file
-from layoutopt.runtime.refused_alone import refused_alone
 from layoutopt.runtime.setting import RunSetting
 from layoutopt.runtime.steps import Clock
 from layoutopt.verification.evaluated import OPTIMIZED, Evaluation
@@ -21,7 +20,6 @@ from layoutopt.verification.evaluation import EvaluationSetting, evaluate_varian
 from layoutopt.verification.host_check import check_on_host
 from layoutopt.verification.modules import Modules
 from layoutopt.verification.oracle_reference import oracle_run
-from layoutopt.verification.refused_module import refused_module
 from layoutopt.verification.verified import Verification, not_run
 
 
@@ -188,9 +186,8 @@ def _compile_only(modules: Modules, target: Target, options: Options) -> None:
         if not facts.reason:
             return
         if facts.timed_out:  # it would hang again
-            alone = refused_alone(modules.optimized, modules.flags, limit_s)
-            raise RefusedModuleError(facts.reason, alone)
+            raise RefusedModuleError(facts.reason, ())
     output = modules.folder / "optimized.vmfb"
     outcome = compile_file(modules.optimized, output, modules.flags, limit_s)
     if not outcome.ok:
-        raise refused_module(outcome, modules.optimized, modules.flags, limit_s)
+        raise RefusedModuleError(outcome.reason, outcome.dispatches, tuple(outcome.errors))

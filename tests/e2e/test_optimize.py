@@ -21,6 +21,9 @@ from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import load_target
 from layoutopt.report.headline import headline
 from layoutopt.runtime import compile as compiling
+from layoutopt.runtime import refused_alone
+from layoutopt.runtime.compile import CompileOutcome
+from layoutopt.runtime.outcome import Outcome
 from layoutopt.solver import Search
 from layoutopt.verification.modules import Modules
 from tests.models import CONVOLUTIONS
@@ -119,10 +122,14 @@ def test_a_second_run_measures_and_compiles_nothing(
     assert again.report.after.measured_ms == plan.report.after.measured_ms
 
 
+@pytest.mark.parametrize("names", [True, False])
 def test_what_iree_refuses_inside_the_model_is_planned_without(
-    folder: Path, plan: layoutopt.Plan, monkeypatch: pytest.MonkeyPatch
+    folder: Path, plan: layoutopt.Plan, monkeypatch: pytest.MonkeyPatch, names: bool
 ) -> None:
-    """A dispatch that compiles alone and not in the model costs its form, not the run."""
+    """A dispatch that compiles alone and not in the model costs its form, not the run.
+
+    Where the compiler ends without naming it (``names``), its kernel is tried by itself.
+    """
     job = sys.modules["layoutopt.pipeline.stages"]
     held = job.compare_with_original
     assert plan.report.validation is not None
@@ -132,9 +139,17 @@ def test_what_iree_refuses_inside_the_model_is_planned_without(
     def refuse_once(modules: Modules, *arguments: object) -> object:
         tried.append(modules.optimized)
         if len(tried) == 1:
-            raise RefusedModuleError("a stack that is too large", (refused.dispatch,))
+            raise RefusedModuleError("it crashed", (refused.dispatch,) if names else ())
         return held(modules, *arguments)
 
+    def crashes(
+        kernel: Path, output: Path, flags: tuple[str, ...], timeout_s: float
+    ) -> CompileOutcome:
+        assert not names
+        ok = refused.dispatch not in kernel.read_text()
+        return CompileOutcome(ok, Outcome.OK if ok else Outcome.COMPILE_CRASH, "", 0.0)
+
+    monkeypatch.setattr(refused_alone, "compile_file", crashes)
     monkeypatch.setattr(job, "compare_with_original", refuse_once)
     other = layoutopt.optimize(
         folder / "model.mlir", options=layoutopt.Options(cache=folder / "cache")

@@ -11,7 +11,6 @@ from layoutopt.runtime import refused_alone as module
 from layoutopt.runtime.compile import CompileOutcome, compile_file
 from layoutopt.runtime.outcome import Outcome
 from layoutopt.runtime.refused_alone import refused_alone
-from layoutopt.verification.refused_module import refused_module
 
 TARGET = load_target("mi355x")
 LAYERS = """
@@ -56,11 +55,6 @@ def test_the_kernel_that_crashes_the_compiler_is_named(
     (name,) = refused_alone(source, TARGET.flags, 300.0)
     assert name.startswith("main_dispatch_")
     assert "matmul_24x72x56" in name
-    crash = CompileOutcome(False, Outcome.COMPILE_CRASH, "it crashed", 0.0)
-    assert refused_module(crash, source, TARGET.flags, 300.0).dispatches == (name,)
-    said = CompileOutcome(False, Outcome.COMPILE_ERROR, "no", 0.0, {7: "no"}, ("that one",))
-    refused = refused_module(said, source, TARGET.flags, 300.0)
-    assert (refused.dispatches, refused.lines) == (("that one",), (7,))
 
 
 def test_what_there_was_no_time_for_is_not_named(source: Path) -> None:
