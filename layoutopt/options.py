@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from layoutopt.errors import InputError
 from layoutopt.rules.rewrites import every_rule
 from layoutopt.rules.rule import EVERY_EXACTNESS, Exactness, RewriteRule
+from layoutopt.runtime.sampling import WeightsFrom
 from layoutopt.solver import Search
 
 
@@ -60,8 +61,9 @@ class Options:
     """Where the target is not here, compile and run the plan on this machine's CPU."""
     parameters: tuple[ParameterFile, ...] = ()
     """Files with the parameters that the model leaves outside: it is run with them."""
-    evict_bytes: int = 0
-    """Other memory that is read before each sample of a price; 0 leaves caches warm."""
+    weights_from: WeightsFrom | None = None
+    """Where a candidate finds its weights while it is priced, or its name; None for where a run of
+    the model finds them, by how many bytes they are."""
     device: str | None = None
     """Device to measure on; None for the target's own."""
     cache: Path | str | None = None
@@ -75,6 +77,9 @@ class Options:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "search", _named(Search, "search", self.search))
+        if self.weights_from is not None:
+            named = _named(WeightsFrom, "weights_from", self.weights_from)
+            object.__setattr__(self, "weights_from", named)
         object.__setattr__(self, "objective", _named(Objective, "objective", self.objective))
         if self.specializations < 1:
             raise InputError(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from layoutopt.compiler.processor import Processor
 
 CPU_DESCRIPTION = Path("/proc/cpuinfo")
+CPU_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 DEFAULT_GHZ = 2.5
 """Where the system does not tell: a server core's usual clock."""
 _BACKENDS = "--iree-hal-local-target-device-backends"
@@ -38,6 +41,36 @@ def detected_gflops(description: Path = CPU_DESCRIPTION) -> dict[str, float]:
     integer = f32 * (4 if "avx512_vnni" in features or "asimddp" in features else 1)
     rates = {"f64": f32 / 2, "f32": f32, "f16": half, "bf16": brain, "i8": integer}
     return {name: round(rate, 1) for name, rate in rates.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Caches:
+    """The caches that weights are found in."""
+
+    core_bytes: int
+    """Of the largest that one core has for itself, or shares with few."""
+    last_bytes: int
+    """Of the last one before memory."""
+
+
+USUAL_CACHES = Caches(1 << 20, 32 << 20)
+"""Where the system does not tell: those of a server's core."""
+
+
+def caches_of_this_machine(described: Path = CPU_CACHES) -> Caches:
+    """Second and last cache of the first core, as Linux describes them."""
+    sizes: dict[int, int] = {}
+    for folder in described.glob("index*"):
+        level, size, kind = (
+            (folder / name).read_text().strip() if (folder / name).is_file() else ""
+            for name in ("level", "size", "type")
+        )
+        found = re.fullmatch(r"(\d+)([KMG]?)", size)
+        if level.isdecimal() and found and kind != "Instruction":
+            sizes[int(level)] = int(found[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[found[2]]
+    if not sizes:
+        return USUAL_CACHES
+    return Caches(sizes.get(2, sizes[max(sizes)]), sizes[max(sizes)])
 
 
 def processor_of(

@@ -14,12 +14,12 @@ from layoutopt.cli.options import (
     WholeNumber,
     cache_option,
     device_option,
-    evict_option,
     html_option,
     no_compile_option,
     parameters_option,
     profile_option,
     threads_option,
+    weights_from_option,
 )
 from layoutopt.errors import InputError
 from layoutopt.files.written import check_output
@@ -36,6 +36,7 @@ from layoutopt.report.console import console
 from layoutopt.report.html import write_html
 from layoutopt.report.progress import TerminalSteps
 from layoutopt.report.terminal import show
+from layoutopt.runtime.sampling import WeightsFrom
 from layoutopt.solver import Search
 
 
@@ -48,7 +49,7 @@ from layoutopt.solver import Search
 @click.option("--plan-out", type=PATH, help="Write the chosen plan as JSON here.")
 @click.option("--plan", type=PATH, help="Use this plan instead of searching for one.")
 @threads_option
-@evict_option
+@weights_from_option
 @click.option(
     "--time-limit",
     default=60.0,
@@ -144,7 +145,7 @@ def optimize_command(
     plan_out: Path | None,
     plan: Path | None,
     threads: int,
-    evict_bytes: int,
+    weights_from: WeightsFrom | None,
     time_limit: float,
     free_io_layout: bool,
     free_state_layout: bool,
@@ -181,7 +182,7 @@ def optimize_command(
             raise InputError(str(path), "one output to a file", "two", "choose another output")
     options = Options(
         threads=threads,
-        evict_bytes=evict_bytes,
+        weights_from=weights_from,
         time_limit_s=time_limit,
         free_io_layout=free_io_layout,
         free_state_layout=free_state_layout,

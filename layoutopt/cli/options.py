@@ -11,6 +11,7 @@ from typing import Any  # what click gives: any value, of any type
 import click
 
 from layoutopt.errors import InputError
+from layoutopt.runtime.sampling import WeightsFrom
 
 PATH = click.Path(path_type=Path, readable=False)  # who opens it says what is wrong
 
@@ -107,15 +108,11 @@ threads_option = click.option(
     type=WholeNumber(1),
     help="Threads that models run with; prices are measured with as many.",
 )
-evict_option = click.option(
-    "--evict",
-    "evict_bytes",
-    callback=lambda context, option, value: value << 20,
-    default=0,
-    show_default=True,
-    type=WholeNumber(0),
-    metavar="MIB",
-    help="Price with cold caches: read so much other memory before each sample.",
+weights_from_option = click.option(
+    "--weights-from",
+    type=OneOf(WeightsFrom),
+    help="Where candidates find their weights while they are priced; by default where a run of the"
+    " model finds them, by how many bytes they are.",
 )
 no_compile_option = click.option(
     "--no-compile",

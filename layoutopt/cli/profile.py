@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -14,10 +15,10 @@ from layoutopt.cli.options import (
     PATH,
     cache_option,
     device_option,
-    evict_option,
     no_compile_option,
     profile_option,
     threads_option,
+    weights_from_option,
 )
 from layoutopt.cli.store import (
     export_command,
@@ -30,17 +31,19 @@ from layoutopt.errors import InputError
 from layoutopt.frontend.converted import ConvertedModels, converted_folder
 from layoutopt.frontend.source import open_source
 from layoutopt.ir.graph import Graph
+from layoutopt.ir.weights import weight_bytes
 from layoutopt.mlir.module import has_work
 from layoutopt.options import Options
-from layoutopt.planning.profile_model import PricedModels, price_graphs
+from layoutopt.planning.profile_model import PricedModels, price_graphs, together
 from layoutopt.planning.sensitivity import OpenQuestion, open_questions
 from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.at_sizes import AtSizes
-from layoutopt.pricing.pricers import at_device, open_pricer
+from layoutopt.pricing.pricers import at_device, open_pricer, weights_of
 from layoutopt.profiles.store import Store, store_path
 from layoutopt.profiles.target import Target, load_target
 from layoutopt.report.console import console
 from layoutopt.report.progress import TerminalSteps
+from layoutopt.runtime.sampling import WeightsFrom
 from layoutopt.runtime.steps import Clock
 from layoutopt.solver import TimeLimit
 
@@ -75,12 +78,12 @@ def profile_command() -> None:
     help="Measure on the workers of this Dask scheduler, as tcp://HOST:8786.",
 )
 @threads_option
-@evict_option
+@weights_from_option
 @no_compile_option
 @cache_option
 def measure_command(
     models: tuple[Path, ...], profile: str, device: str | None, scheduler: str | None,
-    threads: int, evict_bytes: int, no_compile: bool, cache: Path | None,
+    threads: int, weights_from: WeightsFrom | None, no_compile: bool, cache: Path | None,
 ) -> None:  # fmt: skip
     """Measure every candidate of MODELs that has no price yet; go on where a run stopped.
 
@@ -89,7 +92,7 @@ def measure_command(
     """
     target = at_device(load_target(profile), device, scheduler, threads)
     options = Options(
-        threads=threads, evict_bytes=evict_bytes, device=device, cache=cache,
+        threads=threads, weights_from=weights_from, device=device, cache=cache,
         compile_candidates=not no_compile,
     )  # fmt: skip
     screen = console()
@@ -100,32 +103,38 @@ def measure_command(
         steps.step("read")
         graphs = _graphs(models, target, options)
         steps.step("price")
-        with (
-            Store(store_path(cache), renew=True) as store,
-            open_pricer(store, target, options, scheduler) as pricer,
-        ):
+        priced: list[PricedModels] = []
+        questions: tuple[OpenQuestion, ...] = ()
+        with Store(store_path(cache), renew=True) as store:
             before = _held(store)
-            limit = TimeLimit(options.time_limit_s)
-            setting = PlanSetting(target, AtSizes(pricer), options, limit, Clock(steps))
-            priced = price_graphs(graphs, setting, steps.progress)
-            questions: tuple[OpenQuestion, ...] = ()
-            if not target.measurable:
-                questions = open_questions(graphs, setting)
-    _show_priced(priced, target, before, store_path(cache), screen)
+            for place, alike in graphs.items():
+                placed = replace(options, weights_from=place)
+                with open_pricer(store, target, placed, scheduler) as pricer:
+                    limit = TimeLimit(options.time_limit_s)
+                    setting = PlanSetting(target, AtSizes(pricer), placed, limit, Clock(steps))
+                    priced.append(price_graphs(alike, setting, steps.progress))
+                    if not target.measurable:
+                        questions += open_questions(alike, setting)
+    _show_priced(together(priced), target, before, store_path(cache), screen)
     if not target.measurable:
         _show_questions(questions, screen)
 
 
-def _graphs(models: tuple[Path, ...], target: Target, options: Options) -> list[Graph]:
-    graphs: list[Graph] = []
+def _graphs(
+    models: tuple[Path, ...], target: Target, options: Options
+) -> dict[WeightsFrom, list[Graph]]:
+    """The functions of all models, by where these find their weights."""
+    found: dict[WeightsFrom, list[Graph]] = {}
     for model in models:
         with tempfile.TemporaryDirectory(prefix="layoutopt-") as folder:
             _, module = open_source(
                 model, Path(folder), target.flags, options.compile_timeout_s,
                 ConvertedModels(converted_folder(options.cache)),
             )  # fmt: skip
-            graphs += [graph for graph in module.graphs if has_work(graph)]
-    return graphs
+            graphs = [graph for graph in module.graphs if has_work(graph)]
+            weights_from = weights_of(target, options, weight_bytes(graphs))
+            found.setdefault(weights_from, []).extend(graphs)
+    return found
 
 
 def _held(store: Store) -> int:

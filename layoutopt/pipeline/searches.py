@@ -34,7 +34,10 @@ def compare_searches(
     """
     options = options or Options()
     everything = replace(options, search=Search.GREEDY)  # the integer program leaves out prices
-    with read(model, profile, options) as opened, prices(opened.target, options) as pricer:
+    with (
+        read(model, profile, options) as opened,
+        prices(opened.target, options, weight_bytes=opened.weight_bytes) as pricer,
+    ):
         spaces = [enumerate(f.graph, opened.target, options) for f in opened.functions]
         priced = [price(space, pricer, everything) for space in spaces]
     for search in Search:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from layoutopt.candidates.choice import needed_conversions
@@ -51,6 +51,17 @@ def price_graphs(graphs: Sequence[Graph], setting: PlanSetting, progress: Progre
     candidates = sum(len(space.space.candidates) for space in spaces)
     refused = Counter(map(_short, reasons)).most_common()
     return PricedModels(candidates, len(changes), tuple(refused))
+
+
+def together(models: Iterable[PricedModels]) -> PricedModels:
+    """What several lots of models asked for."""
+    refused: Counter[str] = Counter()
+    candidates = conversions = 0
+    for priced in models:
+        candidates += priced.candidates
+        conversions += priced.conversions
+        refused.update(dict(priced.refused))
+    return PricedModels(candidates, conversions, tuple(refused.most_common()))
 
 
 def _short(reason: str) -> str:

@@ -11,11 +11,13 @@ from layoutopt.options import Options
 from layoutopt.pricing.analytic.compiled_kernels import Kernels
 from layoutopt.pricing.farm.chunk import setting
 from layoutopt.pricing.farm.measurer import FarmMeasurer, connect
-from layoutopt.pricing.measure.measure import Measurer, MeasureSetting
+from layoutopt.pricing.measure.measure import Measurer, MeasureSetting, Place
 from layoutopt.pricing.prices import Analytic, Measured, Pricer
+from layoutopt.pricing.weights_place import evicted_bytes, weights_of_a_run
+from layoutopt.profiles.host import caches_of_this_machine
 from layoutopt.profiles.store import Store, store_path
 from layoutopt.profiles.target import Target, measured_on
-from layoutopt.runtime.sampling import Protocol
+from layoutopt.runtime.sampling import Protocol, WeightsFrom
 
 
 def at_device(
@@ -34,6 +36,12 @@ def kernels_path(options: Options) -> Path:
     return store_path(options.cache).with_name("kernels.jsonl")
 
 
+def weights_of(target: Target, options: Options, weight_bytes: int) -> WeightsFrom:
+    """Where candidates find their weights, for a model with so many bytes of them."""
+    caches = caches_of_this_machine()
+    return options.weights_from or weights_of_a_run(target.device, weight_bytes, caches)
+
+
 @contextmanager
 def open_pricer(
     store: Store,
@@ -41,23 +49,30 @@ def open_pricer(
     options: Options,
     scheduler: str | None = None,
     since: str = "",
+    weight_bytes: int = 0,
 ) -> Iterator[Pricer]:
     """The source of prices for a target; ``store`` is what it reads first and writes to.
 
     ``scheduler``: address of the Dask scheduler whose workers measure. InputError where none is.
     ``since``: times measured on this machine before this moment (UTC) are taken anew.
+    ``weight_bytes``: of the model that the prices are for, all of its weights together.
     """
+    weights_from = weights_of(target, options, weight_bytes)
     if not target.measurable:
         kernels = None
         if options.compile_candidates and target.kernel_rates is not None:
             kernels = Kernels(kernels_path(options), target.place)
-        yield Analytic(target, kernels, store, options.threads, options.evict_bytes)
-    elif scheduler is not None:
-        where = setting(target.place, target.device, options.threads, options.evict_bytes)
+        place = Place(target.place, target.device, options.threads, weights_from)
+        yield Analytic(target, kernels, store, place)
+        return
+    protocol = Protocol(
+        weights_from=weights_from, evict_bytes=evicted_bytes(weights_from, caches_of_this_machine())
+    )
+    if scheduler is not None:
+        where = setting(target.place, target.device, options.threads, protocol)
         with FarmMeasurer(store, connect(scheduler), where) as farm:
             yield Measured(farm)
     else:
-        protocol = Protocol(evict_bytes=options.evict_bytes)
         here = MeasureSetting(
             target.place, target.device, options.threads, protocol=protocol, since=since
         )

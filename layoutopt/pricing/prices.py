@@ -19,7 +19,7 @@ from layoutopt.pricing.analytic.lower_bound import LAUNCH_NS
 from layoutopt.pricing.analytic.work import Estimate
 from layoutopt.pricing.benchmarks import candidate_benchmark, conversion_benchmark
 from layoutopt.pricing.measure.benchmark import Benchmark
-from layoutopt.pricing.measure.measure import Measurement, fingerprint_of, known_measurements
+from layoutopt.pricing.measure.measure import Measurement, Place, known_measurements
 from layoutopt.pricing.references import References
 from layoutopt.pricing.source import PriceSource
 from layoutopt.pricing.structural_hash import StructuralHash
@@ -121,14 +121,17 @@ class Analytic:
     """
 
     def __init__(
-        self, target: Target, kernels: Kernels | None = None, store: Store | None = None,
-        threads: int = 1, evict_bytes: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        target: Target,
+        kernels: Kernels | None = None,
+        store: Store | None = None,
+        place: Place | None = None,
+    ) -> None:
         self.target = target
         self.kernels = kernels
         self.store = store
         self.source = PriceSource.ANALYTIC if kernels is None else PriceSource.COMPILED
-        self.fingerprint = fingerprint_of(target.place, target.device, threads, evict_bytes)
+        self.place = place or Place(target.place, target.device)
 
     def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
         """Robust prices: uncertain estimates are dearer. Only a measurement or compiler refuses."""
@@ -149,7 +152,7 @@ class Analytic:
         def known(benchmarks: Sequence[Benchmark]) -> list[Measurement | None]:
             if self.store is None:
                 return [None] * len(benchmarks)
-            return known_measurements(self.store, self.fingerprint, benchmarks)
+            return known_measurements(self.store, self.place, benchmarks)
 
         found = _stored(work, known, _estimated(FREE))
         if self.kernels is None:

@@ -105,6 +105,11 @@ class Program:
                 packed.push_ref(self._on_device(value))
         return Call(self.device, self.context, found, packed)
 
+    def twin(self, function: str, call: Call) -> Call:
+        """The same call of a program that was loaded from the same module, arguments shared."""
+        found: Any = self.module.lookup_function(function)
+        return Call(self.device, self.context, found, call.arguments)
+
     def _on_device(self, array: Array) -> Any:
         """A buffer view with the elements of an array, as IREE lays them out."""
         memory, element_type = sent(array)

@@ -40,6 +40,8 @@ class Task:
     as_it_came: bool = False
     group: int = 0
     outputs: str = ""
+    reads_weights: bool = False
+    """Whether where its weights are counts in its time."""
 
 
 @dataclass(frozen=True, slots=True)

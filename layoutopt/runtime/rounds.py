@@ -13,6 +13,7 @@ from layoutopt.runtime.binding import Call, Clock
 from layoutopt.runtime.job import Event, EventKind, Job
 from layoutopt.runtime.sampling import (
     Protocol,
+    WeightsFrom,
     calls_per_sample,
     fastest_ns,
     is_beaten,
@@ -31,6 +32,10 @@ class Runner:
     first_ns: float
     note: str = ""
     """What there is to say of its results."""
+    base_ns: float = 0.0
+    """What a call costs without a dispatch; its times are without it."""
+    twin: Call | None = None
+    """The same with other copies of its weights; None where they may be as near as they are."""
     calls: int = 0
     spent_ns: float = 0.0
     samples_ns: list[float] = field(default_factory=list)
@@ -39,7 +44,6 @@ class Runner:
 def time_in_turns(
     job: Job,
     runners: Sequence[Runner],
-    base_ns: float,
     order: random.Random,
     emit: Callable[[Event], None],
     clock: Clock,
@@ -51,16 +55,16 @@ def time_in_turns(
     """
     protocol = job.protocol
     best_ns = dict(job.best_ns)
-    memory = np.ones(protocol.evict_bytes // 8, np.int64)
+    evictor = _Evictor(protocol)
     waiting = list(runners)
     while waiting:
         order.shuffle(waiting)
+        evictor.before_round(waiting)
         for runner in waiting:
             emit(Event(EventKind.RUNNING, runner.place))
             if runner.calls == 0:
                 _warm(runner, protocol, clock)
-            memory.sum()
-            _sample(runner, base_ns, clock)
+            _sample(runner, evictor, clock)
         for runner in waiting:
             price_ns = fastest_ns(runner.samples_ns)
             best_ns[runner.group] = min(best_ns.get(runner.group, price_ns), price_ns)
@@ -78,8 +82,35 @@ def _is_finished(runner: Runner, best_ns: dict[int, float], protocol: Protocol) 
     return is_finished(runner.samples_ns, runner.spent_ns, best, protocol)
 
 
+class _Evictor:
+    """Keeps weights out of the caches that they would not be in, and nothing else.
+
+    What a round of other candidates reads drives weights out of a last cache as well, so one pass
+    over other memory does for all of them. Weights that are to stay there are read before each
+    sample, and only the nearer caches are filled with something else.
+    """
+
+    def __init__(self, protocol: Protocol) -> None:
+        self._weights_from = protocol.weights_from
+        self._memory = np.ones(protocol.evict_bytes // 8, np.int64)
+
+    def before_round(self, runners: Sequence[Runner]) -> None:
+        if self._weights_from is WeightsFrom.MEMORY and any(r.twin for r in runners):
+            self._memory.sum()
+
+    def before_sample(self, runner: Runner, twin: Call, clock: Clock) -> None:
+        """Its arguments, results and code are where a call leaves them, its weights are not."""
+        if self._weights_from is WeightsFrom.LAST_CACHE:
+            runner.call.time_ns(1, clock)
+            self._memory.sum()
+        twin.time_ns(1, clock)
+
+
 def _warm(runner: Runner, protocol: Protocol, clock: Clock) -> None:
     """Find out how long a warm call takes; one that is long already is not called again."""
+    if runner.twin is not None:  # a call would bring its weights near
+        runner.calls = 1
+        return
     call_ns = runner.first_ns
     if call_ns < protocol.budget_ns / 4:
         call_ns = min(call_ns, runner.call.time_ns(1, clock))
@@ -89,11 +120,13 @@ def _warm(runner: Runner, protocol: Protocol, clock: Clock) -> None:
     runner.calls = calls_per_sample(call_ns, protocol)
 
 
-def _sample(runner: Runner, base_ns: float, clock: Clock) -> None:
+def _sample(runner: Runner, evictor: _Evictor, clock: Clock) -> None:
     started = time.perf_counter_ns()
+    if runner.twin is not None:
+        evictor.before_sample(runner, runner.twin, clock)
     call_ns = runner.call.time_ns(runner.calls, clock)
     runner.spent_ns += time.perf_counter_ns() - started
-    runner.samples_ns.append(max(1.0, call_ns - base_ns))
+    runner.samples_ns.append(max(1.0, call_ns - runner.base_ns))
 
 
 def _rounded(samples: Sequence[float]) -> tuple[int, ...]:

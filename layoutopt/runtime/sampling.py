@@ -6,9 +6,21 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 AGREEING = 3
 """The fastest samples that make a price."""
+
+
+class WeightsFrom(StrEnum):
+    """Where a candidate finds its weights when it is timed."""
+
+    CACHES = "caches"
+    """As near as they may be: it was just called."""
+    LAST_CACHE = "last-cache"
+    """In the last cache, and in none that is nearer to the core."""
+    MEMORY = "memory"
+    """In no cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +32,9 @@ class Protocol:
     Sampling ends when the `agreeing` fastest samples are within `precision` of each other (with 0:
     when the 95 % confidence interval of the median is narrower than `precision` of it), when the
     candidate used `budget_ns`, after `most_samples`, or, for a cliff, as soon as its fastest sample
-    is `cliff` times the best price of its group. With `evict_bytes` a sample is one call, and so
-    much other memory is read before it, so that all operands come from memory; 0 leaves caches
-    warm.
+    is `cliff` times the best price of its group. A candidate that reads weights from elsewhere than
+    the nearest caches is called once in a sample: `evict_bytes` of other memory drive its weights
+    out, then the same candidate with another copy of its weights brings back all the rest.
     """
 
     precision: float = 0.02
@@ -33,14 +45,13 @@ class Protocol:
     cliff: float = 2.0
     cliff_samples: int = 3
     agreeing: int = AGREEING
+    weights_from: WeightsFrom = WeightsFrom.CACHES
     evict_bytes: int = 0
     seed: int = 0
 
 
 def calls_per_sample(call_ns: float, protocol: Protocol) -> int:
-    """Calls that fill one sample; one where a call is long enough by itself, or caches are cold."""
-    if protocol.evict_bytes:
-        return 1
+    """Calls that fill one sample; one where a call is long enough by itself."""
     return max(1, math.ceil(protocol.sample_ns / max(call_ns, 100.0)))
 
 

@@ -13,7 +13,7 @@ import random
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +33,7 @@ from layoutopt.runtime.job import (
 from layoutopt.runtime.outcome import Outcome
 from layoutopt.runtime.reason import runtime_reason
 from layoutopt.runtime.rounds import Runner, time_in_turns
-from layoutopt.runtime.sampling import empty_call_ns
+from layoutopt.runtime.sampling import WeightsFrom, empty_call_ns
 
 Emit = Callable[[Event], None]
 CALIBRATION_CALLS = 200
@@ -42,13 +42,17 @@ CALIBRATION_CALLS = 200
 def work(job: Job, device: Device, emit: Emit) -> None:
     """Do one job. Events: per task CHECKING and RUNNING, then its RESULT; DONE at the end."""
     programs: dict[str, Program] = {}
+    twins: dict[str, Program] = {}
     refused: dict[str, str] = {}
     runners = []
+    weights_elsewhere = job.timed and job.protocol.weights_from is not WeightsFrom.CACHES
     for task in job.tasks:
         try:
             if task.module not in programs | refused:
                 emit(Event(EventKind.LOADING, task.place))
                 programs[task.module] = _load(job, task.module, device)
+                if weights_elsewhere:
+                    twins[task.module] = _load(job, task.module, device)
         except (RuntimeError, ValueError, OSError) as error:
             refused[task.module] = runtime_reason(error)
         program = programs.get(task.module)
@@ -58,12 +62,14 @@ def work(job: Job, device: Device, emit: Emit) -> None:
             continue
         runner = check(task, program, job.timed, emit)
         if runner is not None:
+            if task.reads_weights and task.module in twins:
+                runner.twin = twins[task.module].twin(task.function, runner.call)
             runners.append(runner)
     if runners:
         clock = time.thread_time_ns if job.calibrated and device.is_inline else time.perf_counter_ns
-        program = programs[runners[0].module]
-        base_ns = _empty_call_ns(program, clock) if job.calibrated else 0.0
-        time_in_turns(job, runners, base_ns, random.Random(job.protocol.seed), emit, clock)
+        if job.calibrated:
+            _calibrate(runners, programs[runners[0].module], clock)
+        time_in_turns(job, runners, random.Random(job.protocol.seed), emit, clock)
     emit(Event(EventKind.DONE))
 
 
@@ -118,15 +124,21 @@ def _keep(task: Task, arrays: tuple[Array, ...]) -> tuple[ArrayFile, ...]:
     return tuple(files)
 
 
-def _empty_call_ns(program: Program, clock: Clock) -> float:
+def _calibrate(runners: Sequence[Runner], program: Program, clock: Clock) -> None:
+    """Find out what a call costs without its dispatches, among others and by itself."""
     four = [np.ones(4, np.float32)]
     one, two = (program.prepare(name, four) for name in ("one_dispatch", "two_dispatches"))
-    return empty_call_ns(_fastest_ns(one, clock), _fastest_ns(two, clock))
+    many_ns, once_ns = (
+        empty_call_ns(_fastest_ns(one, clock, calls), _fastest_ns(two, clock, calls))
+        for calls in (CALIBRATION_CALLS // 10, 1)
+    )
+    for runner in runners:
+        runner.base_ns = once_ns if runner.twin else many_ns
 
 
-def _fastest_ns(call: Call, clock: Clock) -> float:
+def _fastest_ns(call: Call, clock: Clock, calls: int) -> float:
     call.run()
-    return min(call.time_ns(CALIBRATION_CALLS // 10, clock) for _ in range(10))
+    return min(call.time_ns(calls, clock) for _ in range(10))
 
 
 def _follow_parent() -> None:

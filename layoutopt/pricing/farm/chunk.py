@@ -6,12 +6,12 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from layoutopt.errors import InputError
 from layoutopt.pricing.measure.benchmark import Benchmark
-from layoutopt.pricing.measure.measure import Measurer, MeasureSetting
+from layoutopt.pricing.measure.measure import Measurer, MeasureSetting, Place
 from layoutopt.profiles.store import Store, cache_folder
 from layoutopt.profiles.store_record import Record
 from layoutopt.profiles.target import machine_fingerprint
@@ -32,8 +32,12 @@ class ChunkSetting:
     machine: str
     """Fingerprint of the machine whose prices these are to be; empty where the device counts."""
     command: str
-    evict_bytes: int = 0
-    """Other memory that is read before each sample."""
+    protocol: Protocol = field(default_factory=Protocol)
+
+    @property
+    def place(self) -> Place:
+        """What stands in the keys of its prices."""
+        return Place(self.target_fingerprint, self.device, self.threads, self.protocol.weights_from)
 
     @property
     def resource(self) -> str:
@@ -57,13 +61,13 @@ class Chunk:
 
 
 def setting(
-    target_fingerprint: str, device: str, threads: int, evict_bytes: int = 0
+    target_fingerprint: str, device: str, threads: int, protocol: Protocol
 ) -> ChunkSetting:  # fmt: skip
     """The setting of a run that this process starts; a CPU's prices bind workers to its kind."""
     machine = machine_fingerprint() if device.startswith("local") else ""
     command = shlex.join((Path(sys.argv[0]).name, *sys.argv[1:]))
     return ChunkSetting(
-        target_fingerprint, device, threads, iree_version(), machine, command, evict_bytes
+        target_fingerprint, device, threads, iree_version(), machine, command, protocol
     )
 
 
@@ -83,7 +87,7 @@ def measure_chunk(chunk: Chunk, setting: ChunkSetting) -> tuple[Record, ...]:
         setting.target_fingerprint,
         setting.device,
         setting.threads,
-        protocol=Protocol(evict_bytes=setting.evict_bytes),
+        protocol=setting.protocol,
         command=setting.command,
     )
     with Store(_folder() / "prices.sqlite") as store, Measurer(store, here) as measurer:

@@ -18,7 +18,6 @@ from layoutopt.files.closing import Closing
 from layoutopt.ir.types import Array
 from layoutopt.pricing.farm.chunk import Chunk, ChunkSetting, chunks_of, measure_chunk
 from layoutopt.pricing.measure.benchmark import Benchmark
-from layoutopt.pricing.measure.measure import fingerprint_of
 from layoutopt.profiles.store import Store, utc
 from layoutopt.profiles.store_record import Provenance, Record
 from layoutopt.runtime.outcome import Measurement, Outcome
@@ -51,13 +50,11 @@ class FarmMeasurer(Closing):
         self._setting = setting
         self._measure = measure
         self._chunk = chunk
-        self.fingerprint = fingerprint_of(
-            setting.target_fingerprint, setting.device, setting.threads, setting.evict_bytes
-        )
+        self.place = setting.place
 
     def key(self, benchmark: Benchmark) -> str:
         """Key of a candidate in the store, equal to `Measurer.key`."""
-        return benchmark.key(self.fingerprint, self._setting.iree_version)
+        return benchmark.key(self.place.fingerprint(benchmark), self._setting.iree_version)
 
     def known(self, benchmarks: Sequence[Benchmark]) -> list[Measurement | None]:
         """What the store holds of these candidates, in order; None where not measured."""
@@ -173,7 +170,7 @@ class FarmMeasurer(Closing):
     def _lost(self, benchmark: Benchmark) -> Record:
         return Record(
             key=self.key(benchmark),
-            target_fingerprint=self.fingerprint,
+            target_fingerprint=self.place.fingerprint(benchmark),
             iree_version=self._setting.iree_version,
             flags=benchmark.flags,
             text=benchmark.text,

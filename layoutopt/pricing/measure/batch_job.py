@@ -53,6 +53,7 @@ def batch_job(
                 note=case.unchecked,
                 as_it_came=benchmark.as_it_came,
                 group=groups[compiled.batch.order[place]],
+                reads_weights=bool(benchmark.weights),
             )
         )
     wanted = sorted({task.group for task in tasks} & set(best_ns))

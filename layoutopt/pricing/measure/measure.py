@@ -14,7 +14,7 @@ from layoutopt.pricing.measure.batch_compile import Compile
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.measure.measurement_run import MeasurementPlan, MeasurementRun, Timer
 from layoutopt.pricing.measure.outputs import outputs_of
-from layoutopt.pricing.measure.setting import MeasureSetting
+from layoutopt.pricing.measure.setting import MeasureSetting, Place
 from layoutopt.profiles.store import Store
 from layoutopt.runtime.compile import compile_candidates
 from layoutopt.runtime.outcome import Measurement, Outcome
@@ -28,25 +28,23 @@ __all__ = [
     "Measurement",
     "Measurer",
     "Outcome",
+    "Place",
     "Progress",
     "Protocol",
     "iree_version",
 ]
 
 
-def fingerprint_of(
-    target_fingerprint: str, device: str, threads: int, evict_bytes: int = 0
-) -> str:  # fmt: skip
-    """What stands in keys for the place of a measurement: target, device, threads, cold caches."""
-    place = f"{target_fingerprint} {device} threads={threads}"
-    return f"{place} evict={evict_bytes}" if evict_bytes else place
+def key_at(place: Place, benchmark: Benchmark) -> str:
+    """Key of a candidate's price in the store, by this version of IREE."""
+    return benchmark.key(place.fingerprint(benchmark), iree_version())
 
 
 def known_measurements(
-    store: Store, fingerprint: str, benchmarks: Sequence[Benchmark], since: str = ""
+    store: Store, place: Place, benchmarks: Sequence[Benchmark], since: str = ""
 ) -> list[Measurement | None]:
     """What a store holds of these candidates, in order; None where not measured ``since`` then."""
-    keys = [benchmark.key(fingerprint, iree_version()) for benchmark in benchmarks]
+    keys = [key_at(place, benchmark) for benchmark in benchmarks]
     records = store.get_many(list(dict.fromkeys(keys)))
     found = {key: record for key, record in records.items() if not record.is_stale(since)}
     return [
@@ -67,16 +65,14 @@ class Measurer(Closing):
         compile_one: Compile = compile_candidates,
         timer: Timer | None = None,
     ) -> None:
-        device, threads = setting.device, setting.threads
-        evict_bytes = setting.protocol.evict_bytes
-        self.fingerprint = fingerprint_of(setting.target, device, threads, evict_bytes)
+        self.place = setting.place
         self.iree_version = iree_version()
         self._plan = MeasurementPlan(
             store=store,
-            timer=timer or Supervisor(device, threads, setting.run_timeout_s),
+            timer=timer or Supervisor(setting.device, setting.threads, setting.run_timeout_s),
             compile_one=compile_one,
             protocol=setting.protocol,
-            fingerprint=self.fingerprint,
+            place=self.place,
             iree_version=self.iree_version,
             jobs=setting.compile_jobs or os.cpu_count() or 1,
             batch_size=setting.batch_size,
@@ -86,12 +82,12 @@ class Measurer(Closing):
         )
 
     def key(self, benchmark: Benchmark) -> str:
-        """Key of a candidate in the store; device and threads are part of the target."""
-        return benchmark.key(self.fingerprint, self.iree_version)
+        """Key of a candidate in the store."""
+        return key_at(self.place, benchmark)
 
     def known(self, benchmarks: Sequence[Benchmark]) -> list[Measurement | None]:
         """What the store holds of these candidates, in order; None where not measured."""
-        return known_measurements(self._plan.store, self.fingerprint, benchmarks, self._plan.since)
+        return known_measurements(self._plan.store, self.place, benchmarks, self._plan.since)
 
     def measure(
         self,

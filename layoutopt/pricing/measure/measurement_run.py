@@ -16,6 +16,7 @@ from layoutopt.pricing.measure.batch import Batch, make_batches, split
 from layoutopt.pricing.measure.batch_compile import BatchCompiler, Compile, Compiled, Refused
 from layoutopt.pricing.measure.batch_job import batch_job
 from layoutopt.pricing.measure.benchmark import Benchmark
+from layoutopt.pricing.measure.setting import Place
 from layoutopt.pricing.measure.timing_lock import timing_lock
 from layoutopt.profiles.store import Store, utc
 from layoutopt.profiles.store_record import Provenance, Record
@@ -48,7 +49,7 @@ class MeasurementPlan:
     timer: Timer
     compile_one: Compile
     protocol: Protocol
-    fingerprint: str
+    place: Place
     iree_version: str
     jobs: int
     batch_size: int
@@ -202,7 +203,7 @@ class MeasurementRun:
         )
         record = Record(
             key=key,
-            target_fingerprint=self._plan.fingerprint,
+            target_fingerprint=self._plan.place.fingerprint(benchmark),
             iree_version=self._plan.iree_version,
             flags=benchmark.flags,
             text=benchmark.text,

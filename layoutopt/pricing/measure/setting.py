@@ -4,7 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from layoutopt.runtime.sampling import Protocol
+from layoutopt.pricing.measure.benchmark import Benchmark
+from layoutopt.runtime.sampling import Protocol, WeightsFrom
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a candidate is timed, and with what in its caches: what stands in its price's key."""
+
+    target: str
+    """Fingerprint of the target."""
+    device: str = "local-sync"
+    threads: int = 1
+    weights_from: WeightsFrom = WeightsFrom.CACHES
+
+    def fingerprint(self, benchmark: Benchmark) -> str:
+        """That of one candidate; one without weights has the same price wherever weights are."""
+        place = f"{self.target} {self.device} threads={self.threads}"
+        if not benchmark.weights or self.weights_from is WeightsFrom.CACHES:
+            return place
+        return f"{place} weights={self.weights_from.value}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +45,8 @@ class MeasureSetting:
     """Times in the store from before this moment (UTC, ISO 8601) are taken anew; empty: none."""
     command: str = ""
     """What the store notes as the command line; empty for that of this process."""
+
+    @property
+    def place(self) -> Place:
+        """What stands in the keys of its prices."""
+        return Place(self.target, self.device, self.threads, self.protocol.weights_from)

@@ -21,6 +21,7 @@ from layoutopt.pricing.prices import candidate_work
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.progress import Silent
+from layoutopt.runtime.sampling import Protocol
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, when workers are killed
@@ -98,7 +99,7 @@ def test_real_candidates_with_a_worker_lost(cluster: object, model: Path, tmp_pa
         Store(tmp_path / "prices.sqlite") as store,
     ):
         pids = sorted(client.run(os.getpid).values())
-        where = setting(target.place, target.device, 1)
+        where = setting(target.place, target.device, 1, Protocol())
         farm = FarmMeasurer(store, client, where, chunk=2)
         results = farm.measure(candidates, KillOnFirst(pids[0]))
         assert all(result.ok for result in results)

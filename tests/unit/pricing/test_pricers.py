@@ -7,24 +7,77 @@ from pathlib import Path
 import pytest
 
 from layoutopt.options import Options
-from layoutopt.pricing.measure.measure import Measurer
+from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand
+from layoutopt.pricing.measure.measure import Measurer, Place
 from layoutopt.pricing.pricers import at_device, open_pricer
-from layoutopt.pricing.prices import Analytic, Measured
+from layoutopt.pricing.prices import Analytic, Measured, Pricer
+from layoutopt.pricing.weights_place import evicted_bytes, weights_of_a_run
+from layoutopt.profiles.host import Caches
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import load_target
+from layoutopt.runtime.sampling import WeightsFrom
+
+WEIGHT = Operand("%w0", "tensor<4xf32>")
+
+
+def place_of(pricer: Pricer) -> Place:
+    source = pricer.measurer if isinstance(pricer, Measured) else pricer
+    assert isinstance(source, Measurer | Analytic)
+    return source.place
+
+
+def benchmark(*weights: Operand) -> Benchmark:
+    return Benchmark((), weights, "", (), (), lambda: Case((), (), ()))
 
 
 @pytest.mark.parametrize("profile", ["host", "mi355x"])
-def test_prices_of_cold_caches_are_kept_apart(tmp_path: Path, profile: str) -> None:
+def test_prices_of_weights_from_memory_are_kept_apart(tmp_path: Path, profile: str) -> None:
     places = []
     with Store(tmp_path / "prices.sqlite") as store:
-        for options in (Options(), Options(evict_bytes=64 << 20), Options(threads=2)):
+        for options in (Options(), Options(weights_from=WeightsFrom.MEMORY), Options(threads=2)):
             with open_pricer(store, load_target(profile), options) as pricer:
-                source = pricer.measurer if isinstance(pricer, Measured) else pricer
-                assert isinstance(source, Measurer | Analytic)
-                places.append(source.fingerprint)
-    assert len(set(places)) == 3
-    assert places[1] == f"{places[0]} evict={64 << 20}"
+                places.append(place_of(pricer))
+    with_weights = [place.fingerprint(benchmark(WEIGHT)) for place in places]
+    without = [place.fingerprint(benchmark()) for place in places]
+    assert len(set(with_weights)) == 3
+    assert with_weights[1] == f"{with_weights[0]} weights=memory"
+    assert without[0] == without[1] != without[2]
+
+
+CACHES = Caches(1 << 20, 32 << 20)
+
+
+@pytest.mark.parametrize(
+    ("weight_bytes", "expected", "evicted"),
+    [
+        (0, WeightsFrom.CACHES, 0),
+        (1 << 19, WeightsFrom.CACHES, 0),
+        ((1 << 19) + 1, WeightsFrom.LAST_CACHE, 2 << 20),
+        (16 << 20, WeightsFrom.LAST_CACHE, 2 << 20),
+        ((16 << 20) + 1, WeightsFrom.MEMORY, 64 << 20),
+    ],
+)
+def test_weights_are_where_so_many_bytes_fit(
+    weight_bytes: int, expected: WeightsFrom, evicted: int
+) -> None:
+    assert weights_of_a_run("local-sync", weight_bytes, CACHES) is expected
+    assert weights_of_a_run("local-task", weight_bytes, CACHES) is expected
+    assert weights_of_a_run("hip", weight_bytes, CACHES) is WeightsFrom.CACHES
+    assert evicted_bytes(expected, CACHES) == evicted
+
+
+def test_what_the_user_says_of_weights_goes_before_their_size(tmp_path: Path) -> None:
+    host = load_target("host")
+    for options, expected in (
+        (Options(), WeightsFrom.MEMORY),
+        (Options(weights_from=WeightsFrom.CACHES), WeightsFrom.CACHES),
+        (Options(weights_from=WeightsFrom("last-cache")), WeightsFrom.LAST_CACHE),
+    ):
+        with (
+            Store(tmp_path / "prices.sqlite") as store,
+            open_pricer(store, host, options, weight_bytes=1 << 40) as pricer,
+        ):
+            assert place_of(pricer).weights_from is expected
 
 
 def test_what_is_measured_here_is_no_price_of_a_target_elsewhere(tmp_path: Path) -> None:
@@ -33,12 +86,10 @@ def test_what_is_measured_here_is_no_price_of_a_target_elsewhere(tmp_path: Path)
     with Store(tmp_path / "prices.sqlite") as store:
         with open_pricer(store, here, Options()) as pricer:
             assert isinstance(pricer, Measured)
-            assert isinstance(pricer.measurer, Measurer)
-            measured = pricer.measurer.fingerprint
+            measured = place_of(pricer)
         with open_pricer(store, absent, Options()) as pricer:
             assert isinstance(pricer, Analytic)
-            assert pricer.fingerprint != measured
+            assert place_of(pricer).target != measured.target
         with open_pricer(store, load_target("host"), Options()) as pricer:
             assert isinstance(pricer, Measured)
-            assert isinstance(pricer.measurer, Measurer)
-            assert pricer.measurer.fingerprint == measured
+            assert place_of(pricer) == measured

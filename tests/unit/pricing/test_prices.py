@@ -12,7 +12,7 @@ from layoutopt.ir.types import TensorType
 from layoutopt.pricing.analytic.form import dispatch_work
 from layoutopt.pricing.analytic.roofline import estimate
 from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand, Result
-from layoutopt.pricing.measure.measure import fingerprint_of
+from layoutopt.pricing.measure.measure import Place
 from layoutopt.pricing.prices import Analytic, Work
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.store_record import Provenance, Record
@@ -57,7 +57,7 @@ def test_what_was_measured_elsewhere_goes_before_an_estimate(
     target: Target, work: Work, tmp_path: Path, outcome: str,
     samples: tuple[int, ...], cost: int | None,
 ) -> None:  # fmt: skip
-    place = fingerprint_of(target.place, target.device, 1)
+    place = Place(target.place, target.device).fingerprint(work.benchmark)
     key = work.benchmark.key(place, iree_version())
     provenance = Provenance("layoutopt profile", "2026-01-01T00:00:00Z", "farm")
     reason = "" if cost else "why"

@@ -1,13 +1,20 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from layoutopt.compiler.processor import Processor
 from layoutopt.errors import InputError, MissingProfileError
-from layoutopt.profiles.host import detected_gflops, processor_of
+from layoutopt.profiles.host import (
+    USUAL_CACHES,
+    Caches,
+    caches_of_this_machine,
+    detected_gflops,
+    processor_of,
+)
 from layoutopt.profiles.target import (
     known_targets,
     load_target,
@@ -218,3 +225,19 @@ def test_a_target_may_say_itself_whether_pads_join(tmp_path: Path, word: str) ->
             target_text(name).replace("[compile]\n", f"[compile]\nfuses_pads = {word}\n")
         )
         assert load_target(str(path)).fuses_pads == (word == "true")
+
+
+def test_caches_are_those_that_linux_describes(tmp_path: Path) -> None:
+    described = [("1", "Data", "32K"), ("1", "Instruction", "64M"), ("2", "Unified", "512K"),
+                 ("3", "Unified", "16M")]  # fmt: skip
+    for number, values in enumerate(described):
+        folder = tmp_path / f"index{number}"
+        folder.mkdir()
+        for name, value in zip(("level", "type", "size"), values, strict=True):
+            (folder / name).write_text(f"{value}\n")
+    assert caches_of_this_machine(tmp_path) == Caches(512 << 10, 16 << 20)
+    shutil.rmtree(tmp_path / "index3")
+    assert caches_of_this_machine(tmp_path) == Caches(512 << 10, 512 << 10)
+    (tmp_path / "index2" / "size").write_text("some\n")
+    assert caches_of_this_machine(tmp_path) == Caches(32 << 10, 32 << 10)
+    assert caches_of_this_machine(tmp_path / "none") == USUAL_CACHES

@@ -9,7 +9,7 @@ import pytest
 from layoutopt.runtime.binding import Call
 from layoutopt.runtime.job import Event, EventKind, Job
 from layoutopt.runtime.rounds import Runner, time_in_turns
-from layoutopt.runtime.sampling import Protocol
+from layoutopt.runtime.sampling import Protocol, WeightsFrom
 
 PROTOCOL = Protocol(
     precision=0.01, sample_ns=1, fewest_samples=5, most_samples=12, cliff=2.0, cliff_samples=5,
@@ -38,7 +38,7 @@ def timed(together: bool, *calls: FakeCall) -> dict[int, int]:
     runners = [Runner(i, 0, "m", cast(Call, call), 1e9) for i, call in enumerate(calls)]
     events: list[Event] = []
     job = Job((), PROTOCOL, together=together)
-    time_in_turns(job, runners, 0.0, random.Random(0), events.append, lambda: 0)
+    time_in_turns(job, runners, random.Random(0), events.append, lambda: 0)
     return {e.place: len(e.samples_ns) for e in events if e.kind is EventKind.RESULT}
 
 
@@ -53,3 +53,45 @@ def test_what_is_clearly_beaten_leaves_early(together: bool) -> None:
 def test_alternatives_stay_as_long_as_one_is_uncertain() -> None:
     assert timed(True, FakeCall(*NOISY), FakeCall(110.0)) == {0: 12, 1: 12}
     assert timed(False, FakeCall(*NOISY), FakeCall(110.0)) == {0: 12, 1: 6}
+
+
+class Named:
+    """A call that notes that it was made, and how often at once."""
+
+    def __init__(self, name: str, made: list[str]) -> None:
+        self._name, self._made = name, made
+
+    def time_ns(self, calls: int, clock: object) -> float:
+        self._made.append(self._name if calls == 1 else f"{self._name} x {calls}")
+        return 100.0
+
+
+@pytest.mark.parametrize(
+    ("weights_from", "sample"),
+    [
+        (WeightsFrom.MEMORY, ["twin", "call"]),
+        (WeightsFrom.LAST_CACHE, ["call", "twin", "call"]),
+    ],
+)
+def test_weights_are_read_once_in_a_sample_and_all_else_is_near(
+    weights_from: WeightsFrom, sample: list[str]
+) -> None:
+    made: list[str] = []
+    protocol = Protocol(most_samples=2, fewest_samples=2, weights_from=weights_from, evict_bytes=64)
+    call, twin = (cast(Call, Named(name, made)) for name in ("call", "twin"))
+    runner = Runner(0, 0, "m", call, 50.0, base_ns=40.0, twin=twin)
+    events: list[Event] = []
+    time_in_turns(Job((), protocol), [runner], random.Random(0), events.append, lambda: 0)
+    assert made == sample * 2
+    (result,) = (e for e in events if e.kind is EventKind.RESULT)
+    assert result.samples_ns == (60, 60)
+
+
+def test_what_has_no_weights_is_called_often_enough_to_fill_a_sample() -> None:
+    made: list[str] = []
+    protocol = Protocol(
+        sample_ns=1000, most_samples=1, fewest_samples=1, weights_from=WeightsFrom.MEMORY
+    )
+    runner = Runner(0, 0, "m", cast(Call, Named("call", made)), 100.0)
+    time_in_turns(Job((), protocol), [runner], random.Random(0), lambda _: None, lambda: 0)
+    assert made == ["call", "call", "call x 10"]

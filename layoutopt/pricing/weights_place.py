@@ -1,0 +1,34 @@
+"""Where a model finds its weights when it runs, and what drives a candidate's own out of there."""
+
+from __future__ import annotations
+
+from layoutopt.profiles.host import Caches
+from layoutopt.runtime.sampling import WeightsFrom
+
+_PASSES = 2
+"""A cache is filled this often: what is replaced first is not quite what was used last."""
+
+
+def weights_of_a_run(device: str, weight_bytes: int, caches: Caches) -> WeightsFrom:
+    """Where the weights of a model are when one run after another reaches them.
+
+    Between two uses of a weight a run reads all others, and some activations: half of a cache is
+    taken to be left for weights. A GPU's caches are not known here: there, weights stay as near
+    as they are.
+    """
+    if not device.startswith("local") or weight_bytes <= caches.core_bytes // 2:
+        return WeightsFrom.CACHES
+    if weight_bytes <= caches.last_bytes // 2:
+        return WeightsFrom.LAST_CACHE
+    return WeightsFrom.MEMORY
+
+
+def evicted_bytes(weights_from: WeightsFrom, caches: Caches) -> int:
+    """Bytes of other memory that leave no weight in a cache that it would not be in."""
+    match weights_from:
+        case WeightsFrom.CACHES:
+            return 0
+        case WeightsFrom.LAST_CACHE:
+            return _PASSES * caches.core_bytes
+        case WeightsFrom.MEMORY:
+            return _PASSES * caches.last_bytes
