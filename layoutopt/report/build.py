@@ -9,6 +9,7 @@ from layoutopt.ir.planned_sizes import divided, open_sizes
 from layoutopt.ir.size import MOST, Symbol
 from layoutopt.ir.weights import weight_bytes
 from layoutopt.planning.graph_plan import GraphPlan
+from layoutopt.pricing.pricers import weights_of
 from layoutopt.pricing.source import PriceSource
 from layoutopt.report.census import came_with_the_model, discrepancies
 from layoutopt.report.checks import UncheckedReport
@@ -90,6 +91,7 @@ def build_report(outcome: OptimizationResult) -> Report:
         moves_inside=inside,
         contractions=None if kept else contractions_of([plan for _, plan in outcome.bodies]),
         weights=_weights(outcome),
+        weights_from=_weights_from(outcome),
         ops=_ops(outcome),
         unchecked=tuple(
             UncheckedReport(name, note.op, f"{note.rule}: {note.reason}")
@@ -144,6 +146,12 @@ def _cost_source(outcome: OptimizationResult) -> PriceSource:
     if outcome.plans:
         return outcome.plans[0].source
     return PriceSource.MEASURED if outcome.target.measurable else PriceSource.ANALYTIC
+
+
+def _weights_from(outcome: OptimizationResult) -> str:
+    if _cost_source(outcome) is not PriceSource.MEASURED:
+        return ""
+    return weights_of(outcome.target, outcome.options, weight_bytes(outcome.graphs)).value
 
 
 def _not_run(outcome: OptimizationResult) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from layoutopt.pricing.source import PriceSource
 from layoutopt.report.report import Report, SizeReport
+from layoutopt.runtime.sampling import WeightsFrom
 
 _MOST = 8
 """Names in one sentence."""
@@ -18,6 +19,14 @@ class Fact:
 
     text: str
     warns: bool = False
+
+
+_PLACES = {
+    WeightsFrom.CACHES.value: "in the caches, as near as they may be",
+    WeightsFrom.LAST_CACHE.value: "in the last cache",
+    WeightsFrom.MEMORY.value: "in memory",
+}
+"""Of weights, in words."""
 
 
 def facts(report: Report) -> tuple[Fact, ...]:
@@ -76,6 +85,8 @@ def _scope(report: Report) -> Iterator[Fact]:
             "elsewhere: no candidate was compiled or measured here.",
             warns=True,
         )
+    if report.weights_from:
+        yield Fact(f"Candidates were measured with their weights {_PLACES[report.weights_from]}.")
     if report.cost_source is PriceSource.PLAN:
         yield Fact("Prices are those recorded in the plan that was given.")
     if report.ops.barriers and (before.predicted_ms is not None or after.predicted_ms is not None):

@@ -272,6 +272,9 @@ class Report:
     captured: CapturedReport | None = None
     """Counted only where some op of the model writes over a constant."""
     weights: WeightsReport | None = None
+    weights_from: str = ""
+    """Where candidates with weights found these when they were measured: ``caches``,
+    ``last-cache`` or ``memory``; empty where none was measured here."""
     ops: OpsReport = OpsReport(0, 0)
     discrepancies: tuple[str, ...] = ()
     """Where the module that was written and the plan disagree about what moves data."""

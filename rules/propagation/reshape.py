@@ -43,8 +43,9 @@ class ReshapeLayouts:
         moved = _through(source, *shapes) if source.pads(shapes[0]) else None
         if moved is None:
             whole = [x.padded_shape(n) for x, n in zip((source, result), shapes, strict=True)]
-            fits = whole == list(shapes) and (
-                memory_runs(shapes[0], source) == memory_runs(shapes[1], result)
+            fits = (source.is_row_major and result.is_row_major) or (
+                whole == list(shapes)
+                and memory_runs(shapes[0], source) == memory_runs(shapes[1], result)
             )
         else:
             fits = same_memory(shapes[1], moved, result)
@@ -58,8 +59,10 @@ class ReshapeLayouts:
 
 def _through(layout: Layout, here: tuple[int, ...], there: tuple[int, ...]) -> Layout | None:
     """The layout of a tensor of shape ``there`` with the memory of one of shape ``here``."""
+    if layout.is_row_major:  # by what a reshape means, whatever is known of open sizes
+        return row_major(len(there))
     if 0 in here:
-        return row_major(len(there)) if layout.is_row_major else None
+        return None
     if not layout.pads(here):
         return layout_of_runs(there, memory_runs(here, layout))
     number = _same_dims(layout, here, there)

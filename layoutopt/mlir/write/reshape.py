@@ -16,19 +16,21 @@ Shape = tuple[int, ...]
 def reshape_lines(name: str, source: TensorType, result: str, goal: TensorType) -> list[str]:
     """Lines of MLIR that make ``result`` of type ``goal`` from the value ``name``."""
     lines: list[str] = []
-    shapes = reshape_steps(source.shape, goal.shape)
+    here, there = _in_one_size(source.shape, goal.shape)
+    source = TensorType(here, source.element)
+    shapes = reshape_steps(here, there)
     for step, shape in enumerate(shapes):
         target = TensorType(shape, source.element)
         made = result if step == len(shapes) - 1 else f"{result}_step{step}"
-        if shape == source.shape:
+        if len(shape) == len(source.shape):
             lines.append(f"  {made} = tensor.cast {name} : {source} to {target}")
         elif len(shape) < len(source.shape):
-            groups = reassociation(shape, source.shape)
+            groups = _groups(shape, source.shape)
             lines.append(
                 f"  {made} = tensor.collapse_shape {name} {groups} : {source} into {target}"
             )
         else:
-            groups = reassociation(source.shape, shape)
+            groups = _groups(source.shape, shape)
             lines.append(
                 f"  {made} = tensor.expand_shape {name} {groups} output_shape {list_text(shape)} : "
                 f"{source} into {target}"
@@ -37,15 +39,65 @@ def reshape_lines(name: str, source: TensorType, result: str, goal: TensorType) 
     return lines
 
 
-def reshape_steps(source: Shape, result: Shape) -> list[Shape]:
-    """Shapes on the way from ``source`` to ``result``, each one collapse or expand apart."""
-    if source == result or _is_collapse(source, result) or _is_collapse(result, source):
+def _in_one_size(source: Shape, result: Shape) -> tuple[Shape, Shape]:
+    """Both shapes in terms of one open size, where each has one: they have equally many elements.
+
+    What a size is computed from may not tell that: 8 p = 4 q says that q is 2 p.
+    """
+    (open_source, known_source), (open_result, known_result) = map(_parted, (source, result))
+    if len(open_source) != 1 or len(open_result) != 1 or not known_source or not known_result:
+        return source, result
+    if known_source % known_result == 0:
+        told = open_source[0] * (known_source // known_result)
+        return source, tuple(told if isinstance(n, Size) else n for n in result)
+    if known_result % known_source == 0:
+        told = open_result[0] * (known_result // known_source)
+        return tuple(told if isinstance(n, Size) else n for n in source), result
+    return source, result
+
+
+def _parted(shape: Shape) -> tuple[list[int], int]:
+    """The open sizes of a shape, and the product of the others."""
+    return (
+        [n for n in shape if isinstance(n, Size)],
+        math.prod(n for n in shape if not isinstance(n, Size)),
+    )
+
+
+def _undivided(source: Shape, result: Shape) -> list[Shape]:
+    """Steps where nothing that is known tells which dims make which."""
+    if not source or not result:
+        return [(1,) * len(source or result), result]
+    if len(source) == 1 or len(result) == 1:
         return [result]
+    return [(math.prod(source),), result]
+
+
+def _is_one_step(source: Shape, result: Shape) -> bool:
+    return source == result or _is_collapse(source, result) or _is_collapse(result, source)
+
+
+def _groups(coarse: Shape, fine: Shape) -> list[list[int]]:
+    """Which dims of ``fine`` make each dim of ``coarse``: all of them the only one, if unknown."""
+    found = reassociation(coarse, fine)
+    return [list(range(len(fine)))] if found is None else found
+
+
+def reshape_steps(source: Shape, result: Shape) -> list[Shape]:
+    """Shapes on the way from ``source`` to ``result``, each one collapse or expand apart.
+
+    Or a cast, where both are sizes of which it is not known that they are equal.
+    """
+    if _is_one_step(source, result):
+        return [result]
+    if not source or not result:
+        return _undivided(source, result)
     steps: list[Shape] = []
     for shape in (_without_units(source), _between(source, result), _without_units(result), result):
         if shape != (steps[-1] if steps else source):
             steps.append(shape)
-    return steps
+    told = all(_is_one_step(*pair) for pair in itertools.pairwise((source, *steps)))
+    return steps if told else _undivided(source, result)
 
 
 def reassociation(coarse: Shape, fine: Shape) -> list[list[int]] | None:
