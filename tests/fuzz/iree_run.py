@@ -88,7 +88,7 @@ def _batches(settings: Settings) -> Iterator[list[int]]:
     numbers: list[int] = []
     number, taken = 0, 0
     while settings.models is None or taken < settings.models:
-        if not graph(settings.seed, number).constant_outs:
+        if not graph(settings.seed, number).beyond_iree:
             numbers.append(number)
             taken += 1
         number += 1

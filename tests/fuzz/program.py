@@ -43,8 +43,8 @@ class Written:
     results: tuple[Value, ...]
     constants: tuple[Array, ...]
     """Arrays of its constants of tensor type, in the order in which they stand in the text."""
-    constant_outs: bool
-    """Whether some op may start from a constant: IREE 3.13 takes no such op."""
+    beyond_iree: bool
+    """Whether IREE refuses some op, or is known to compute something else."""
 
 
 def generate(rng: random.Random, name: str, kinds: Mapping[str, Kind], names: list[str]) -> Written:
@@ -101,7 +101,7 @@ def _closed(writer: Writer, steps: list[Step], draw: Draw) -> Written:
         tuple(writer.arguments),
         tuple(results),
         tuple(writer.constants),
-        writer.constant_outs,
+        writer.beyond_iree,
     )
 
 

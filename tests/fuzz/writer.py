@@ -54,8 +54,10 @@ class Writer:
         self.constants: list[Array] = []
         self.values: list[Value] = []
         self.used: set[str] = set()
-        self.constant_outs = False
-        """Whether the init of some op is a constant, not a splat: IREE 3.13 takes no such op."""
+        self.beyond_iree = False
+        """Whether IREE 3.13 is known to be at fault with some op: it takes none whose init is a
+        constant and no splat, and where a result's diagonal alone is computed it leaves out the
+        fill that makes the rest."""
         self._constant_names: set[str] = set()
         self._count = 0
 

@@ -76,6 +76,7 @@ def _multiply(
     sizes, result_map = tuple(loops[d] for d in made), dims(made)
     if made and draw.one_in(15):  # the diagonal of a result
         sizes, result_map = (*sizes, sizes[-1]), f"{result_map}, d{made[-1]}"
+        writer.beyond_iree = True
     name, begin = start(writer, draw, sizes, out)
     terms = math.prod(n for n, letter in zip(loops, letters, strict=True) if letter == "k")
     accumulated = Value("", (), out, 1.0)

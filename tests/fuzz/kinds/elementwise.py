@@ -74,7 +74,7 @@ def elementwise(writer: Writer, draw: Draw) -> None:
     reads = [Read(writer.read(v), v.type, m) for v, m in zip(operands, maps, strict=True)]
     if draw.one_in(6) and found.element == x.element and sizes == x.shape:
         into = writer.read(x)  # an output that is overwritten
-        writer.constant_outs |= writer.is_constant(x)
+        writer.beyond_iree |= writer.is_constant(x)
     arguments = [f"%x{i}: {v.element}" for i, v in enumerate(operands)]
     (name,) = writer.generic(
         reads,

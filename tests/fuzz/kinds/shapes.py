@@ -82,10 +82,10 @@ def start(
         return name, Value(name, tuple(shape), kind, 3.0)
     if way == "constant":
         value = writer.constant(whole_numbers(draw, shape), kind)
-        writer.constant_outs = True
+        writer.beyond_iree = True
         return value.name, value
     value = of_type(writer, draw, shape, kind)
-    writer.constant_outs |= writer.is_constant(value)
+    writer.beyond_iree |= writer.is_constant(value)
     return writer.read(value), value
 
 
