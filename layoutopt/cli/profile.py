@@ -101,26 +101,26 @@ def measure_command(
                          "name a model, or see `layoutopt profile show`")  # fmt: skip
     with TerminalSteps(Console(stderr=True)) as steps:
         steps.step("read")
-        graphs = _graphs(models, target, options)
+        placed = _placed(models, target, options)
         steps.step("price")
         priced: list[PricedModels] = []
         questions: tuple[OpenQuestion, ...] = ()
         with Store(store_path(cache), renew=True) as store:
             before = _held(store)
-            for place, alike in graphs.items():
-                placed = replace(options, weights_from=place)
-                with open_pricer(store, target, placed, scheduler) as pricer:
+            for place, graphs in placed.items():
+                here = replace(options, weights_from=place)
+                with open_pricer(store, target, here, scheduler) as pricer:
                     limit = TimeLimit(options.time_limit_s)
-                    setting = PlanSetting(target, AtSizes(pricer), placed, limit, Clock(steps))
-                    priced.append(price_graphs(alike, setting, steps.progress))
+                    setting = PlanSetting(target, AtSizes(pricer), here, limit, Clock(steps))
+                    priced.append(price_graphs(graphs, setting, steps.progress))
                     if not target.measurable:
-                        questions += open_questions(alike, setting)
+                        questions += open_questions(graphs, setting)
     _show_priced(together(priced), target, before, store_path(cache), screen)
     if not target.measurable:
         _show_questions(questions, screen)
 
 
-def _graphs(
+def _placed(
     models: tuple[Path, ...], target: Target, options: Options
 ) -> dict[WeightsFrom, list[Graph]]:
     """The functions of all models, by where these find their weights."""

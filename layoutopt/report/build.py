@@ -11,6 +11,7 @@ from layoutopt.ir.weights import weight_bytes
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.pricing.pricers import weights_of
 from layoutopt.pricing.source import PriceSource
+from layoutopt.profiles.target import Target
 from layoutopt.report.census import came_with_the_model, discrepancies
 from layoutopt.report.checks import UncheckedReport
 from layoutopt.report.compared import verification_report
@@ -35,6 +36,7 @@ from layoutopt.report.report import (
     SizeReport,
     WeightsReport,
 )
+from layoutopt.report.roofline import roof_of
 from layoutopt.report.sides import after, before, speedup_range
 from layoutopt.report.solver import solver_report
 from layoutopt.report.specializations import at_sizes, specializations
@@ -60,7 +62,9 @@ def build_report(outcome: OptimizationResult) -> Report:
         before=before(outcome),
         after=after(outcome),
         solver=solver_report(outcome.plans, outcome.options.objective),
-        choices=tuple(c for name, plan in outcome.bodies for c in _choices(name, plan)),
+        choices=tuple(
+            c for name, plan in outcome.bodies for c in _choices(name, plan, outcome.target)
+        ),
         conversions=conversions,
         refusals=tuple(
             RefusalReport(name, r.op, r.rule, r.reason)
@@ -205,7 +209,7 @@ def _compiled_moves(
     return compiled_moves(outcome.evaluation.result(OPTIMIZED).moves, validation, planned)
 
 
-def _choices(function: str, plan: GraphPlan) -> list[ChoiceReport]:
+def _choices(function: str, plan: GraphPlan, target: Target) -> list[ChoiceReport]:
     alternatives: dict[tuple[int, ...], list[Candidate]] = {}
     for candidate in plan.costs:
         made = plan.clusters[candidate.cluster].outputs
@@ -215,6 +219,7 @@ def _choices(function: str, plan: GraphPlan) -> list[ChoiceReport]:
         cluster = plan.clusters[chosen.cluster]
         others = [c for c in alternatives.get(cluster.outputs, []) if c != chosen]
         second = min(others, key=plan.costs.__getitem__, default=None)
+        roof = roof_of(plan, chosen, target)
         found.append(
             ChoiceReport(
                 function,
@@ -229,6 +234,10 @@ def _choices(function: str, plan: GraphPlan) -> list[ChoiceReport]:
                 None if second is None else plan.costs[second],
                 None if second is None else plan.form_name(second),
                 tuple(f"t{t}" for t in cluster.outputs),
+                tried=len(others) + 1,
+                operations=None if roof is None else roof.operations,
+                size_bytes=None if roof is None else roof.size_bytes,
+                roof_ns=None if roof is None else roof.least_ns,
             )
         )
     return sorted(found, key=lambda c: -c.cost_ns)

@@ -53,6 +53,20 @@ class ChoiceReport:
     runner_up: str | None
     makes: tuple[str, ...] = ()
     """Those of the tensors in ``layouts`` that it makes; it reads the others."""
+    tried: int = 0
+    """Candidates for what it makes that have a price, itself included."""
+    operations: int | None = None
+    """Multiplications and additions of its contractions; None where it is priced at several sizes,
+    or moves nothing."""
+    size_bytes: int | None = None
+    """Of the tensors that its dispatches read and write, each once."""
+    roof_ns: float | None = None
+    """Its least time at the target's peak rates of arithmetic and memory."""
+
+    @property
+    def of_roof(self) -> float | None:
+        """The share of these rates that it reaches; above 1 where caches do better than memory."""
+        return self.roof_ns / self.cost_ns if self.roof_ns is not None and self.cost_ns else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,13 +190,24 @@ def _choices(report: Report, console: Console) -> None:
         "op",
         "form",
         "us",
+        "of roof",
+        "GFLOP/s",
+        "GB/s",
+        "tried",
         "runner-up us",
         "runner-up",
         left=2,
     )
     for row in report.choices[:_MOST]:
         second = "-" if row.runner_up_ns is None else f"{row.runner_up_ns / 1e3:.1f}"
-        table.add_row(row.op, row.form, f"{row.cost_ns / 1e3:.1f}", second, row.runner_up or "-")
+        share = "-" if row.of_roof is None else f"{100 * row.of_roof:.0f} %"
+        rates = [
+            f"{work / row.cost_ns:.1f}" if work and row.cost_ns else "-"
+            for work in (row.operations, row.size_bytes)
+        ]
+        us = f"{row.cost_ns / 1e3:.1f}"
+        tried = str(row.tried)
+        table.add_row(row.op, row.form, us, share, *rates, tried, second, row.runner_up or "-")
     console.print(table)
     _more(len(report.choices), console)
 

@@ -87,7 +87,7 @@ class _Evictor:
 
     What a round of other candidates reads drives weights out of a last cache as well, so one pass
     over other memory does for all of them. Weights that are to stay there are read before each
-    sample, and only the nearer caches are filled with something else.
+    sample, and only the caches before it are filled with something else.
     """
 
     def __init__(self, protocol: Protocol) -> None:

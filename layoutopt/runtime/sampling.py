@@ -18,7 +18,7 @@ class WeightsFrom(StrEnum):
     CACHES = "caches"
     """As near as they may be: it was just called."""
     LAST_CACHE = "last-cache"
-    """In the last cache, and in none that is nearer to the core."""
+    """In the last cache, and in none before it."""
     MEMORY = "memory"
     """In no cache."""
 

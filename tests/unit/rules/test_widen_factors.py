@@ -120,3 +120,7 @@ def test_only_contractions_of_narrow_factors_are_widened() -> None:
     body = contraction_body("f32", "f32", "f32")
     of_wide = replace(graph, types=wide, ops=(replace(op, body=body),))
     assert rule.match(of_wide, 0) is None
+
+
+def test_the_contraction_as_it_came_keeps_all_its_layouts() -> None:
+    assert saturate(lifted(TWO.format(narrow="f16"))).canonicalized == frozenset()

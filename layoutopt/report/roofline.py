@@ -1,0 +1,54 @@
+"""What a choice has to do, and how long that takes at the peak rates of the target.
+
+    roof = max(operations / peak rate of their type, bytes / rate of the memory)
+
+for each dispatch, after Williams, Waterman, Patterson, "Roofline" (CACM 2009); bytes are those of
+the tensors that it reads and writes, each once. Tensors that a cache holds move faster than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from layoutopt.candidates.candidate import Candidate, physical_form
+from layoutopt.ir.refusal import Refusal
+from layoutopt.planning.graph_plan import GraphPlan
+from layoutopt.pricing.analytic.form import all_work
+from layoutopt.pricing.analytic.work import DispatchWork
+from layoutopt.profiles.target import Rates, Target
+
+
+@dataclass(frozen=True, slots=True)
+class Roof:
+    """The work of a choice, all dispatches together."""
+
+    operations: int
+    """Multiplications and additions of its contractions."""
+    size_bytes: int
+    """Of what it reads and writes."""
+    least_ns: float
+    """At the peak rates."""
+
+
+def roof_of(plan: GraphPlan, chosen: Candidate, target: Target) -> Roof | None:
+    """The roof of a choice; None where it is priced at several sizes, or nothing runs."""
+    price = plan.prices.get(chosen)
+    if price is not None and len(price.by_size_ns) > 1:
+        return None
+    form = physical_form(plan.egraph.graph, plan.clusters[chosen.cluster], chosen)
+    work = () if isinstance(form, Refusal) else all_work(form, target)
+    return roof(work, target.rates) if work else None
+
+
+def roof(work: Sequence[DispatchWork], rates: Rates) -> Roof:
+    """The roof of some dispatches, one behind the other."""
+    least_ns = 0.0
+    for part in work:
+        moving, computing = part.size_bytes / rates.bandwidth_gb_s, 0.0
+        if part.contraction is not None:
+            peak = rates.gflops.get(part.contraction.element, rates.gflops["f32"])
+            computing = part.contraction.operations / peak
+        least_ns += max(moving, computing)
+    operations = sum(part.contraction.operations for part in work if part.contraction is not None)
+    return Roof(operations, sum(part.size_bytes for part in work), least_ns)
