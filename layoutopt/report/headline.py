@@ -31,7 +31,10 @@ def _gain(report: Report) -> str:
         return f"{text}: the original is kept, compiled with '{report.winner}'{_lost(report)}"
     compared = [_ratio(report.before.measured_ms, after, "IREE's default")]
     compared.append(_ratio(best_original_ms(report), after, "its best flags"))
-    return f"{text}: {', '.join(text for text in compared if text) or 'the original did not run'}"
+    told = ", ".join(text for text in compared if text)
+    if not told:
+        return f"{milliseconds(after)} ms, where IREE runs the original with none of its flag sets"
+    return f"{text}: {told}"
 
 
 def best_original_ms(report: Report) -> float | None:

@@ -61,6 +61,25 @@ class Lifted:
     """What control flow reads in other layouts, in place of the conversions that plans make."""
 
     @property
+    def listed_sizes(self) -> dict[int, tuple[int, ...]]:
+        """Tensors from outside the graph that list known sizes, and these."""
+        found: dict[int, tuple[int, ...]] = {}
+        for tensor in self.graph.inputs:
+            made_by = getattr(self.values[tensor].owner, "operation", None)
+            if made_by is None or made_by.name != "tensor.from_elements":
+                continue
+            numbers = [self._number(v) for v in made_by.operands]
+            known = tuple(n for n in numbers if n is not None)
+            if len(known) == len(numbers):
+                found[tensor] = known
+        return found
+
+    def _number(self, value: Any) -> int | None:
+        stated = _stated(value)
+        found = self.sizes.number_of(value, {}) if stated is None else stated
+        return None if isinstance(found, bool) else found
+
+    @property
     def is_whole(self) -> bool:
         """Whether the block is all of a function."""
         return self.name == self.function
@@ -70,6 +89,15 @@ class Lifted:
         """Whether a call of the function begins with the block."""
         function = self.block.owner
         return not self.enclosing and self.block == function.regions[0].blocks[0]
+
+
+def _stated(value: Any) -> int | None:
+    """The number that a constant states; None for any other value."""
+    made_by = getattr(value.owner, "operation", None)
+    if made_by is None or made_by.name != "arith.constant":
+        return None
+    stated = made_by.attributes["value"]
+    return stated.value if isinstance(stated, ir.IntegerAttr) else None
 
 
 def lift(function: Any, constants: Mapping[str, Any]) -> Lifted | None:

@@ -125,7 +125,9 @@ def _from_outside(state: State, value: Any, reader: Any) -> int:
     element = str(value.type)
     place = reader.operation.location
     if value in state.sizes.numbers:
-        value = materialized(state.sizes, state.sizes.numbers[value], value.type, reader)
+        number = state.sizes.numbers[value]
+        value = materialized(state.sizes, number, value.type, reader)
+        state.sizes.numbers[value] = number
     made = ir.Operation.create(
         "tensor.from_elements",
         results=[ir.RankedTensorType.get([], value.type, loc=place)],

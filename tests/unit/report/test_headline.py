@@ -85,7 +85,7 @@ def took(ms: float, winner: str = "layoutopt", plan_ms: float | None = None) -> 
                 before=replace(REPORT.before, measured_ms=None),
                 flag_sets=(FlagSetReport("layoutopt", 20.0, 0.01, ""),),
             ),
-            "model.onnx on host: - ms -> 20.0 ms: the original did not run",
+            "model.onnx on host: 20.0 ms, where IREE runs the original with none of its flag sets",
         ),
         (
             ESTIMATED,
