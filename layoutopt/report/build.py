@@ -11,7 +11,7 @@ from layoutopt.ir.weights import weight_bytes
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.pricing.pricers import weights_of
 from layoutopt.pricing.source import PriceSource
-from layoutopt.profiles.target import Target
+from layoutopt.profiles.target import Rates, Target
 from layoutopt.report.census import came_with_the_model, discrepancies
 from layoutopt.report.checks import UncheckedReport
 from layoutopt.report.compared import verification_report
@@ -36,7 +36,7 @@ from layoutopt.report.report import (
     SizeReport,
     WeightsReport,
 )
-from layoutopt.report.roofline import roof_of
+from layoutopt.report.roofline import peak_rates, roof_of
 from layoutopt.report.sides import after, before, speedup_range
 from layoutopt.report.solver import solver_report
 from layoutopt.report.specializations import at_sizes, specializations
@@ -47,6 +47,7 @@ from layoutopt.verification.evaluated import OPTIMIZED, Evaluation
 def build_report(outcome: OptimizationResult) -> Report:
     """The report of an optimization."""
     validation = _validation(outcome)
+    rates = peak_rates(outcome.target, outcome.options.threads)
     kept = outcome.original_kept
     pairs = () if kept else outcome.bodies
     inside = tuple(move for name, plan in pairs for move in moves_inside(name, plan))
@@ -63,8 +64,10 @@ def build_report(outcome: OptimizationResult) -> Report:
         after=after(outcome),
         solver=solver_report(outcome.plans, outcome.options.objective),
         choices=tuple(
-            c for name, plan in outcome.bodies for c in _choices(name, plan, outcome.target)
+            c for name, plan in outcome.bodies for c in _choices(name, plan, outcome.target, rates)
         ),
+        peak_gflops=rates.gflops["f32"],
+        memory_gb_s=rates.bandwidth_gb_s,
         conversions=conversions,
         refusals=tuple(
             RefusalReport(name, r.op, r.rule, r.reason)
@@ -209,7 +212,7 @@ def _compiled_moves(
     return compiled_moves(outcome.evaluation.result(OPTIMIZED).moves, validation, planned)
 
 
-def _choices(function: str, plan: GraphPlan, target: Target) -> list[ChoiceReport]:
+def _choices(function: str, plan: GraphPlan, target: Target, rates: Rates) -> list[ChoiceReport]:
     alternatives: dict[tuple[int, ...], list[Candidate]] = {}
     for candidate in plan.costs:
         made = plan.clusters[candidate.cluster].outputs
@@ -219,7 +222,7 @@ def _choices(function: str, plan: GraphPlan, target: Target) -> list[ChoiceRepor
         cluster = plan.clusters[chosen.cluster]
         others = [c for c in alternatives.get(cluster.outputs, []) if c != chosen]
         second = min(others, key=plan.costs.__getitem__, default=None)
-        roof = roof_of(plan, chosen, target)
+        roof = roof_of(plan, chosen, target, rates)
         found.append(
             ChoiceReport(
                 function,

@@ -286,6 +286,10 @@ class Report:
     captured: CapturedReport | None = None
     """Counted only where some op of the model writes over a constant."""
     weights: WeightsReport | None = None
+    peak_gflops: float = 0.0
+    """The target's peak rate of arithmetic in f32; other types have their own."""
+    memory_gb_s: float = 0.0
+    """The rate of the target's memory; of this machine's, as it was timed."""
     weights_from: str = ""
     """Where candidates with weights found these when they were measured: ``caches``,
     ``last-cache`` or ``memory``; empty where none was measured here."""

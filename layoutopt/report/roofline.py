@@ -4,19 +4,22 @@
 
 for each dispatch, after Williams, Waterman, Patterson, "Roofline" (CACM 2009); bytes are those of
 the tensors that it reads and writes, each once. Tensors that a cache holds move faster than that.
+The memory of this machine is timed; all other rates are those of the target.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from layoutopt.candidates.candidate import Candidate, physical_form
 from layoutopt.ir.refusal import Refusal
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.pricing.analytic.form import all_work
 from layoutopt.pricing.analytic.work import DispatchWork
+from layoutopt.profiles.host import caches_of_this_machine
 from layoutopt.profiles.target import Rates, Target
+from layoutopt.runtime.memory_rate import memory_gb_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +34,22 @@ class Roof:
     """At the peak rates."""
 
 
-def roof_of(plan: GraphPlan, chosen: Candidate, target: Target) -> Roof | None:
+def peak_rates(target: Target, threads: int) -> Rates:
+    """The rates of a target; where it is this machine's processor, of the memory as it is now."""
+    if not target.measurable or not target.device.startswith("local"):
+        return target.rates
+    read = memory_gb_s(threads, 2 * caches_of_this_machine().last_bytes)
+    return replace(target.rates, bandwidth_gb_s=round(read, 1))
+
+
+def roof_of(plan: GraphPlan, chosen: Candidate, target: Target, rates: Rates) -> Roof | None:
     """The roof of a choice; None where it is priced at several sizes, or nothing runs."""
     price = plan.prices.get(chosen)
     if price is not None and len(price.by_size_ns) > 1:
         return None
     form = physical_form(plan.egraph.graph, plan.clusters[chosen.cluster], chosen)
     work = () if isinstance(form, Refusal) else all_work(form, target)
-    return roof(work, target.rates) if work else None
+    return roof(work, rates) if work else None
 
 
 def roof(work: Sequence[DispatchWork], rates: Rates) -> Roof:

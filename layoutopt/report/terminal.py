@@ -186,7 +186,7 @@ def _choices(report: Report, console: Console) -> None:
     if not report.choices:
         return
     table = _table(
-        f"Costliest choices{_whose(report)}",
+        f"Costliest choices{_whose(report)}{_roof(report)}",
         "op",
         "form",
         "us",
@@ -210,6 +210,13 @@ def _choices(report: Report, console: Console) -> None:
         table.add_row(row.op, row.form, us, share, *rates, tried, second, row.runner_up or "-")
     console.print(table)
     _more(len(report.choices), console)
+
+
+def _roof(report: Report) -> str:
+    """The rates that make the roof."""
+    if not report.peak_gflops:
+        return ""
+    return f" (roof: {report.peak_gflops:.0f} GFLOP/s in f32, {report.memory_gb_s:.0f} GB/s)"
 
 
 def _kernels(report: Report, console: Console) -> None:

@@ -13,7 +13,7 @@ from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.analytic.work import Contraction, DispatchWork
 from layoutopt.profiles.target import Rates, load_target
 from layoutopt.report.report import ChoiceReport
-from layoutopt.report.roofline import roof, roof_of
+from layoutopt.report.roofline import peak_rates, roof, roof_of
 from layoutopt.report.terminal import show
 from tests.made_up_prices import MadeUpPrices
 from tests.parsing import lifted
@@ -60,7 +60,7 @@ def test_a_choice_of_a_plan_has_the_work_of_its_op() -> None:
     target = load_target("x86-64-avx512")
     prices = MadeUpPrices(lambda work: 1000)
     plan = plan_graph(lifted(MATMUL), setting(target, prices, Options()))
-    found = [roof_of(plan, chosen, target) for chosen in plan.choice.candidates]
+    found = [roof_of(plan, chosen, target, RATES) for chosen in plan.choice.candidates]
     assert max(one.operations for one in found if one is not None) == 2 * 64 * 128 * 32
 
 
@@ -82,3 +82,12 @@ def test_what_has_no_roof_shows_none() -> None:
     free = ChoiceReport("main", "reshape.1", "as it came", {}, 0, None, None, roof_ns=1.0)
     assert free.of_roof is None
     assert replace(free, cost_ns=10, roof_ns=None).of_roof is None
+
+
+def test_the_memory_of_this_machine_is_timed_and_that_of_others_is_known() -> None:
+    elsewhere = load_target("mi355x")
+    assert peak_rates(elsewhere, 1) == elsewhere.rates
+    here = load_target("host")
+    found = peak_rates(here, 1)
+    assert found.gflops == here.rates.gflops
+    assert 0.1 < found.bandwidth_gb_s < 10_000
