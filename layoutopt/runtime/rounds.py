@@ -64,7 +64,7 @@ def time_in_turns(
             emit(Event(EventKind.RUNNING, runner.place))
             if runner.calls == 0:
                 _warm(runner, protocol, clock)
-            _sample(runner, evictor, clock)
+            _sample(runner, evictor, protocol, clock)
         for runner in waiting:
             price_ns = fastest_ns(runner.samples_ns)
             best_ns[runner.group] = min(best_ns.get(runner.group, price_ns), price_ns)
@@ -120,10 +120,12 @@ def _warm(runner: Runner, protocol: Protocol, clock: Clock) -> None:
     runner.calls = calls_per_sample(call_ns, protocol)
 
 
-def _sample(runner: Runner, evictor: _Evictor, clock: Clock) -> None:
+def _sample(runner: Runner, evictor: _Evictor, protocol: Protocol, clock: Clock) -> None:
     started = time.perf_counter_ns()
     if runner.twin is not None:
         evictor.before_sample(runner, runner.twin, clock)
+    elif protocol.first_untimed and runner.calls > 1:
+        runner.call.time_ns(1, clock)
     call_ns = runner.call.time_ns(runner.calls, clock)
     runner.spent_ns += time.perf_counter_ns() - started
     runner.samples_ns.append(max(1.0, call_ns - runner.base_ns))

@@ -18,7 +18,7 @@ OPTIMIZED = "layoutopt"
 """Name of the planned variant among those that are timed."""
 
 
-_PROTOCOL = 5
+_PROTOCOL = 6
 """Goes up when modules are compared or timed in another way; what was remembered is done anew."""
 
 
