@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from layoutopt.errors import InputError
 from layoutopt.options import Options
 from layoutopt.pricing.analytic.compiled_kernels import Kernels
 from layoutopt.pricing.farm.chunk import setting
@@ -37,8 +38,19 @@ def kernels_path(options: Options) -> Path:
 
 
 def weights_of(target: Target, options: Options, weight_bytes: int) -> WeightsFrom:
-    """Where candidates find their weights, for a model with so many bytes of them."""
+    """Where candidates find their weights, for a model with so many bytes of them.
+
+    Raises InputError where the options ask for what is not known to be so on a device.
+    """
     caches = caches_of_this_machine()
+    elsewhere = options.weights_from not in (None, WeightsFrom.CACHES)
+    if elsewhere and target.measurable and not target.device.startswith("local"):
+        raise InputError(
+            "--weights-from",
+            f"'{WeightsFrom.CACHES}' on {target.device}, whose caches only its own kernels fill",
+            f"'{options.weights_from}'",
+            "leave it out",
+        )
     return options.weights_from or weights_of_a_run(target.device, weight_bytes, caches)
 
 

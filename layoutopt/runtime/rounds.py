@@ -34,6 +34,8 @@ class Runner:
     """What there is to say of its results."""
     base_ns: float = 0.0
     """What a call costs without a dispatch; its times are without it."""
+    leads: bool = False
+    """Whether a sample begins with a call that does not count."""
     twin: Call | None = None
     """The same with other copies of its weights; None where they may be as near as they are."""
     calls: int = 0
@@ -64,7 +66,7 @@ def time_in_turns(
             emit(Event(EventKind.RUNNING, runner.place))
             if runner.calls == 0:
                 _warm(runner, protocol, clock)
-            _sample(runner, evictor, protocol, clock)
+            _sample(runner, evictor, clock)
         for runner in waiting:
             price_ns = fastest_ns(runner.samples_ns)
             best_ns[runner.group] = min(best_ns.get(runner.group, price_ns), price_ns)
@@ -118,13 +120,14 @@ def _warm(runner: Runner, protocol: Protocol, clock: Clock) -> None:
             min(call_ns, runner.call.time_ns(1, clock)) if call_ns < protocol.sample_ns else call_ns
         )
     runner.calls = calls_per_sample(call_ns, protocol)
+    runner.leads = call_ns < protocol.untimed_below_ns
 
 
-def _sample(runner: Runner, evictor: _Evictor, protocol: Protocol, clock: Clock) -> None:
+def _sample(runner: Runner, evictor: _Evictor, clock: Clock) -> None:
     started = time.perf_counter_ns()
     if runner.twin is not None:
         evictor.before_sample(runner, runner.twin, clock)
-    elif protocol.first_untimed and runner.calls > 1:
+    elif runner.leads:
         runner.call.time_ns(1, clock)
     call_ns = runner.call.time_ns(runner.calls, clock)
     runner.spent_ns += time.perf_counter_ns() - started

@@ -45,9 +45,9 @@ class Protocol:
     cliff: float = 2.0
     cliff_samples: int = 3
     agreeing: int = AGREEING
-    first_untimed: bool = False
-    """A sample of several calls begins with one more, which does not count: what ran in turn
-    with it left its own tensors in the caches."""
+    untimed_below_ns: int = 0
+    """A sample of calls shorter than this begins with one more, which does not count: what ran
+    before it in turn left its own tensors in the caches."""
     weights_from: WeightsFrom = WeightsFrom.CACHES
     evict_bytes: int = 0
     seed: int = 0

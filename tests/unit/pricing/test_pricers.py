@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from layoutopt.errors import InputError
 from layoutopt.options import Options
 from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand
 from layoutopt.pricing.measure.measure import Measurer, Place
@@ -78,6 +79,16 @@ def test_what_the_user_says_of_weights_goes_before_their_size(tmp_path: Path) ->
             open_pricer(store, host, options, weight_bytes=1 << 40) as pricer,
         ):
             assert place_of(pricer).weights_from is expected
+
+
+def test_weights_are_not_driven_out_of_the_caches_of_a_gpu(tmp_path: Path) -> None:
+    gpu = at_device(load_target("h100"), "cuda", None, 1)
+    with (
+        Store(tmp_path / "prices.sqlite") as store,
+        pytest.raises(InputError, match="--weights-from: expected 'caches' on cuda"),
+        open_pricer(store, gpu, Options(weights_from=WeightsFrom.MEMORY)),
+    ):
+        pass
 
 
 def test_what_is_measured_here_is_no_price_of_a_target_elsewhere(tmp_path: Path) -> None:

@@ -100,17 +100,17 @@ def test_what_has_no_weights_is_called_often_enough_to_fill_a_sample() -> None:
 def test_the_first_call_after_others_does_not_count() -> None:
     made: list[str] = []
     protocol = Protocol(
-        sample_ns=1000, most_samples=2, fewest_samples=2, agreeing=0, first_untimed=True
+        sample_ns=1000, most_samples=2, fewest_samples=2, agreeing=0, untimed_below_ns=1000
     )
     runner = Runner(0, 0, "m", cast(Call, Named("call", made)), 100.0)
     time_in_turns(Job((), protocol), [runner], random.Random(0), lambda _: None, lambda: 0)
     assert made[-4:] == ["call", "call x 10"] * 2
 
 
-def test_a_call_that_is_a_sample_by_itself_has_none_before_it() -> None:
+def test_a_long_call_has_none_before_it() -> None:
     made: list[str] = []
     protocol = Protocol(
-        sample_ns=1, most_samples=2, fewest_samples=2, agreeing=0, first_untimed=True
+        sample_ns=1, most_samples=2, fewest_samples=2, agreeing=0, untimed_below_ns=1000
     )
     runner = Runner(0, 0, "m", cast(Call, Named("call", made)), 1e9)
     time_in_turns(Job((), protocol), [runner], random.Random(0), lambda _: None, lambda: 0)
