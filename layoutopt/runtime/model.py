@@ -96,7 +96,6 @@ def run_model(
     return list(found.arrays)
 
 
-SAMPLE_NS = 2_000_000
 UNTIMED_BELOW_NS = 20_000_000
 """What other modules left in the caches counts for little in a call that is longer."""
 
@@ -109,16 +108,16 @@ def time_models(
 ) -> list[Measurement]:
     """Time calls that do the same work, in turns, so that drift of the machine cancels.
 
-    Each gets at least five samples of calls one behind the other, as a program makes them that
-    runs nothing else: as many as fill `SAMPLE_NS`, after one that does not count unless a call is
-    long. One that takes twice the time of the fastest is done then; sampling of the others ends
-    when all medians are certain to 1 %, or each had `most_samples` or spent `budget_s`. A function
-    that fails has a measurement that says how; the others are timed all the same.
+    Each gets at least five samples of one call, after one that does not count unless a call is
+    long: a program that runs nothing else finds the caches as it leaves them itself. One that takes
+    twice the time of the fastest is done then; sampling of the others ends when all medians are
+    certain to 1 %, or each had `most_samples` or spent `budget_s`. A function that fails has a
+    measurement that says how; the others are timed all the same.
     """
     protocol = Protocol(
         precision=0.01,
         budget_ns=round(budget_s * 1e9),
-        sample_ns=SAMPLE_NS,
+        sample_ns=1,
         untimed_below_ns=UNTIMED_BELOW_NS,
         fewest_samples=5,
         most_samples=most_samples,

@@ -38,7 +38,9 @@ class Runs:
         self.compared_since: list[str] = []
 
     @contextmanager
-    def prices(self, target: Target, options: Options, since: str = "") -> Iterator[MadeUpPrices]:
+    def prices(
+        self, target: Target, options: Options, since: str = "", weight_bytes: int = 0
+    ) -> Iterator[MadeUpPrices]:
         """Prices, noting how old they may be."""
         self.priced_since.append(since)
         yield MadeUpPrices(lambda _: 1)
