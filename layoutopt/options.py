@@ -22,6 +22,14 @@ class Objective(StrEnum):
     CONVERSIONS = "conversions"  # conversions at run time, with every contraction packed
 
 
+class Effort(StrEnum):
+    """How much is priced before a plan is taken to be the cheapest."""
+
+    QUICK = "quick"  # what is expected to be in the plan, by the prices of candidates like it
+    NORMAL = "normal"  # also what may be cheaper, as far as those prices tell
+    THOROUGH = "thorough"  # all that could be cheaper at the best rates that were seen
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """Options of one optimization."""
@@ -39,6 +47,8 @@ class Options:
     """What copies of weights in other layouts may take; None for no bound."""
     search: Search = Search.ILP
     """An algorithm, or its name."""
+    effort: Effort = Effort.NORMAL
+    """How much is priced, or its name."""
     objective: Objective = Objective.LATENCY
     """The least time, or the fewest run-time conversions with every contraction packed; or its
     name."""
@@ -77,6 +87,7 @@ class Options:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "search", _named(Search, "search", self.search))
+        object.__setattr__(self, "effort", _named(Effort, "effort", self.effort))
         if self.weights_from is not None:
             named = _named(WeightsFrom, "weights_from", self.weights_from)
             object.__setattr__(self, "weights_from", named)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 CONVOLUTIONS = """
 #id = affine_map<(n, f, h, w) -> (n, f, h, w)>
 #bias = affine_map<(n, f, h, w) -> (f)>
@@ -35,3 +37,34 @@ func.func @main(%x: tensor<1x8x18x18xf32>) -> tensor<1x16x8x8xf32> {
 }
 """
 """A 3x3 convolution with bias and relu, then a strided 1x1 one whose weight is a barrier."""
+
+
+def chain_of_convolutions(channels: list[int], image: int = 28) -> str:
+    """3x3 convolutions over one image, one after the other, that differ in their channels."""
+    lines = ["  %zero = arith.constant 0.0 : f32"]
+    shape = "1x{}x{}x{}xf32".format
+    size = image
+    for place, (before, after) in enumerate(itertools.pairwise(channels)):
+        taken, size = shape(before, size, size), size - 2
+        given, filters = shape(after, size, size), f"{after}x{before}x3x3xf32"
+        lines += [
+            f"  %w{place} = arith.constant dense<0.0625> : tensor<{filters}>",
+            f"  %e{place} = tensor.empty() : tensor<{given}>",
+            f"  %f{place} = linalg.fill ins(%zero : f32) outs(%e{place} : tensor<{given}>)"
+            f" -> tensor<{given}>",
+            f"  %x{place + 1} = linalg.conv_2d_nchw_fchw"
+            " {strides = dense<1> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}"
+            f" ins(%x{place}, %w{place} : tensor<{taken}>, tensor<{filters}>)"
+            f" outs(%f{place} : tensor<{given}>) -> tensor<{given}>",
+        ]
+    first, last = shape(channels[0], image, image), shape(channels[-1], size, size)
+    result = f"%x{len(channels) - 1}"
+    return "\n".join(
+        [
+            f"func.func @main(%x0: tensor<{first}>) -> tensor<{last}> {{",
+            *lines,
+            f"  return {result} : tensor<{last}>",
+            "}",
+            "",
+        ]
+    )

@@ -17,6 +17,7 @@ import numpy as np
 
 from layoutopt.ir.concrete import concrete
 from layoutopt.ir.dead_code import live_ops
+from layoutopt.ir.fitting_sizes import misfit
 from layoutopt.ir.graph import Constant, Graph, Op, Opaque, Structured
 from layoutopt.ir.renaming import counted_from_zero
 from layoutopt.ir.size import planned
@@ -137,6 +138,11 @@ class _Comparison:
 @lru_cache(maxsize=1024)
 def _compared(one: Graph, other: Graph, splats: tuple[tuple[int, str], ...]) -> _Comparison:
     """Two graphs over the same tensors, run on the same inputs."""
+    contradiction = misfit(one) or misfit(other)
+    if contradiction:
+        raise OracleError(
+            f"oracle: expected sizes that go together, but got {contradiction}; skip the check"
+        )
     fixed: dict[int, Array] = {}
     for t, splat in splats:
         value = constant(splat, one.types[t].element)

@@ -24,6 +24,7 @@ from layoutopt.cli.options import (
 from layoutopt.errors import InputError
 from layoutopt.files.written import check_output
 from layoutopt.options import (
+    Effort,
     Objective,
     Options,
     ParameterFile,
@@ -78,6 +79,14 @@ from layoutopt.solver import Search
     show_default=True,
     type=OneOf(Search),
     help="How to select the plan.",
+)
+@click.option(
+    "--effort",
+    default=Effort.NORMAL,
+    show_default=True,
+    type=OneOf(Effort),
+    help="How much is priced: the likely best, what prices of candidates like it leave open, or "
+    "all that rates seen so far allow; quick also times none of IREE's other flag sets.",
 )
 @click.option(
     "--objective",
@@ -151,6 +160,7 @@ def optimize_command(
     free_state_layout: bool,
     weight_budget: str | None,
     search: Search,
+    effort: Effort,
     objective: Objective,
     lower_packs: bool,
     tolerance: float | None,
@@ -188,6 +198,7 @@ def optimize_command(
         free_state_layout=free_state_layout,
         weight_budget=None if weight_budget is None else WeightBudget.parse(weight_budget),
         search=search,
+        effort=effort,
         objective=objective,
         lower_packs=lower_packs,
         tolerance=tolerance,

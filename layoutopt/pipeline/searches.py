@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from layoutopt.errors import SolverError
 from layoutopt.options import Options
 from layoutopt.pipeline.stages import ModelSource, enumerate, price, prices, read, select
-from layoutopt.planning.lazy_pricing import Priced
 from layoutopt.planning.plan_space import PlanSpace
+from layoutopt.planning.priced import Priced
 from layoutopt.solver import Search
 
 

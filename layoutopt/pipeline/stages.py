@@ -16,7 +16,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,8 +29,9 @@ from layoutopt.frontend.converted import ConvertedModels, converted_folder
 from layoutopt.frontend.in_memory import InMemory, written_down
 from layoutopt.frontend.size_names import size_names
 from layoutopt.frontend.source import Source, open_source
+from layoutopt.ir.fitting_sizes import fitting_sizes
 from layoutopt.ir.graph import Graph
-from layoutopt.ir.planned_sizes import divided, open_sizes
+from layoutopt.ir.planned_sizes import divided, open_sizes, planned_for
 from layoutopt.ir.size import symbols
 from layoutopt.ir.weights import weight_bytes
 from layoutopt.mlir.module import Module, exported_name, has_work, parse_module
@@ -43,10 +44,10 @@ from layoutopt.planning.chosen_trip_counts import chosen_trip_counts
 from layoutopt.planning.control_flow import ControlFlow
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.joint_space import JointSpace
-from layoutopt.planning.lazy_pricing import Priced
 from layoutopt.planning.plan_file import fingerprint
 from layoutopt.planning.plan_space import PlanSpace, plan_space
 from layoutopt.planning.planner import price_space, select_plans
+from layoutopt.planning.priced import Priced
 from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.at_sizes import AtSizes
 from layoutopt.pricing.pricers import at_device, open_pricer
@@ -223,7 +224,9 @@ def read(
         source, module = open_source(path, folder, target.flags, limit_s, converted)
         names = size_names(path, module.graphs, source.size_names)
         module = module.with_names(names)
-        sizes = _limited(module.graphs) | chosen_sizes(module.graphs, options.sizes)
+        chosen = chosen_sizes(module.graphs, options.sizes)
+        sizes = _limited(module.graphs) | chosen
+        sizes |= _fitting(module.planned_for(sizes).graphs, chosen)
         module = module.planned_for(sizes)
         archives: tuple[tuple[str, Path], ...] = ()
         if target.measurable:
@@ -368,6 +371,14 @@ def _limited(graphs: Sequence[Graph]) -> dict[str, int]:
             limit = limits.get(symbol.name, symbol.planned)
             if limit < symbol.planned:
                 found[name] = min(found.get(name, limit * divisor), limit * divisor)
+    return found
+
+
+def _fitting(graphs: Sequence[Graph], chosen: Collection[str]) -> dict[str, int]:
+    """Sizes to plan for, by name, where those planned for contradict each other."""
+    found: dict[str, int] = {}
+    for graph in graphs:
+        found |= fitting_sizes(planned_for(graph, found), {*chosen, *found})
     return found
 
 

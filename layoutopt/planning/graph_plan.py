@@ -18,8 +18,8 @@ from layoutopt.ir.layout import Layout
 from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.size_range import Ranges
 from layoutopt.lowering.lower import lower, packs_lowered
-from layoutopt.planning.lazy_pricing import Text
 from layoutopt.planning.plan_space import PlanSpace
+from layoutopt.planning.priced import Text
 from layoutopt.planning.searched import Searched
 from layoutopt.pricing.prices import Price
 from layoutopt.pricing.source import PriceSource

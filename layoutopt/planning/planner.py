@@ -23,13 +23,9 @@ from layoutopt.planning.free_io import (
 )
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.joint_space import JointSpace, joint_space
-from layoutopt.planning.lazy_pricing import (
-    Priced,
-    price_all,
-    price_lazily,
-    without_surcharges,
-)
+from layoutopt.planning.lazy_pricing import price_all, price_lazily
 from layoutopt.planning.plan_space import PlanSpace, plan_space
+from layoutopt.planning.priced import Priced, without_surcharges
 from layoutopt.planning.searched import searched
 from layoutopt.planning.setting import PlanSetting
 from layoutopt.planning.specialized import specialized

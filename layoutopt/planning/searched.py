@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.egraph import SaturationStop
-from layoutopt.planning.lazy_pricing import Priced
+from layoutopt.options import Effort
 from layoutopt.planning.plan_space import PlanSpace
+from layoutopt.planning.priced import Priced
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Searched:
     refused: int
     """Those that cannot be written, do not compile or compute wrong numbers."""
     bounded: int
-    """Those without a price: a lower bound that was assumed for it says that none would pay."""
+    """Those without a price: roofs, or prices of candidates like it, say that none would pay."""
     regions: int
     """Dispatch regions, left out where prices are estimates: an estimate does not tell which of
     them compile."""
@@ -29,6 +30,8 @@ class Searched:
     """Tensors for which more layouts were found than were taken into account."""
     op_limit: bool
     """Whether rewriting stopped at its limit of ops."""
+    effort: Effort
+    """How much was to be priced of what could be cheaper."""
     rounds_ended: bool
     """Whether lazy pricing stopped at its limit of rounds."""
 
@@ -48,5 +51,6 @@ def searched(plan_space: PlanSpace, priced: Priced) -> Searched:
         tensors=len(graph.types) - len(graph.constants),
         cut=len(space.cut),
         op_limit=space.egraph.stop_reason is SaturationStop.OP_LIMIT,
+        effort=priced.effort,
         rounds_ended=priced.rounds_ended,
     )

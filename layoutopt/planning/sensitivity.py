@@ -21,8 +21,8 @@ from layoutopt.options import Options
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.joint_selection import JointChoice
 from layoutopt.planning.joint_space import JointSpace
-from layoutopt.planning.lazy_pricing import Text, text_of
 from layoutopt.planning.planner import plan_graph
+from layoutopt.planning.priced import Text, text_of
 from layoutopt.planning.setting import PlanSetting
 from layoutopt.solver import TimeLimit
 

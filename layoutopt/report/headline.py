@@ -30,7 +30,8 @@ def _gain(report: Report) -> str:
     if report.winner != PLANNED:
         return f"{text}: the original is kept, compiled with '{report.winner}'{_lost(report)}"
     compared = [_ratio(report.before.measured_ms, after, "IREE's default")]
-    compared.append(_ratio(best_original_ms(report), after, "its best flags"))
+    if sum(f.name != PLANNED for f in report.flag_sets) > 1:
+        compared.append(_ratio(best_original_ms(report), after, "its best flags"))
     told = ", ".join(text for text in compared if text)
     if not told:
         return f"{milliseconds(after)} ms, where IREE runs the original with none of its flag sets"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
-from layoutopt.options import Objective
+from layoutopt.options import Effort, Objective
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.solver import Status
 
@@ -38,7 +38,9 @@ class SolverReport:
     refused: int = 0
     """Candidates that cannot be written, do not compile or compute wrong numbers."""
     bounded: int = 0
-    """Candidates without a price: a lower bound that was assumed says that none of them pays."""
+    """Candidates without a price: roofs, or prices of candidates like them, say that none pays."""
+    effort: Effort = Effort.THOROUGH
+    """How much was to be priced of what could be cheaper."""
     regions: int = 0
     """Dispatch regions, left out where prices are estimates."""
     tensors: int = 0
@@ -76,6 +78,7 @@ def solver_report(plans: Sequence[GraphPlan], objective: Objective) -> SolverRep
         priced=sum(s.priced for s in found),
         refused=sum(s.refused for s in found),
         bounded=sum(s.bounded for s in found),
+        effort=min((s.effort for s in found), key=[*Effort].index, default=Effort.THOROUGH),
         regions=sum(s.regions for s in found),
         tensors=sum(s.tensors for s in found),
         cut=sum(s.cut for s in found),
@@ -122,9 +125,16 @@ def _goal(solver: SolverReport, objective: Objective) -> str:
             assert_never(objective)
 
 
+_BOUNDED = {
+    Effort.QUICK: "not priced, as candidates like them were dearer",
+    Effort.NORMAL: "excluded by lower bounds, assumed or learned from candidates like them",
+    Effort.THOROUGH: "excluded by assumed lower bounds",
+}
+
+
 def _left_out(solver: SolverReport) -> Iterator[str]:
     if solver.bounded:
-        yield f"{solver.bounded} excluded by assumed lower bounds"
+        yield f"{solver.bounded} {_BOUNDED[solver.effort]}"
     if solver.refused:
         yield f"{solver.refused} refused"
     if solver.regions:

@@ -118,7 +118,8 @@ def compare_function(
     sizes: tuple[Sizes | None, ...] = (None,)
     if arguments.is_dynamic:
         around = sizes_around(subject.shapes, subject.bodies, subject.points)
-        tried = (*(s for _, s in points), *around, *sizes_to_try(subject.shapes))
+        wanted = (*(s for _, s in points), *around, *sizes_to_try(subject.shapes))
+        tried = [s.going_together(subject.graph) for s in wanted]
         sizes = tuple(s for i, s in enumerate(tried) if s not in tried[:i])
     compare([_attempt(arguments, InputKind.NORMAL, size) for size in sizes])
     size = record.done[0][0].sizes if record.done else sizes[0]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from layoutopt.ir.fitting_sizes import going_together
+from layoutopt.ir.graph import Graph
 from layoutopt.ir.planned_sizes import divided
 from layoutopt.ir.size import Symbol, at, symbols
 from layoutopt.ir.size_range import Ranges, SizeRange
@@ -35,6 +37,16 @@ class Sizes:
         if known is None:
             return tuple(self.other if n is None else n for n in shape)
         return tuple(at(n, self.values) for n in known)
+
+    def going_together(self, graph: Graph | None) -> Sizes:
+        """These sizes, less those that contradict others in what the function computes.
+
+        At sizes that do, the original reads what is not its own, and means nothing.
+        """
+        if graph is None or not self.values:
+            return self
+        mended = going_together(graph, self.values)
+        return self if mended is None else replace(self, values=mended)
 
     def __str__(self) -> str:
         if not self.values:

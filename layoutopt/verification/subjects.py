@@ -88,7 +88,16 @@ def _subject(
         if not graph.types[tensor].is_static
     }
     points = points_of(graph, options.sizes)
-    return Subject(exported.name, allowed, boundary.types, integers, shapes, points, tuple(bodies))
+    return Subject(
+        exported.name,
+        allowed,
+        boundary.types,
+        integers,
+        shapes,
+        graph if shapes else None,
+        points,
+        tuple(bodies),
+    )
 
 
 def _within(size: int, limits: Mapping[str, int]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.size_range import Ranges
 from layoutopt.planning.chosen_sizes import Point
@@ -28,6 +29,8 @@ class Subject:
     """What integer arguments stand for, by position."""
     shapes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Sizes of arguments, by position, where some are known at run time only."""
+    graph: Graph | None = None
+    """What it computes, which tells what sizes go together; None where that is not known."""
     points: tuple[Point, ...] = ()
     """The sizes that are planned for, where these were chosen."""
     bodies: tuple[Ranges, ...] = ()

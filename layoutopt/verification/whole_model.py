@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from layoutopt.errors import LoweringError, RefusedModuleError
-from layoutopt.options import Options
+from layoutopt.options import Effort, Options
 from layoutopt.pricing.analytic.compiled_kernels import Kernels
 from layoutopt.pricing.pricers import kernels_path
 from layoutopt.profiles.store import cache_folder
@@ -149,11 +149,12 @@ def _evaluate(
     modules: Modules, target: Target, options: Options, refused: str = "", since: str = ""
 ) -> Evaluation:
     source = modules.source
+    sets = target.flag_sets[:1] if options.effort is Effort.QUICK else target.flag_sets
     variants = variants_of(
         source.path,
         source.phase_flags,
         target.flags,
-        target.flag_sets,
+        sets,
         modules.optimized,
         modules.flags,
     )

@@ -13,20 +13,21 @@ from layoutopt.ir.graph import Graph
 from layoutopt.ir.planned_sizes import planned_for
 from layoutopt.ir.types import Array
 from layoutopt.mlir.module import parse_module
-from layoutopt.options import Options, PlannedSize
+from layoutopt.options import Effort, Options, PlannedSize
 from layoutopt.planning import lazy_pricing
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.analytic.form import all_work
 from layoutopt.pricing.analytic.lower_bound import roofs_of
 from layoutopt.pricing.at_sizes import AtSizes
+from layoutopt.pricing.learned import described
 from layoutopt.pricing.measure.benchmark import Benchmark
-from layoutopt.pricing.prices import Price, Work
+from layoutopt.pricing.prices import Price, Pricer, Work
 from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.progress import Progress
 from layoutopt.solver import Problem, Search, Solution, Status, solve, time_limit
-from tests.models import CONVOLUTIONS
+from tests.models import CONVOLUTIONS, chain_of_convolutions
 from tests.parsing import lifted
 from tests.planning import TWO_MATMULS, SizedPrices, setting
 from tests.torch_graphs import input_gradient
@@ -71,8 +72,8 @@ class MadeUp:
         return Price(round(lower_bound_ns * times))
 
 
-def planned(graph: Graph, pricer: MadeUp) -> GraphPlan:
-    return plan_graph(graph, setting(HOST, pricer))
+def planned(graph: Graph, pricer: Pricer, effort: Effort = Effort.THOROUGH) -> GraphPlan:
+    return plan_graph(graph, setting(HOST, pricer, Options(effort=effort)))
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +103,40 @@ def test_the_answer_is_that_of_all_prices(
     assert plan.searched is not None
     assert plan.searched.bounded > 0
     assert not plan.searched.rounds_ended
+
+
+class LikeOthers(MadeUp):
+    """Prices that follow from the loops of a candidate, the same for all of its sizes."""
+
+    def _price(self, work: Work) -> Price:
+        if work.form.is_free:
+            return Price(0)
+        self.asked.append(work.benchmark.text)
+        loops = described(work, HOST, ROOFS, "").loops
+        digest = hashlib.sha256(repr(loops).encode()).digest()
+        times = self.low * (self.high / self.low) ** (digest[0] / 255)
+        lower_bound_ns = sum(map(ROOFS.lower_bound_ns, all_work(work.form, HOST)))
+        return Price(round(lower_bound_ns * times))
+
+
+@pytest.fixture(scope="module")
+def chain() -> Graph:
+    """Convolutions that differ in their sizes alone."""
+    return lifted(chain_of_convolutions([8, 16, 24, 32, 48, 64, 96, 128]))
+
+
+def test_prices_tell_of_candidates_like_them(chain: Graph) -> None:
+    """Less is priced the less effort there is, and the plan stays close to the cheapest."""
+    plans, asked = {}, {}
+    for effort in Effort:
+        pricer = LikeOthers(PriceSource.MEASURED, 1.0, 16.0)
+        plans[effort] = planned(chain, pricer, effort)
+        asked[effort] = len(pricer.asked)
+        assert set(plans[effort].choice.candidates) <= set(plans[effort].costs)
+    cost_ns = {effort: plan.cost_ns for effort, plan in plans.items()}
+    assert asked[Effort.QUICK] <= asked[Effort.NORMAL] < 0.6 * asked[Effort.THOROUGH]
+    assert cost_ns[Effort.THOROUGH] <= cost_ns[Effort.NORMAL] <= 1.01 * cost_ns[Effort.THOROUGH]
+    assert cost_ns[Effort.QUICK] <= 1.1 * cost_ns[Effort.THOROUGH]
 
 
 def test_rounds_end_with_the_gap_that_is_left(

@@ -12,7 +12,7 @@ from layoutopt.ir.graph import Graph
 from layoutopt.ir.planned_sizes import open_sizes, planned_for
 from layoutopt.ir.weights import constant_names
 from layoutopt.mlir.module import Module, parse_module
-from layoutopt.options import Objective, Options, PlannedSize, WeightBudget
+from layoutopt.options import Effort, Objective, Options, PlannedSize, WeightBudget
 from layoutopt.pipeline.stages import one_body
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.planner import plan_graphs
@@ -55,7 +55,7 @@ def read(folder: Path, text: str) -> Module:
 
 
 def options(*numbers: int, weights: tuple[float, ...] = ()) -> Options:
-    return Options(sizes=(PlannedSize("arg0.0", numbers, weights),))
+    return Options(sizes=(PlannedSize("arg0.0", numbers, weights),), effort=Effort.THOROUGH)
 
 
 def plan(

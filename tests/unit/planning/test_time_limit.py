@@ -11,7 +11,7 @@ from layoutopt.candidates.explore import RefusedForm
 from layoutopt.candidates.identity import identity_candidates
 from layoutopt.errors import SolverError
 from layoutopt.ir.graph import Graph
-from layoutopt.options import Objective, Options
+from layoutopt.options import Effort, Objective, Options
 from layoutopt.planning.answer import check_answer
 from layoutopt.planning.planner import plan_graph, plan_graphs
 from layoutopt.pricing.prices import Analytic
@@ -111,7 +111,7 @@ def test_lazy_pricing_ends_with_the_best_plan_that_has_them(
     monkeypatch.setattr(time_limit, "solve", twice)
     monkeypatch.setattr(time, "perf_counter", lambda: now)
     pricer = MadeUp(PriceSource.MEASURED, 1.0, 3.0)
-    plan = plan_graph(graph, setting(HOST, pricer))
+    plan = plan_graph(graph, setting(HOST, pricer, Options(effort=Effort.THOROUGH)))
     assert calls in (3, 4)
     assert plan.solution.stop_reason == StopReason.TIME_LIMIT
     assert plan.identity_ns is not None

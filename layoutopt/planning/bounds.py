@@ -1,0 +1,199 @@
+"""What a candidate without a price costs at least: roofs say so, and candidates like it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from layoutopt.candidates.candidate import Candidate
+from layoutopt.candidates.conversion import Conversion
+from layoutopt.options import Effort
+from layoutopt.planning.plan_space import PlanSpace
+from layoutopt.planning.priced import Keys, Priced, Text, text_of
+from layoutopt.pricing.analytic.form import all_work
+from layoutopt.pricing.analytic.lower_bound import Roofs, roofs_of
+from layoutopt.pricing.analytic.regression import Floats
+from layoutopt.pricing.analytic.work import DispatchWork
+from layoutopt.pricing.learned import Described, described, expected
+from layoutopt.pricing.prices import Work
+from layoutopt.profiles.target import Target
+
+BySize = tuple[tuple[float, Sequence[DispatchWork]], ...]
+"""The dispatches at each size that is planned for, with its weight."""
+Key = Candidate | Conversion
+
+
+@dataclass(frozen=True, slots=True)
+class _Margin:
+    """How far below what is expected a price may lie, in standard deviations."""
+
+    known: float
+    """Where something with the same loops has a price."""
+    unknown: float
+    """Where nothing has."""
+
+
+_LIKELY = _Margin(0.0, 1.0)
+_STAGES = {
+    Effort.QUICK: (_LIKELY,),
+    Effort.NORMAL: (_LIKELY, _Margin(0.5, math.inf)),
+    Effort.THOROUGH: (),
+}
+"""One after the other, each until the answer needs no more prices: what the likely ones tell makes
+the deviations of the others small."""
+_FEW = 2
+"""Prices of one kind of loops that are asked for at once, while as few of that kind are known."""
+
+
+class Bounds:
+    """Lower bounds of the prices of one graph; they follow what was priced."""
+
+    def __init__(self, space: PlanSpace, effort: Effort) -> None:
+        self._space, self._target = space, space.target
+        self._stages = _STAGES[effort]
+        self._stage = len(self._stages) - 1
+        self._candidates = {c: _by_size(work, space.target) for c, work in space.candidates.items()}
+        self._conversions = {
+            c: _by_size(forms[0], space.target) for c, forms in space.conversions.items()
+        }
+        self._numbers: dict[Text, int] = {}
+        self._described: list[Described] = []
+        self._pieces: dict[Key, tuple[int, ...]] = {}
+        self._told: dict[int, float] = {}
+        self._usual: dict[Key, int] = {}
+        self._least: dict[Key, int] = {}
+        if self._stages:
+            self._describe()
+
+    @property
+    def learns(self) -> bool:
+        """Whether prices tell of candidates that have none."""
+        return bool(self._stages)
+
+    def narrow(self) -> bool:
+        """Begin with the likeliest, where much is without a price; False where there is no more."""
+        return self._change(0)
+
+    def widen(self) -> bool:
+        """Leave more room below what is expected; False where there is as much as may be."""
+        return self._change(self._stage + 1)
+
+    def _change(self, stage: int) -> bool:
+        if stage == self._stage or stage >= len(self._stages):
+            return False
+        self._stage = stage
+        self._told = {}
+        return True
+
+    def _describe(self) -> None:
+        roofs = roofs_of(self._target.rates)
+        rules, clusters = self._space.egraph.rule, self._space.clusters
+        for candidate, work in self._space.candidates.items():
+            made_by = candidate.form, tuple(rules[clusters[candidate.cluster].root])
+            self._pieces[candidate] = (self._number(work, roofs, made_by),)
+        for conversion, forms in self._space.conversions.items():
+            self._pieces[conversion] = tuple(self._number(w, roofs, w.lowered) for w in forms)
+
+    def _number(self, work: Work, roofs: Roofs, made_by: Hashable) -> int:
+        text = text_of(work)
+        if text not in self._numbers:
+            self._numbers[text] = len(self._described)
+            self._described.append(described(work, self._target, roofs, made_by))
+        return self._numbers[text]
+
+    def learn(self, priced: Priced) -> None:
+        """Take in the prices that there are by now."""
+        found = {
+            self._numbers[text]: float(max(1, price.cost_ns))
+            for text, price in priced.piece_prices.items()
+            if text in self._numbers and price.cost_ns is not None
+        }
+        if found == self._told or not self.learns:
+            return
+        self._told = found
+        told = expected(self._described, found)
+        if told is None:
+            return
+        loops = {self._described[i].loops for i in found}
+        known = np.array([each.loops in loops for each in self._described])
+        margin = self._stages[self._stage]
+        surprise = 0.0 if margin.unknown == math.inf else told.at(margin.unknown)
+        self._usual = self._of_keys(told.at(0.0))
+        self._least = self._of_keys(np.where(known, told.at(margin.known), surprise))
+
+    def _of_keys(self, times: Floats) -> dict[Key, int]:
+        """The cheapest of the forms that each key may take."""
+        listed = times.tolist()
+        return {key: round(min(listed[i] for i in own)) for key, own in self._pieces.items()}
+
+    def filled(self, priced: Priced) -> tuple[dict[Candidate, int], dict[Conversion, int]]:
+        """Costs of all that was not refused, by its price or else its bound."""
+        self.learn(priced)
+        roofs = roofs_of(self._target.rates, self._measured(priced))
+        candidates = {
+            c: priced.costs.get(c, max(_bound_ns(roofs, sizes), self._least.get(c, 0)))
+            for c, sizes in self._candidates.items()
+            if c not in priced.refused
+        }
+        conversions = {
+            c: priced.conversion_costs.get(c, max(_bound_ns(roofs, sizes), self._least.get(c, 0)))
+            for c, sizes in self._conversions.items()
+            if c not in priced.refused
+        }
+        return candidates, priced.conversion_costs | conversions
+
+    def shortfall(self, key: Key, used: Key) -> float:
+        """The least that ``key`` may cost over what is expected of ``used``; 0 where unknown."""
+        return self._least.get(key, 0) / max(1, self._usual.get(used, 1))
+
+    def known_enough(self, keys: Keys) -> Keys:
+        """The keys, in order, less those that wait until a few of the same loops have prices."""
+        known = Counter(self._described[i].loops for i in self._told)
+        asked: dict[Hashable, set[int]] = {}
+        found: list[Key] = []
+        for key in keys:
+            numbers = self._pieces.get(key, ())
+            waits = any(
+                known[loops] < _FEW and len(asked.get(loops, set()).difference(numbers)) >= _FEW
+                for loops in (self._described[i].loops for i in numbers)
+            )
+            if waits:
+                continue
+            for i in numbers:
+                asked.setdefault(self._described[i].loops, set()).add(i)
+            found.append(key)
+        return tuple(found)
+
+    def _measured(self, priced: Priced) -> Iterator[tuple[DispatchWork, int]]:
+        """Dispatches that have a price of their own, with it, at each size."""
+        for candidate, cost_ns in priced.costs.items():
+            times = priced.prices[candidate].by_size_ns or (cost_ns,)
+            yield from _alone(self._candidates[candidate], times)
+        for conversion, cost_ns in priced.conversion_costs.items():
+            if conversion in self._conversions:
+                times = priced.prices[conversion].by_size_ns or (cost_ns,)
+                yield from _alone(self._conversions[conversion], times)
+
+
+def _by_size(work: Work, target: Target) -> BySize:
+    return tuple((piece.weight, all_work(piece.form, target)) for piece in work.everywhere)
+
+
+def _bound_ns(roofs: Roofs, sizes: BySize) -> int:
+    """The weighted mean of the bounds at each size."""
+    bounds = ((weight, sum(map(roofs.lower_bound_ns, parts))) for weight, parts in sizes)
+    if len(sizes) == 1:
+        return next(ns for _, ns in bounds)
+    return round(sum(weight * ns for weight, ns in bounds) / sum(weight for weight, _ in sizes))
+
+
+def _alone(sizes: BySize, times: Sequence[int]) -> Iterator[tuple[DispatchWork, int]]:
+    """The work of one dispatch at each size, with its time; a mean is none of one size."""
+    if len(sizes) == len(times):
+        for (_, parts), cost_ns in zip(sizes, times, strict=True):
+            if len(parts) == 1:
+                yield parts[0], cost_ns

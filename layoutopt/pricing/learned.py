@@ -1,0 +1,146 @@
+"""What the prices that are known already tell of those that are not.
+
+The time of a candidate over its roofline follows from how its loops run (the maps of its
+contractions, with the cliffs of 10 to 50 times between two spellings of one op) and, less, from
+its sizes. Both are learned from what was priced, by regression on the logarithm of that ratio:
+a cost model that is fitted while the search goes on, as in Chen et al., "Learning to Optimize
+Tensor Programs" (NeurIPS 2018).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from layoutopt.candidates.candidate import PhysicalForm
+from layoutopt.ir.graph import Op, Structured
+from layoutopt.pricing.analytic.form import all_work
+from layoutopt.pricing.analytic.lower_bound import Roofs
+from layoutopt.pricing.analytic.regression import Floats, Kernel, Level, Points, Regression
+from layoutopt.pricing.analytic.work import DispatchWork
+from layoutopt.pricing.prices import Work
+from layoutopt.profiles.target import Target
+
+KERNEL = Kernel(
+    levels=(
+        Level(0.005, 0.05),  # everything
+        Level(0.2, 0.05),  # written in one way
+        Level(0.2, 0.05),  # and made by the same rules
+        Level(1.5, 0.15),  # of the same loops
+        Level(0.005, 0.01),  # and of the same tile
+    ),
+    length=3.0,
+    noise=0.03,
+)
+"""Variances of the binary logarithm, fitted to the marginal likelihood of 1,400 prices of four
+models (CNNs and BERT) on a Zen 4; what they weigh are the prices of the run itself."""
+FEWEST = 16
+"""Prices that tell of others at least."""
+MOST = 1000
+"""Prices that are learned from at most: solving takes time with the cube of their number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A piece of work by what its time depends on."""
+
+    labels: tuple[Hashable, ...]
+    """One for each level of `KERNEL`."""
+    place: tuple[float, ...]
+    """Binary logarithms of its sizes."""
+    base_ns: float
+    """Its time at the target's nominal rates."""
+
+    @property
+    def loops(self) -> Hashable:
+        """How its loops run: what tells most."""
+        return self.labels[3]
+
+
+def described(work: Work, target: Target, roofs: Roofs, made_by: Hashable) -> Described:
+    """A piece of work described; ``made_by``: the form and the rules that it comes from."""
+    parts = [all_work(piece.form, target) for piece in work.everywhere]
+    weights = [piece.weight for piece in work.everywhere]
+    bounds = [sum(map(roofs.lower_bound_ns, own)) for own in parts]
+    base_ns = sum(w * ns for w, ns in zip(weights, bounds, strict=True)) / sum(weights)
+    how, loops, tile = _writing(work.form), _loops(work.form), _tiles(work.form)
+    labels = (None, how, (how, made_by), loops, (loops, tile))
+    return Described(labels, _place(parts[0]), max(1.0, base_ns))
+
+
+def _structured(form: PhysicalForm) -> list[Structured]:
+    return [op for op in form.graph.ops if isinstance(op, Structured)]
+
+
+def _writing(form: PhysicalForm) -> Hashable:
+    """Whether contractions are named, tiled, scheduled, or none."""
+    return form.region, tuple(
+        (op.is_contraction, op.data_tiled, op.generalized, op.schedule is not None)
+        for op in _structured(form)
+        if op.reduction_dims
+    )
+
+
+def _loops(form: PhysicalForm) -> Hashable:
+    """The maps of what is summed up; of forms without sums, of all ops."""
+    sums = [op for op in _structured(form) if op.reduction_dims]
+    ops: Sequence[Op] = sums or form.graph.ops
+    return form.region, tuple(
+        (op.maps, tuple(op.reduction_dims), op.data_tiled, op.generalized, op.schedule is not None)
+        if isinstance(op, Structured)
+        else type(op).__name__
+        for op in ops
+    )
+
+
+def _tiles(form: PhysicalForm) -> Hashable:
+    return tuple(op.schedule.vector for op in _structured(form) if op.schedule is not None)
+
+
+def _place(parts: Sequence[DispatchWork]) -> tuple[float, ...]:
+    contractions = [part.contraction for part in parts if part.contraction is not None]
+    largest = max(contractions, key=lambda c: c.operations, default=None)
+    sizes = (1, 1, 1, 1) if largest is None else (largest.m, largest.n, largest.k, largest.batch)
+    moved = sum(part.size_bytes for part in parts)
+    return tuple(math.log2(max(1, n)) for n in (*sizes, moved, len(parts)))
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is expected of each piece of work, in the order that they were given."""
+
+    base_ns: Floats
+    log_mean: Floats
+    log_deviation: Floats
+
+    def at(self, deviations: float) -> Floats:
+        """Nanoseconds so many deviations below what is expected."""
+        times: Floats = self.base_ns * np.exp2(self.log_mean - deviations * self.log_deviation)
+        return times
+
+
+def expected(work: Sequence[Described], known: Mapping[int, float]) -> Expected | None:
+    """What ``known`` prices in nanoseconds, by number, tell of all work; None where too few are."""
+    samples = np.array(sorted(known), np.int64)
+    if len(samples) < FEWEST:
+        return None
+    if len(samples) > MOST:
+        samples = samples[np.linspace(0, len(samples) - 1, MOST).astype(np.int64)]
+    points = _points(work)
+    base_ns = np.array([each.base_ns for each in work])
+    values = [math.log2(known[int(i)] / base_ns[i]) for i in samples]
+    regression = Regression(KERNEL, points.part(samples), values)
+    mean, deviation = regression.at(points)
+    return Expected(base_ns, mean, deviation)
+
+
+def _points(work: Sequence[Described]) -> Points:
+    numbers: dict[Hashable, int] = {}
+    labels = [
+        [numbers.setdefault((level, label), len(numbers)) for level, label in enumerate(w.labels)]
+        for w in work
+    ]
+    return Points(np.array(labels, np.int64), np.array([w.place for w in work], np.float64))
