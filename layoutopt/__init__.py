@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     )
     from layoutopt.ir.extension import BoundedExtension, EvaluatedExtension, Extension
     from layoutopt.ir.graph import Graph, GraphBuilder
-    from layoutopt.options import Objective, Options, ParameterFile, WeightBudget
+    from layoutopt.options import Effort, Objective, Options, ParameterFile, WeightBudget
     from layoutopt.parameters.pack import PackedWeights, pack_weights
     from layoutopt.pipeline.job import optimize
     from layoutopt.pipeline.plan import Plan
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = [
     "REWRITES",
     "BoundedExtension",
+    "Effort",
     "EvaluatedExtension",
     "Extension",
     "Function",
@@ -88,6 +89,7 @@ __all__ = [
 
 _HOMES = {
     "BoundedExtension": "ir.extension",
+    "Effort": "options",
     "EvaluatedExtension": "ir.extension",
     "Extension": "ir.extension",
     "Function": "pipeline.stages",

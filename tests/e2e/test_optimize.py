@@ -63,6 +63,17 @@ def test_the_plan_is_proved_verified_and_timed(plan: layoutopt.Plan) -> None:
     assert [b.op for b in report.barriers] == ["util.unfoldable_constant"]
 
 
+def test_little_effort_times_the_original_with_one_flag_set(folder: Path) -> None:
+    """The plan is verified as ever; prices that are there already serve it too."""
+    options = layoutopt.Options(cache=folder / "cache", effort=layoutopt.Effort.QUICK)
+    report = layoutopt.optimize(folder / "model.mlir", options=options).report
+    assert {f.name for f in report.flag_sets} == {"default", "layoutopt"}
+    assert report.verification is not None
+    assert report.verification.passed
+    assert report.solver.effort is layoutopt.Effort.QUICK
+    assert "its best flags" not in headline(report)
+
+
 def test_the_json_report_has_the_documented_fields(plan: layoutopt.Plan) -> None:
     table = json.loads(plan.report.to_json())
     assert table["version"] == 3
@@ -78,6 +89,7 @@ def test_the_json_report_has_the_documented_fields(plan: layoutopt.Plan) -> None
         "candidates",
         "classes",
         "stop_reason",
+        "effort",
         "priced",
         "refused",
         "bounded",

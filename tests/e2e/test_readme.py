@@ -12,7 +12,7 @@ import pytest
 
 from layoutopt.cli.catalogue import COMMANDS
 from layoutopt.cli.main import cli
-from layoutopt.options import Objective
+from layoutopt.options import Effort, Objective
 from layoutopt.report.explanation import explanation
 from layoutopt.report.facts import facts
 from layoutopt.report.headline import headline
@@ -113,6 +113,7 @@ def test_the_sample_is_in_the_words_of_the_report() -> None:
         456,
         refused=8,
         bounded=223,
+        effort=Effort.NORMAL,
     )
     assert f"{solver_text(solver, Objective.LATENCY)}\n" in README
 

@@ -48,7 +48,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """How alike the numbers of two points are."""
+    """How much the numbers of two points have in common."""
 
     levels: tuple[Level, ...]
     """One for each label."""

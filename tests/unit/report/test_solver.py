@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from layoutopt.options import Objective
+from layoutopt.options import Effort, Objective
 from layoutopt.report.solver import SolverReport, SolverStatus, solver_text
 from tests.reports import REPORT
 
@@ -22,6 +22,13 @@ SOLVER = REPORT.solver
             "Solver: OPTIMAL over 640 of 700 candidates priced (37 excluded by assumed lower "
             "bounds, 23 refused); layouts cut on 3 of 160 tensors; gap 0.0000 %, objective "
             "19.000 ms, bound 19.000 ms; 0.10 s (proved)",
+        ),
+        (
+            replace(SOLVER, effort=Effort.QUICK, refused=0, cut=0),
+            Objective.LATENCY,
+            "Solver: OPTIMAL over 640 of 700 candidates priced (37 not priced, as candidates like "
+            "them were dearer); gap 0.0000 %, objective 19.000 ms, bound 19.000 ms; 0.10 s "
+            "(proved)",
         ),
         (
             replace(SOLVER, candidates=640, refused=0, bounded=0, cut=0),
@@ -54,7 +61,7 @@ SOLVER = REPORT.solver
             "Solver: not run, there was nothing to plan",
         ),
     ],
-    ids=["optimal", "all priced", "limits", "given", "nothing"],
+    ids=["optimal", "quick", "all priced", "limits", "given", "nothing"],
 )  # fmt: skip
 def test_the_sentence_of_the_solver(solver: SolverReport, objective: Objective, text: str) -> None:
     assert solver_text(solver, objective) == text
