@@ -97,6 +97,8 @@ class Expression:
     """Whether the ops get one price as a whole; no rule looks at them one by one."""
     stands_for: int | None = None
     """The op that the first structured one does the work of, where that has other loops."""
+    replaces: tuple[int, ...] = ()
+    """All ops whose results are made, where there are others beside the one that was matched."""
 
 
 class Rule(Protocol[MatchT]):

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.form import Form
 from layoutopt.ir.canonical_layout import canonical
+from layoutopt.ir.contiguous import is_contiguous
 from layoutopt.ir.copy_folding import simplified
-from layoutopt.ir.graph import Graph, Op, Reshape
+from layoutopt.ir.graph import Graph, Op, Reshape, Slice
 from layoutopt.ir.layout import Layout, row_major, unfillable
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.relayout import Physical
@@ -50,11 +51,17 @@ class PhysicalForm:
     outputs: tuple[int, ...]
     region: bool = False
     """Written as one ``flow.dispatch.region``."""
+    returned: bool = False
+    """Whether the function returns a result, so that it has memory of its own."""
 
     @property
     def is_free(self) -> bool:
-        """Whether nothing runs: reshapes and renamings only."""
-        return all(isinstance(op, Reshape) for op in self.graph.ops)
+        """Whether nothing runs: reshapes, and slices that IREE reads where they lie."""
+        return all(isinstance(op, Reshape) or self._is_in_place(op) for op in self.graph.ops)
+
+    def _is_in_place(self, op: Op) -> bool:
+        in_place = isinstance(op, Slice) and is_contiguous(op, self.graph.types)
+        return in_place and not self.returned
 
 
 def identity_candidate(graph: Graph, index: int, cluster: Cluster) -> Candidate:
@@ -81,7 +88,8 @@ def physical_form(graph: Graph, cluster: Cluster, candidate: Candidate) -> Physi
     )
     built = physical.builder.build((*inputs, *weights), outputs)
     built = candidate.form.write(built, candidate.tile)
-    return PhysicalForm(simplified(built), inputs, weights, outputs, cluster.region)
+    returned = not {*graph.outputs}.isdisjoint(cluster.outputs)
+    return PhysicalForm(simplified(built), inputs, weights, outputs, cluster.region, returned)
 
 
 def tensors_of(graph: Graph, cluster: Cluster) -> tuple[int, ...]:

@@ -93,8 +93,10 @@ def saturate(  # noqa: PLR0912 -- one fixed point
                 refusals[RefusedRewrite(origin[index], rule.name, found.reason)] = None
             if found is None or isinstance(found, Refusal):
                 continue
-            fired.add((index, rule.name))
-            unsound = soundness.reason(grown, index, found) if soundness is not None else ""
+            replaced = found.replaces or (index,)
+            fired.update((i, rule.name) for i in replaced)
+            reasons = (soundness.reason(grown, i, found) for i in replaced if soundness is not None)
+            unsound = next(filter(None, reasons), "")
             if unsound:
                 refusals[RefusedRewrite(origin[index], rule.name, unsound)] = None
                 continue
@@ -102,19 +104,23 @@ def saturate(  # noqa: PLR0912 -- one fixed point
                 canonicalized.add(index)
             if all(op in seen for op in found.ops):
                 continue
-            name = graph.name_of(origin[index])
-            grown = grown.extended(found.types, found.ops, [name] * len(found.ops))
+            of_result = {t: i for i in replaced for t in grown.ops[i].outputs}
+            homes = [
+                origin[next((of_result[t] for t in op.outputs if t in of_result), index)]
+                for op in found.ops
+            ]
+            grown = grown.extended(found.types, found.ops, [graph.name_of(h) for h in homes])
             if found.atomic:
                 first = len(origin)
                 new = range(first, first + len(found.ops))
                 atomic.append(tuple(i for i in new if _is_computed(grown, i)))
-            for op in found.ops:
+            for op, home in zip(found.ops, homes, strict=True):
                 seen[op] = len(origin)
                 if not found.atomic:
                     pending.append(len(origin))
-                origin.append(origin[index])
+                origin.append(home)
                 made.append((*made[index], rule.name))
-            for tensor in found.ops[-1].outputs:
+            for tensor in of_result:
                 pending.extend(c for c in grown.consumers[tensor] if c not in pending)
     return EGraph(
         grown,

@@ -13,6 +13,7 @@ from layoutopt.rules.rewrites.convolution_to_winograd_f2 import ConvolutionToWin
 from layoutopt.rules.rewrites.convolution_to_winograd_f4 import ConvolutionToWinogradF4
 from layoutopt.rules.rewrites.fold_slice_of_scatter import FoldSliceOfScatter
 from layoutopt.rules.rewrites.insert_to_scatter import InsertToScatter
+from layoutopt.rules.rewrites.merge_siblings import MergeSiblings
 from layoutopt.rules.rewrites.pad_to_index_arithmetic import PadToIndexArithmetic
 from layoutopt.rules.rewrites.patch_convolution_to_contraction import (
     PatchConvolutionToContraction,
@@ -43,6 +44,7 @@ REWRITES: tuple[RewriteRule[Any], ...] = (
     ConvolutionToWinogradF2(),
     ConvolutionToWinogradF4(),
     UnrollWindow(),
+    MergeSiblings(),
     InsertToScatter(),
     CommuteScatterWithContraction(),
     SplitReductionIntoPhases(),

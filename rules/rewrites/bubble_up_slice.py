@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from layoutopt.ir.graph import Graph, Slice, Structured
+from layoutopt.ir.graph import Concat, Graph, Slice, Structured
 from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.interior_padding_examples import sliced_example
 from layoutopt.rules.rewrites.loops import Progression, Rewriting, restricted
@@ -62,6 +62,7 @@ class BubbleUpSlice:
         others += found.source in graph.outputs
         makers = [graph.ops[index] for index in graph.producers[found.source]]
         ops = [m for m in makers if isinstance(m, Structured) and _is_cut(m)]
+        ops = [m for m in ops if not _is_merged(graph, m)]
         ops.sort(key=lambda maker: not maker.is_copy)
         if not ops:
             return None
@@ -101,3 +102,9 @@ class BubbleUpSlice:
 def _is_cut(op: Structured) -> bool:
     """Whether there is something to leave out."""
     return len(op.results) == 1 and bool(op.sources) and 0 not in op.domain
+
+
+def _is_merged(graph: Graph, op: Structured) -> bool:
+    """Whether an op has weights that were laid side by side: its slices are ops of the model."""
+    makers = (graph.ops[m] for t in op.sources for m in graph.producers[t] if t in graph.constants)
+    return any(isinstance(maker, Concat) for maker in makers)

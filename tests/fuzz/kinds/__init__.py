@@ -44,6 +44,7 @@ WEIGHTED: dict[str, tuple[Kind, int]] = {
     "diagonal": (movement.diagonal, 1),
     "call": (calls.call, 1),
     "softmax": (calls.softmax, 1),
+    "sibling-matmuls": (contractions.sibling_matmuls, 3),
     "wide-matmul": (contractions.wide_matmul, 1),
     "wide-convolution": (convolutions.wide_convolution, 2),
     "long-matmul": (contractions.long_matmul, 2),

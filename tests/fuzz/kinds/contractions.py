@@ -136,6 +136,38 @@ def _matmul(writer: Writer, draw: Draw, x: Value, y: Value) -> None:
     writer.define(result, sizes, out, bound, error, integral)
 
 
+def sibling_matmuls(writer: Writer, draw: Draw) -> None:
+    """Products of one tensor with weights of two or three widths, each with a bias or without."""
+    x = given(writer, draw, range(2, 3))
+    need(x.element in ("f32", "f16", "bf16"), "a float")
+    m, k = x.shape
+    widths = [draw.pick((1, 3, 5, 8, 16)) for _ in range(draw.between(2, 3))]
+    need(m * k * max(widths) <= MOST_PRODUCTS, "few products")
+    biased = draw.below(2)
+    for n in widths:
+        weights = writer.constant(whole_numbers(draw, (k, n)), x.element)
+        name, kind = writer.fill(0, (m, n), "f32"), tensor_text((m, n), "f32")
+        begin = Value(name, (m, n), "f32", 0.0)
+        bound, error, integral = summed("f32", [x, weights], max(k, 1), begin, windowed=False)
+        result = writer.op(
+            f"linalg.matmul ins({writer.read(x)}, {writer.read(weights)} : {x.type}, "
+            f"{weights.type}) outs({name} : {kind}) -> {kind}"
+        )
+        if biased:
+            bias = writer.constant(whole_numbers(draw, (n,)), "f32")
+            into = writer.empty((m, n), "f32")
+            (result,) = writer.generic(
+                [Read(result, kind, "d0, d1"), Read(bias.name, bias.type, "d1")],
+                [Read(into, kind, "d0, d1")],
+                "pp",
+                ["%r = arith.addf %x, %b : f32", "linalg.yield %r : f32"],
+                ["%x: f32", "%b: f32", "%o: f32"],
+            )
+            bound += bias.bound
+            error += 2.0**-23 * bound * (not integral)
+        writer.define(result, (m, n), "f32", bound, error, integral)
+
+
 def quantized_matmul(writer: Writer, draw: Draw) -> None:
     """Numbers (q - zero point) * scale, multiplied as floats: integers in disguise."""
     m, k, n = draw.between(1, 6), draw.between(1, 8), draw.between(1, 6)

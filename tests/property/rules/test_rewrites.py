@@ -38,6 +38,7 @@ from tests.property.rules.ops import (
 )
 from tests.property.rules.rewritten import rewritten
 from tests.property.rules.short_splits import SplitShort
+from tests.property.rules.siblings import behind_slices, siblings
 from tests.property.rules.windowed import dense_convolutions
 from tests.unit.rules.ways import assert_all_ways_agree
 
@@ -81,6 +82,8 @@ GRAPHS = (
     convolutions(filters=st.just(1), unit_batch=True),
     dense_convolutions(),
     long_matmuls(),
+    siblings(),
+    behind_slices(),
     poolings(),
     backward_convolutions(),
     backward_convolutions(filters=1),
