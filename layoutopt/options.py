@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -106,6 +107,20 @@ class Options:
         if not self.exact:
             return EVERY_EXACTNESS
         return frozenset((Exactness.BIT_EXACT, Exactness.REASSOCIATES))
+
+
+def rules_without(names: Iterable[str]) -> tuple[RewriteRule[Any], ...]:
+    """The rewrite rules but for these. Raises InputError for a name that none has."""
+    left_out = set(names)
+    rules = every_rule()
+    for name in sorted(left_out - {rule.name for rule in rules}):
+        raise InputError(
+            "--without-rule",
+            "the name of a rewrite, as `layoutopt rules` lists them",
+            f"'{name}'",
+            "correct the option",
+        )
+    return tuple(rule for rule in rules if rule.name not in left_out)
 
 
 _Choice = TypeVar("_Choice", bound=StrEnum)

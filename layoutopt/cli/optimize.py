@@ -31,6 +31,7 @@ from layoutopt.options import (
     PlannedSize,
     TripCount,
     WeightBudget,
+    rules_without,
 )
 from layoutopt.pipeline.job import optimize
 from layoutopt.report.console import console
@@ -112,6 +113,13 @@ from layoutopt.solver import Search
     help="Only forms that are equal up to the order of sums: no Winograd, no zeros left out.",
 )
 @click.option(
+    "--without-rule",
+    "left_out",
+    multiple=True,
+    metavar="NAME",
+    help="Leave out a rewrite of `layoutopt rules`, to see what it is for; repeatable.",
+)
+@click.option(
     "--no-verify",
     is_flag=True,
     help="For a target that is not here, do not check the plan on this machine's CPU.",
@@ -165,6 +173,7 @@ def optimize_command(
     lower_packs: bool,
     tolerance: float | None,
     exact: bool,
+    left_out: tuple[str, ...],
     no_verify: bool,
     dims: tuple[str, ...],
     specializations: int,
@@ -203,6 +212,7 @@ def optimize_command(
         lower_packs=lower_packs,
         tolerance=tolerance,
         exact=exact,
+        rules=rules_without(left_out),
         verify=not no_verify,
         sizes=tuple(map(PlannedSize.parse, dims)),
         specializations=specializations,

@@ -218,10 +218,13 @@ def _choices(function: str, plan: GraphPlan, target: Target, rates: Rates) -> li
         made = plan.clusters[candidate.cluster].outputs
         alternatives.setdefault(made, []).append(candidate)
     found = []
+    there = {t for c in plan.choice.candidates for t in plan.clusters[c.cluster].outputs}
+    there.update(plan.egraph.graph.inputs)
     for chosen in plan.choice.candidates:
         cluster = plan.clusters[chosen.cluster]
         others = [c for c in alternatives.get(cluster.outputs, []) if c != chosen]
-        second = min(others, key=plan.costs.__getitem__, default=None)
+        in_its_place = [c for c in others if there.issuperset(plan.clusters[c.cluster].inputs)]
+        second = min(in_its_place, key=plan.costs.__getitem__, default=None)
         roof = roof_of(plan, chosen, target, rates)
         found.append(
             ChoiceReport(

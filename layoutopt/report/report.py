@@ -42,7 +42,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceReport:
-    """One cluster of the plan; ``runner_up_ns`` is the best candidate of another form or layout."""
+    """One cluster of the plan; ``runner_up_ns`` is the best candidate of another form or layout.
+
+    Of those that read what the plan has: others need more than themselves.
+    """
 
     function: str
     op: str

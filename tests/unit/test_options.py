@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from layoutopt.errors import InputError
-from layoutopt.options import Objective, Options
+from layoutopt.options import Objective, Options, rules_without
 from layoutopt.pricing.source import PriceSource
 from layoutopt.report.report import Report
 from layoutopt.solver import Search
@@ -60,3 +60,16 @@ def test_a_report_holds_their_names() -> None:
     again = msgspec.json.decode(REPORT.to_json(), type=Report)
     assert again.objective is Objective.LATENCY
     assert again.cost_source is PriceSource.MEASURED
+
+
+def test_a_rule_is_left_out_by_its_name() -> None:
+    names = [rule.name for rule in Options().rules]
+    left = [rule.name for rule in rules_without(["merge-siblings", "unroll-window"])]
+    assert [*left] == [name for name in names if name not in ("merge-siblings", "unroll-window")]
+    assert len(left) == len(names) - 2
+    with pytest.raises(InputError) as error:
+        rules_without(["merge-sibling"])
+    assert str(error.value) == (
+        "--without-rule: expected the name of a rewrite, as `layoutopt rules` lists them, but got "
+        "'merge-sibling'; correct the option"
+    )

@@ -27,6 +27,7 @@ from layoutopt.ir.scalar import Body, ScalarOp
 from layoutopt.ir.types import is_float
 from tests.property.rules.odd_bodies import any_body, with_dead_argument
 from tests.property.rules.odd_operands import Operands
+from tests.property.rules.siblings import add_siblings, loops_of_weights
 
 P, R = IteratorType.PARALLEL, IteratorType.REDUCTION
 _FACTORS = (("f32", "f32"),) * 4 + (("i8", "i32"), ("f16", "f32"), ("f64", "f64"), ("i32", "i32"))
@@ -59,9 +60,24 @@ class _Graph:
         results = self._structured()
         outputs = [self._behind(t) for t in results]
         kept = [t for t in results if t not in outputs and self.random.random() < 0.1]
+        kept += self._siblings()
         made = {t for op in self.builder.ops for t in op.outputs}
         inputs = [t for t in range(len(self.builder.types)) if t not in made]
         return self.builder.build(inputs, (*outputs, *kept))
+
+    def _siblings(self) -> list[int]:
+        """The op twice more, with constants along one of its loops; seldom, and few can be."""
+        builder = self.builder
+        found = [(op, loops_of_weights(op, builder.types)) for op in self._contractions()]
+        ways = [(op, loop) for op, loops in found for loop in loops]
+        if not ways or self.random.random() < 0.7:
+            return []
+        op, loop = self.random.choice(ways)
+        sizes = [self.random.randint(1, 3) for _ in range(2)]
+        return add_siblings(builder, op, builder.types, loop, sizes)
+
+    def _contractions(self) -> list[Structured]:
+        return [op for op in self.builder.ops if isinstance(op, Structured) and op.is_contraction]
 
     def _structured(self) -> list[int]:
         factor, out = self.random.choice(_FACTORS)

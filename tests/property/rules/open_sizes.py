@@ -56,6 +56,7 @@ from tests.property.rules.opened import opened_together
 from tests.property.rules.ops import STRUCTURED, convolutions, elementwise, long_matmuls, matmuls
 from tests.property.rules.quantized import QUANTIZED
 from tests.property.rules.rewritten import rewritten
+from tests.property.rules.siblings import behind_slices, siblings
 from tests.property.rules.symbolic import MOST, opened
 from tests.property.rules.windowed import dense_convolutions
 
@@ -107,6 +108,8 @@ REWRITTEN: Mapping[str, st.SearchStrategy[Graph]] = {
     "unit filters and batch": convolutions(filters=st.just(1), unit_batch=True),
     "dense convolution": dense_convolutions(),
     "long sums": long_matmuls(),
+    "siblings": siblings(),
+    "behind slices": behind_slices(),
     "backward convolution": backward_convolutions(),
     "backward convolution, unit filters": backward_convolutions(filters=1),
     "weight gradient": weight_gradients(),

@@ -193,6 +193,8 @@ class _Ties:
         for init, result in zip(op.inits, op.results, strict=True):
             if isinstance(init, FromTensor):
                 self.same(init.tensor, result, [True] * len(self.shape(result)))
+        if not op.inputs:  # a constant
+            self.fix(*((1, number, d) for d in range(len(op.domain))))
 
     def _read(self, number: int, tensor: int, index_map: IndexMap) -> None:
         for d, form in enumerate(index_map):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from layoutopt.ir.affine import identity_map
+from layoutopt.ir.affine import IndexMap, identity_map
 from layoutopt.ir.graph import (
     Fill,
     Graph,
@@ -17,7 +18,8 @@ from layoutopt.ir.graph import (
     Structured,
     Uninitialized,
 )
-from layoutopt.ir.scalar import Body, ScalarOp
+from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
+from layoutopt.ir.types import TensorType
 from tests.property.rules.ops import convolutions, matmuls
 
 _BODIES = (
@@ -32,33 +34,58 @@ def siblings(draw: st.DrawFn) -> Graph:
     graph = draw(st.one_of(matmuls(), convolutions()))
     (op,) = graph.ops
     assert isinstance(op, Structured)
-    assume(isinstance(op.inits[0], Fill) and {t.element for t in graph.types} == {"f32"})
-    own = [
-        d
-        for d in range(len(op.domain))
-        if any(form.plain_dim == d for form in op.maps[1])
-        and any(form.plain_dim == d for form in op.maps[2])
-        and not any(d in form.dims for form in op.maps[0])
-    ]
-    assume(own)
-    loop = draw(st.sampled_from(own))
+    op = replace(op, inits=(Fill("0.0 : f32"),), body=contraction_body("f32", "f32", "f32"))
+    types = [TensorType(kind.shape, "f32") for kind in graph.types]
+    loops = loops_of_weights(op, types)
+    assume(loops)
+    loop, sizes = draw(st.sampled_from(loops)), draw(st.lists(st.integers(1, 4), min_size=2))
     builder = GraphBuilder()
     x = builder.tensor(graph.types[0].shape, "f32")
+    alone = replace(op, sources=(x, op.sources[1]))
+    results = add_siblings(builder, alone, types, loop, sizes[:3])
+    return builder.build((x,), results)
+
+
+def loops_of_weights(op: Structured, types: Sequence[TensorType]) -> list[int]:
+    """The loops that run along the weights of a contraction of f32 and along its result alone."""
+    kinds = {types[t].element for t in (*op.sources, *op.results)}
+    if not op.is_contraction or not isinstance(op.inits[0], Fill) or kinds != {"f32"}:
+        return []
+    return [
+        d
+        for d in range(len(op.domain))
+        if all(_runs_along(m, d) for m in op.maps[1:])
+        and not any(d in form.dims for form in op.maps[0])
+    ]
+
+
+def _runs_along(forms: IndexMap, loop: int) -> bool:
+    return [form.plain_dim for form in forms if loop in form.dims] == [loop]
+
+
+def add_siblings(
+    builder: GraphBuilder,
+    op: Structured,
+    types: Sequence[TensorType],
+    loop: int,
+    sizes: Sequence[int],
+) -> list[int]:
+    """Add an op again for each size of a loop, with weights that are constants; their results."""
     results = []
-    for _ in range(draw(st.integers(2, 3))):
-        n = draw(st.integers(1, 4))
-        domain = tuple(n if d == loop else m for d, m in enumerate(op.domain))
+    for factor, n in enumerate(sizes, 1):
         weights, result = (
             tuple(
                 n if form.plain_dim == loop else m
-                for form, m in zip(op.maps[i], graph.types[i].shape, strict=True)
+                for form, m in zip(forms, types[t].shape, strict=True)
             )
-            for i in (1, 2)
+            for forms, t in zip(op.maps[1:], (op.sources[1], op.results[0]), strict=True)
         )
-        w = counted(builder, weights, draw(st.integers(1, 3)))
+        w = counted(builder, weights, factor)
         results.append(builder.tensor(result, "f32"))
-        builder.add(replace(op, sources=(x, w), results=(results[-1],), domain=domain))
-    return builder.build((x,), results)
+        domain = tuple(n if d == loop else m for d, m in enumerate(op.domain))
+        sources = (op.sources[0], w)
+        builder.add(replace(op, sources=sources, results=(results[-1],), domain=domain))
+    return results
 
 
 @st.composite
