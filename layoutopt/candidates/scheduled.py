@@ -7,9 +7,9 @@
 The memory of y is that of a row-major m x n, so nothing is packed at run time, and a panel of the
 weights is read front to back. Registers hold ``rows x columns`` of y while k runs. Which tiles are
 to try follows from the registers (van Zee and van de Geijn, BLIS, ACM TOMS 2015, section 4):
-a few vectors side by side, and as many rows as registers are left for. A tile has to divide the
-columns. Where it leaves some of the rows, the compiler peels these off, as a loop of their own;
-left inside, they would make every row slow.
+a few vectors side by side, and as many rows as registers are left for. Where a tile leaves some of
+the rows or columns, the compiler peels these off, as a loop of their own; left inside, they would
+make every row slow. A panel has whole tiles of columns.
 """
 
 from __future__ import annotations
@@ -29,6 +29,12 @@ from layoutopt.ir.types import TensorType
 
 _VECTORS = (2, 4)
 """Vectors side by side."""
+_PEELED_VECTORS = (2, 4, 1)
+"""The same where none of these leaves nothing, in the order in which they are tried."""
+_MOST_PEELED = 2
+"""Widths that are tried where none leaves nothing."""
+_LEAST_COLUMNS = 4
+"""Columns that are tried where there are fewer than a vector has lanes."""
 _MOST_ROWS = 196
 """Rows of a workgroup: with a panel of the weights they stay in the second cache."""
 _OPEN_ROWS = 64
@@ -50,12 +56,39 @@ def vector_tiles(
     if found is None or types[op.results[0]].element not in _SUMS or is_windowed(op):
         return ()
     row, column = found
-    lanes = registers.bits // _SUM_BITS
     height, width = op.domain[row], op.domain[column]
-    fitting = [v for v in _VECTORS if width % (v * lanes) == 0]
-    whole = [(v, _dividing_rows(height, v, registers)) for v in fitting]
-    peeled = [(v, _peeled_rows(height, v, registers)) for v in fitting]
-    return tuple(VectorTile(rows, v * lanes) for v, rows in (*whole, *peeled) if rows is not None)
+    fitting = _fitting(width, registers.bits // _SUM_BITS)
+    whole = [(v, columns, _dividing_rows(height, v, registers)) for v, columns in fitting]
+    peeled = [(v, columns, _peeled_rows(height, v, registers)) for v, columns in fitting]
+    return tuple(
+        VectorTile(rows, columns, width % columns)
+        for _, columns, rows in (*whole, *peeled)
+        if rows is not None
+    )
+
+
+def _fitting(width: int, lanes: int) -> list[tuple[int, int]]:
+    """The widths of tiles to try, in vectors and in columns."""
+    whole = [(v, v * lanes) for v in _VECTORS if width % (v * lanes) == 0]
+    if whole or isinstance(width, Size):
+        return whole
+    if width < lanes:
+        return [(1, width)] if width >= _LEAST_COLUMNS and _is_power_of_two(width) else []
+    peeled = [(v, v * lanes) for v in _PEELED_VECTORS if _leaves_little(width, v * lanes, lanes)]
+    return peeled[:_MOST_PEELED]
+
+
+def _leaves_little(width: int, columns: int, lanes: int) -> bool:
+    """Whether what whole tiles leave of the columns is fast: at most a vector, or half of a tile.
+
+    IREE takes vectors of 24, 40 or 48 numbers apart, one by one.
+    """
+    rest = width % columns
+    return columns <= width and (rest <= lanes or _is_power_of_two(rest))
+
+
+def _is_power_of_two(n: int) -> bool:
+    return n & (n - 1) == 0
 
 
 def _dividing_rows(height: int, vectors: int, registers: VectorRegisters) -> int | None:
@@ -116,7 +149,7 @@ def panel_layout(op: Structured, kind: TensorType, made: Layout, columns: int) -
 
 
 def with_schedule(graph: Graph, tile: VectorTile) -> Graph:
-    """The graph where every contraction whose columns a tile divides has that tile's schedule.
+    """The graph where every contraction whose columns a tile suits has that tile's schedule.
 
     It loses its loops of size one, which the compiler takes out, and the schedule with them.
     """
@@ -124,7 +157,7 @@ def with_schedule(graph: Graph, tile: VectorTile) -> Graph:
     ops: list[Op] = []
     for op in graph.ops:
         found = _loops(op) if isinstance(op, Structured) and op.is_contraction else None
-        if not isinstance(op, Structured) or found is None or op.domain[found[1]] % tile.columns:
+        if not isinstance(op, Structured) or found is None or not _suits(op.domain[found[1]], tile):
             ops.append(op)
             continue
         schedule, wide = _schedule(op, *found, tile), _wide_loops(op)
@@ -139,25 +172,30 @@ def with_schedule(graph: Graph, tile: VectorTile) -> Graph:
     return Graph((*graph.types, *builder.types), tuple(ops), graph.inputs, graph.outputs)
 
 
+def _suits(width: int, tile: VectorTile) -> bool:
+    """Whether a tile leaves nothing of the columns, or as many as it was chosen for."""
+    return width >= tile.columns and width % tile.columns in (0, tile.rest)
+
+
 def _wide_loops(op: Structured) -> tuple[int, ...]:
     return tuple(d for d, n in enumerate(op.domain) if n != 1)
 
 
 def _schedule(op: Structured, row: int, column: int, tile: VectorTile) -> Schedule:
-    height = op.domain[row]
+    height, width = op.domain[row], op.domain[column]
     peeled = tile.rows != 1 and height % tile.rows != 0
     rows = _shared_rows(height, tile.rows) if peeled else _even_rows(height, tile.rows)
     if isinstance(height, Size):
         rows = max(rows, _OPEN_ROWS // tile.rows * tile.rows)
     reduced = set(op.reduction_dims)
     parallel = [d for d in range(len(op.domain)) if d not in reduced]
-    outer = {row: rows, column: tile.columns}
+    outer = {row: rows, column: width if width % tile.columns else tile.columns}
     inner = {row: tile.rows, column: tile.columns}
     return Schedule(
         tuple(outer.get(d, 1) if d in parallel else 0 for d in range(len(op.domain))),
         tuple(inner.get(d, 1) if d in parallel else 0 for d in range(len(op.domain))),
         tuple(int(d in reduced) for d in range(len(op.domain))),
-        peeled=peeled,
+        peeled=peeled or width % tile.columns != 0,
     )
 
 

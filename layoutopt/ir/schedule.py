@@ -41,6 +41,9 @@ class VectorTile:
 
     rows: int
     columns: int
+    rest: int = 0
+    """Columns that are left over beside whole tiles, as a loop of their own."""
 
     def __str__(self) -> str:
-        return f"{self.rows}x{self.columns}"
+        rest = f"+{self.rest}" if self.rest else ""
+        return f"{self.rows}x{self.columns}{rest}"

@@ -15,6 +15,7 @@ from layoutopt.candidates.space import layout_sets
 from layoutopt.compiler.processor import Processor, VectorRegisters
 from layoutopt.ir.graph import Pack, Structured, Unpack
 from layoutopt.ir.schedule import Schedule, VectorTile
+from layoutopt.ir.types import Array
 from layoutopt.mlir.write.emit import body_text
 from layoutopt.oracle import evaluate
 from tests.parsing import lifted
@@ -178,8 +179,50 @@ def test_scheduled_forms_compute_the_same(rows: int) -> None:
     x = rng.integers(-4, 5, (rows, 10)).astype(np.float32)
     w = rng.integers(-4, 5, (10, 64)).astype(np.float32)
     assert {c.form for c, _ in pairs} == {Form.PANELS, Form.SCHEDULED}
+    assert_computed(egraph, pairs, x, w)
+
+
+def assert_computed(
+    egraph: EGraph, pairs: list[tuple[Candidate, PhysicalForm]], x: Array, w: Array
+) -> None:
     for candidate, form in pairs:
-        weights = egraph.graph.ops[-1].inputs[1]
-        given = {form.inputs[0]: x, form.weights[0]: candidate.layout_of(weights).apply(w)}
+        op = egraph.graph.ops[-1]
+        lhs, rhs = (candidate.layout_of(t) for t in op.inputs)
+        given = {form.inputs[0]: lhs.apply(x), form.weights[0]: rhs.apply(w)}
         (result,) = form.outputs
-        assert np.array_equal(evaluate(form.graph, given)[result], x @ w)
+        wanted = candidate.layout_of(op.outputs[0]).apply(x @ w)
+        assert np.array_equal(evaluate(form.graph, given)[result], wanted)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "registers", "expected"),
+    [
+        (196, 1000, AVX512, ["14x32+8", "28x16+8"]),  # of 64 half a tile would be left, and more
+        (196, 68, AVX512, ["14x32+4", "7x64+4"]),
+        (196, 144, AVX512, ["14x32+16", "7x64+16"]),
+        (196, 58, AVX512, ["28x16+10"]),  # 26 is no power of two: vectors of 26 are slow
+        (196, 44, AVX512, ["14x32+12", "28x16+12"]),
+        (196, 112, AVX512, ["14x32+16", "28x16"]),
+        (196, 8, AVX512, ["28x8"]),
+        (196, 3, AVX512, []),
+        (196, 24, AVX2, ["14x8", "4x16+8"]),
+    ],
+)
+def test_the_rest_of_the_columns_is_peeled_off(
+    m: int, n: int, registers: VectorRegisters, expected: list[str]
+) -> None:
+    text = model(m, n, 10)
+    along_columns = [t for t in tiles(text, registers, Form.SCHEDULED) if t in expected]
+    assert along_columns == expected
+    assert tiles(text, registers, Form.PANELS) == []
+    egraph, pairs = found(text, registers)
+    rng = np.random.default_rng(0)
+    x, w = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((m, 10), (10, n)))
+    assert_computed(egraph, pairs, x, w)
+
+
+def test_a_workgroup_has_all_columns_where_tiles_leave_some() -> None:
+    _, pairs = found(model(196, 68, 40), AVX512)
+    (form,) = [f for c, f in pairs if c.tile == VectorTile(14, 32, 4)]
+    (op,) = (o for o in form.graph.ops if isinstance(o, Structured))
+    assert op.schedule == Schedule((196, 68, 0), (14, 32, 0), (0, 0, 1), peeled=True)
