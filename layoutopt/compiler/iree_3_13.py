@@ -63,19 +63,13 @@ IREE_3_13 = Quirks(
     ),
     peeling=", {enable_loop_peeling}",
     fusion=Fusion(
+        # Without it, elementwise consumers take a pack or transpose in (86 us in place of 19 and
+        # 27), data-tiling an operand joins the dispatch before it (ten times as long: 196x576 by
+        # 576x96 on AVX2), transposes reorder the loops of a scheduled contraction (45 ms in place
+        # of 1.4: 128x768 by 768x768, heads split behind it, AVX-512), and an op that only widens is
+        # cloned into every dispatch that reads its result. After it, slices and joins that are one
+        # piece of memory are still read and written in place.
         barrier="iree_tensor_ext.compute_barrier.start",
-        # Elementwise consumers take a pack or transpose in; that dispatch is another one than the
-        # two that were priced.
-        barrier_after_conversions=True,
-        # Where no other op reads the tensor; a contraction takes ten times as long there (196x576
-        # by 576x96 on AVX2).
-        barrier_before_data_tiling=True,
-        # Transposes are moved into a generic op, whose loops then stand in another order than the
-        # tile sizes: 45 ms in place of 1.4 (128x768 by 768x768, heads split behind it, AVX-512).
-        barriers_around_schedules=True,
-        # An op that only widens is cloned into every dispatch that reads its result: a contraction
-        # of widened factors became the one of narrow factors again.
-        barrier_after_widening=True,
         # pad(insert_slice into a fill, strides 2) and insert_slice(pad, strides 2) into a fill of
         # the same value give elements side by side: wrong results.
         loses_strides=True,

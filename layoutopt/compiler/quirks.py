@@ -17,16 +17,7 @@ class Fusion:
     """What shares a dispatch, and what keeps it apart."""
 
     barrier: str
-    """The op that fusion does not cross."""
-    barrier_after_conversions: bool
-    """Whether a conversion would be folded into its consumer, in a form that has no price."""
-    barrier_before_data_tiling: bool
-    """Whether data-tiling a contraction's operand would join the dispatch before it."""
-    barriers_around_schedules: bool
-    """Whether what comes before or after a scheduled contraction would change its loops."""
-    barrier_after_widening: bool
-    """Whether widening a tensor to a longer type would be done anew in each dispatch that reads
-    it."""
+    """The op that fusion does not cross: it stands behind all that was priced by itself."""
     loses_strides: bool
     """Whether a strided insert is folded with a pad or insert beside it as if it had no strides."""
     joins_pads: frozenset[Processor]

@@ -9,9 +9,7 @@ from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_for
 from layoutopt.candidates.choice import Choice, is_free
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.conversion import Conversion, conversion_form, lower_packs
-from layoutopt.candidates.form import Form
 from layoutopt.candidates.regions import emitted
-from layoutopt.compiler.installed import quirks
 from layoutopt.errors import LoweringError
 from layoutopt.ir.carried import Ends
 from layoutopt.ir.dead_code import live_ops
@@ -30,10 +28,8 @@ from layoutopt.ir.layout import Layout, row_major, same_memory
 from layoutopt.ir.lowered import HoistedWeight, Lowered
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.renaming import renumbered
-from layoutopt.ir.scalar import is_widening
 from layoutopt.lowering.hoisted_copy import hoisted_copy
 from layoutopt.lowering.order import Pair, in_order
-from layoutopt.pricing.analytic.form import dispatches
 
 
 def lower(
@@ -67,8 +63,6 @@ class _Lowering:
         self.clusters = clusters
         self.builder = GraphBuilder()
         self.where: dict[Pair, int] = {}
-        self.summed: set[Pair] = set()
-        """What dispatches with a sum in them make in row-major tiles, not IREE's."""
         self.apart: set[int] = set()
         """Tensors behind a fusion barrier."""
         self.hoisted: list[HoistedWeight] = []
@@ -187,35 +181,13 @@ class _Lowering:
             )
         reads = [(t, layouts[t]) for t in (*cluster.inputs, *cluster.weights)]
         makes = [(t, layouts[t]) for t in cluster.outputs]
-        if candidate.form is Form.DATA_TILED:
-            for pair in reads:
-                self._keep_apart(pair)
-        scheduled = candidate.form.is_scheduled and quirks().fusion.barriers_around_schedules
         new = [pair for pair in makes if pair not in self.where]
-        if scheduled:
-            self._behind_fusion_barriers([(t, layouts[t]) for t in cluster.inputs])
         self._inline(form, reads, makes)
-        widened = quirks().fusion.barrier_after_widening and _only_widens(form)
-        if scheduled or widened:
+        if not form.is_free:
             self._behind_fusion_barriers(new)
-        last = dispatches(form)[-1].graph.ops
-        tiled = candidate.form is Form.DATA_TILED
-        if not tiled and any(isinstance(o, Structured) and o.reduction_dims for o in last):
-            self.summed.update(makes)
-
-    def _keep_apart(self, pair: Pair) -> None:
-        """Have IREE tile a tensor behind the dispatch that makes it, as it is priced."""
-        if not quirks().fusion.barrier_before_data_tiling:
-            return
-        tensor, goal = pair
-        shape = self.graph.types[tensor].shape
-        near = {p for p in self.summed if p[0] == tensor and same_memory(shape, p[1], goal)}
-        if near:
-            self.where[pair] = self._behind_fusion_barrier(self._converted(pair))
-            self.summed -= near
 
     def _behind_fusion_barriers(self, pairs: Iterable[Pair]) -> None:
-        """Have others read these tensors behind fusion barriers; arguments need none."""
+        """Have others read these tensors behind fusion barriers: each dispatch is as planned."""
         for pair in pairs:
             made = self._converted(pair)
             if pair[0] not in self.graph.inputs and made not in self.apart:
@@ -245,8 +217,7 @@ class _Lowering:
             open_end = self.builder.tensor(kind.shape, kind.element)
             self.where[made] = open_end
             self._inline_as(form, [read], {form.outputs[0]: open_end})
-            if quirks().fusion.barrier_after_conversions:
-                self.where[made] = self._behind_fusion_barrier(open_end)
+            self.where[made] = self._behind_fusion_barrier(open_end)
 
     def _inline(self, form: PhysicalForm, inputs: list[Pair], outputs: list[Pair]) -> None:
         number: dict[int, int] = {}
@@ -274,12 +245,6 @@ class _Lowering:
                     kind = graph.types[tensor]
                     number[tensor] = self.builder.tensor(kind.shape, kind.element)
             self.builder.add(renumbered(op, number))
-
-
-def _only_widens(form: PhysicalForm) -> bool:
-    """Whether a form does nothing but bring tensors to a longer type."""
-    ops = [op for op in form.graph.ops if not isinstance(op, Reshape)]
-    return bool(ops) and all(isinstance(op, Structured) and is_widening(op.body) for op in ops)
 
 
 def _live(lowered: Lowered) -> Lowered:
