@@ -99,12 +99,15 @@ class Graph:
         """Tensors that depend on constants alone; IREE evaluates them ahead of time."""
         return _with_constants(frozenset(), self._varying, self.ops)
 
-    @property
+    @cached_property
     def _varying(self) -> frozenset[int]:
         """Inputs, and tensors of sizes or from places that are known at run time only."""
-        dynamic = (t for t, kind in enumerate(self.types) if not kind.is_static)
-        placed = (t for op in self.ops if is_placed(op) for t in op.outputs)
-        return frozenset((*self.inputs, *dynamic, *placed))
+        return _varying_among(self, 0, 0).union(self.inputs)
+
+    @cached_property
+    def _made(self) -> frozenset[int]:
+        """Tensors that ops make."""
+        return frozenset(t for op in self.ops for t in op.outputs)
 
     @cached_property
     def splats(self) -> dict[int, str]:
@@ -150,9 +153,18 @@ class Graph:
         if "consumers" in known:
             vars(grown)["consumers"] = _with_readers([*self.consumers, *room], new, start)
         if "constants" in known:
-            made = {t for op in self.ops for t in op.outputs}
-            varying = made.union(grown._varying) - self.constants
+            found = _varying_among(grown, len(self.types), start)
+            vars(grown)["_varying"] = self._varying | found
+            vars(grown)["_made"] = self._made.union(t for op in new for t in op.outputs)
+            varying = (self._made | grown._varying) - self.constants
             vars(grown)["constants"] = _with_constants(self.constants, varying, new)
+
+
+def _varying_among(graph: Graph, first_type: int, first_op: int) -> frozenset[int]:
+    """Tensors of sizes or from places that are known at run time only: of the later ones."""
+    dynamic = (t for t in range(first_type, len(graph.types)) if not graph.types[t].is_static)
+    placed = (t for op in graph.ops[first_op:] if is_placed(op) for t in op.outputs)
+    return frozenset((*dynamic, *placed))
 
 
 Places = tuple[tuple[int, ...], ...]

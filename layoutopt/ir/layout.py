@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cache
 
 import numpy as np
 
@@ -160,6 +161,7 @@ def unfillable(kind: TensorType, layout: Layout) -> str | None:
     return f"expected an element type whose {layout.padding.value} is known, but got {kind.element}"
 
 
+@cache
 def row_major(rank: int) -> Layout:
     """The identity layout."""
     return Layout(tuple(range(rank)))

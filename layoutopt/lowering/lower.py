@@ -63,8 +63,10 @@ class _Lowering:
         self.clusters = clusters
         self.builder = GraphBuilder()
         self.where: dict[Pair, int] = {}
-        self.apart: set[int] = set()
-        """Tensors behind a fusion barrier."""
+        self.ahead_of: dict[int, int] = {}
+        """Of each tensor behind a fusion barrier, the same ahead of it."""
+        self.pinned: set[int] = set()
+        """Those that all read behind the barrier."""
         self.hoisted: list[HoistedWeight] = []
         self.lowered: frozenset[Conversion] = frozenset()
 
@@ -86,7 +88,7 @@ class _Lowering:
                 self._conversion(step)
         plain = (t for t in self.graph.outputs if t not in self.ends.handed_only)
         outputs = {t: self._given_out(t) for t in plain}
-        handed = {pair: self._converted(pair) for pair in self.ends.handed}
+        handed = {pair: self._unpinned(self._converted(pair)) for pair in self.ends.handed}
         built = self.builder.build(inputs.values(), (*outputs.values(), *handed.values()))
         return _live(Lowered(built, inputs, outputs, tuple(self.hoisted), handed))
 
@@ -105,13 +107,20 @@ class _Lowering:
     def _given_out(self, tensor: int) -> int:
         """A tensor for outside; of a free output, the memory is handed out as it lies."""
         layout = self.io.get(tensor, self._plain(tensor))
-        found = self._converted((tensor, layout))
+        found = self._unpinned(self._converted((tensor, layout)))
         if layout.is_row_major or tensor in self.graph.inputs:
             return found
         kind = self.graph.types[tensor]
         whole = self.builder.tensor(kind.shape, kind.element)
         self.builder.add(Reshape(found, whole))
         return whole
+
+    def _unpinned(self, tensor: int) -> int:
+        """A tensor as others than the plan's dispatches read it.
+
+        Those may be fused with what makes it, but for scheduled contractions and conversions.
+        """
+        return tensor if tensor in self.pinned else self.ahead_of.get(tensor, tensor)
 
     def _plain(self, tensor: int) -> Layout:
         return row_major(len(self.graph.types[tensor].shape))
@@ -185,12 +194,14 @@ class _Lowering:
         self._inline(form, reads, makes)
         if not form.is_free:
             self._behind_fusion_barriers(new)
+        if candidate.form.is_scheduled:
+            self.pinned.update(self.where[pair] for pair in new)
 
     def _behind_fusion_barriers(self, pairs: Iterable[Pair]) -> None:
         """Have others read these tensors behind fusion barriers: each dispatch is as planned."""
         for pair in pairs:
             made = self._converted(pair)
-            if pair[0] not in self.graph.inputs and made not in self.apart:
+            if pair[0] not in self.graph.inputs and made not in self.ahead_of:
                 self.where[pair] = self._behind_fusion_barrier(made)
 
     def _behind_fusion_barrier(self, tensor: int) -> int:
@@ -198,7 +209,7 @@ class _Lowering:
         kind = self.builder.types[tensor]
         behind = self.builder.tensor(kind.shape, kind.element)
         self.builder.add(FusionBarrier(tensor, behind))
-        self.apart.add(behind)
+        self.ahead_of[behind] = tensor
         return behind
 
     def _conversion(self, conversion: Conversion) -> None:
@@ -218,6 +229,7 @@ class _Lowering:
             self.where[made] = open_end
             self._inline_as(form, [read], {form.outputs[0]: open_end})
             self.where[made] = self._behind_fusion_barrier(open_end)
+            self.pinned.add(self.where[made])
 
     def _inline(self, form: PhysicalForm, inputs: list[Pair], outputs: list[Pair]) -> None:
         number: dict[int, int] = {}

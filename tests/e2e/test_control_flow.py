@@ -285,7 +285,7 @@ def opened(text: str) -> str:
     return text.replace(f"tensor.empty() : {H}", f"tensor.empty(%rows) : {H}").replace("<8x", "<?x")
 
 
-@pytest.mark.parametrize(("seed", "is_open"), [("0", False), ("6", False), ("2", True)])
+@pytest.mark.parametrize(("seed", "is_open"), [("5", False), ("9", False), ("3", True)])
 def test_any_layout_is_carried_right(tmp_path: Path, seed: str, is_open: bool) -> None:
     """Prices are made up, so that layouts are odd ones: padded, transposed, another at each end."""
     text = "\n".join(CARRIED[name] for name in (COMPILED_OPEN if is_open else CARRIED))

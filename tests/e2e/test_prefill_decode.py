@@ -45,9 +45,9 @@ def test_shared_weights_are_packed_once_and_count_once(tmp_path: Path) -> None:
     assert report.verification.passed
     assert report.verification.unverified == ()
     assert {choice.function for choice in report.choices} == {"prefill", "decode"}
-    assert found.text.count("util.global private @layoutopt_weight_") == 7
+    assert found.text.count("util.global private @layoutopt_weight_") == 5
     assert report.weights is not None
-    assert report.weights.copies == 7
+    assert report.weights.copies == 5
     assert report.weights.copied_bytes == 4 * WEIGHTS
     assert 4 * WEIGHTS < report.weights.size_bytes < 2 * 4 * WEIGHTS
     found.plan.save(tmp_path / "plan.json")

@@ -40,7 +40,7 @@ def barriers(graph: Graph) -> int:
 
 @pytest.mark.parametrize("second", [Form.AS_IT_CAME, Form.DATA_TILED, Form.SCHEDULED])
 @pytest.mark.parametrize("first", [Form.AS_IT_CAME, Form.DATA_TILED, Form.SCHEDULED])
-def test_a_barrier_stands_behind_each_dispatch(first: Form, second: Form) -> None:
+def test_a_barrier_stands_between_dispatches(first: Form, second: Form) -> None:
     """IREE 3.13 takes ten times as long where it tiles for the second in the first's dispatch."""
 
     def price(space: Space, candidate: Candidate) -> int:
@@ -49,7 +49,8 @@ def test_a_barrier_stands_behind_each_dispatch(first: Form, second: Form) -> Non
         plain = all(layout.is_row_major for _, layout in candidate.layouts)
         return 1 if plain and candidate.form is (first, second)[place] else 1000
 
-    assert barriers(planned(lifted(MODEL), price, 10_000).graph) == 2
+    behind_the_last = second is Form.SCHEDULED  # others would change its loops
+    assert barriers(planned(lifted(MODEL), price, 10_000).graph) == 1 + behind_the_last
 
 
 def test_no_barrier_stands_behind_what_costs_nothing() -> None:

@@ -76,7 +76,7 @@ def test_what_is_widened_stays_so_in_the_plan() -> None:
     found = planned(lifted(TWO.format(narrow="f16")), price, 10_000)
     ran = widenings(found.graph)
     assert len(ran) == 2
-    assert {op.results[0] for op in ran} == {
+    assert {op.results[0] for op in ran} <= {
         op.source for op in found.graph.ops if isinstance(op, FusionBarrier)
     }
     (weights,) = (w for w in found.hoisted if widenings(w.graph))
