@@ -1,13 +1,14 @@
 """Clusters: the sets of ops that we expect IREE to put into one dispatch.
 
 A contraction, convolution or pooling takes along the elementwise ops behind it; elementwise ops
-and reductions without one stay together. Everything else stands alone. What a rewrite made to be
-priced as a whole is one cluster of several dispatches.
+and reductions without one stay together, with the transpose behind them or apart from it, as prices
+decide. Everything else stands alone. What a rewrite made to be priced as a whole is one cluster of
+several dispatches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from layoutopt.candidates.egraph import EGraph
@@ -50,6 +51,7 @@ def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
     graph = egraph.graph
     partition = partition_of(graph, range(egraph.original_ops))
     clusters = [cluster_of(graph, ops) for ops in partition]
+    clusters += _with_transposes(graph, partition)
     of_result = {t: ops for ops in partition for t in graph.ops[ops[0]].outputs}
     split: set[tuple[int, ...]] = set()
     chained: set[int] = set()
@@ -82,6 +84,23 @@ def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
             split.add(behind)
             clusters.append(cluster_of(graph, behind))
     return tuple(clusters)
+
+
+def _with_transposes(graph: Graph, partition: Iterable[tuple[int, ...]]) -> Iterator[Cluster]:
+    """The clusters of elementwise ops and reductions with the transpose that alone reads them."""
+    maker = {t: ops for ops in partition for i in ops for t in graph.ops[i].outputs}
+    for ops in partition:
+        transpose = graph.ops[ops[0]]
+        source = transpose.inputs[0] if is_transpose(transpose) else None
+        ahead = maker.get(source, ()) if source is not None else ()
+        if not ahead or not _is_light(graph.ops[ahead[0]]) or len(ahead) >= _LARGEST:
+            continue
+        readers = {c for c in graph.consumers[transpose.inputs[0]] if c not in ahead}
+        if isinstance(graph.ops[ahead[0]], Reshape) or not readers <= {ops[0]}:
+            continue
+        if source not in graph.outputs:
+            whole = cluster_of(graph, (*ahead, ops[0]))
+            yield replace(whole, outputs=transpose.outputs)
 
 
 def _slice_ahead(graph: Graph, index: int) -> int | None:

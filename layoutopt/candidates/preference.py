@@ -36,6 +36,8 @@ def rhs_layouts(op: Structured, kind: TensorType) -> tuple[Layout, ...]:
     r = roles(op)
     k = (*r.window, *r.k)
     orders = [(*r.batch, *k, *r.n), (*r.batch, *r.n, *k), (*r.n, *r.batch, *k)]
+    if r.window and not (r.n or r.k):
+        orders = [(*r.window, *r.batch)]  # depthwise
     return _layouts(op.source_maps[1], kind, orders)
 
 

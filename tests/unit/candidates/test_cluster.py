@@ -142,3 +142,22 @@ def test_a_slice_is_read_in_place_by_a_contraction_or_copy_behind_it() -> None:
     assert fused.root == fused.ops[1]
     assert fused.inputs[0] == egraph.graph.inputs[0]
     assert fused.outputs == egraph.graph.outputs
+
+
+def transposed(name: str, of: str) -> str:
+    return f"{name} = linalg.transpose ins({of} : {T}) outs(%zero : {T}) permutation = [1, 0]\n"
+
+
+def test_a_transpose_is_priced_with_the_elementwise_ops_that_it_alone_reads_and_apart() -> None:
+    body = mapped("%a", "math.exp", "%x") + transposed("%r", "%a")
+    assert clusters_of(body) == [["elementwise"], ["copy"], ["elementwise", "copy"]]
+
+
+def test_a_transpose_of_what_others_read_stays_apart() -> None:
+    body = mapped("%a", "math.exp", "%x") + transposed("%b", "%a") + matmul("%c", of="%a")
+    body += mapped("%r", "arith.addf", "%b", "%c")
+    assert ["elementwise", "copy"] not in clusters_of(body)
+
+
+def test_a_transpose_behind_a_contraction_stays_apart() -> None:
+    assert clusters_of(matmul("%a") + transposed("%r", "%a")) == [["contraction"], ["copy"]]

@@ -20,6 +20,7 @@ from layoutopt.ir.graph import Pack, Structured, Unpack
 from layoutopt.ir.schedule import Schedule, VectorTile
 from layoutopt.mlir.write.emit import body_text
 from layoutopt.oracle import evaluate
+from layoutopt.rules.rewrites.examples import depthwise_example
 from tests.parsing import lifted
 
 AVX2, AVX512, NEON = (p.registers for p in (Processor.AVX2, Processor.AVX512, Processor.NEON))
@@ -183,3 +184,14 @@ def test_a_tile_that_does_not_divide_is_not_written() -> None:
     _, form = found(Model())[0]
     unscheduled = with_direct_convolutions(form.graph, VectorTile(5, 64))
     assert unscheduled.ops == form.graph.ops
+
+
+def test_a_depthwise_convolution_of_computed_filters_has_its_channels_last() -> None:
+    graph = depthwise_example()
+    egraph = saturate(graph, ())
+    clusters = form_clusters(egraph)
+    sets = layout_sets(egraph)
+    candidates, _ = enumerate_candidates(egraph, clusters, sets, ContractionForms())
+    x, w = graph.ops[0].inputs
+    found = {(str(c.layout_of(x)), str(c.layout_of(w))) for c in candidates}
+    assert ("perm[0,2,3,1]", "perm[1,2,0]") in found
