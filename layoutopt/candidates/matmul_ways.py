@@ -9,6 +9,7 @@ from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_for
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.form import Form
 from layoutopt.candidates.scheduled import panel_columns, panel_layout, vector_tiles
+from layoutopt.compiler.installed import quirks
 from layoutopt.compiler.processor import VectorRegisters
 from layoutopt.ir.graph import Graph, Op, Structured
 from layoutopt.ir.layout import Layout
@@ -16,6 +17,7 @@ from layoutopt.ir.named import named_op
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.roles import is_windowed
 from layoutopt.ir.schedule import VectorTile
+from layoutopt.ir.size import Size
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,4 +98,7 @@ def _is_tileable(op: Op) -> bool:
     if not isinstance(op, Structured) or not op.is_contraction or is_windowed(op):
         return False
     named = named_op(op)
-    return named is not None and named.name in ("matmul", "batch_matmul", "matvec", "vecmat")
+    if named is None or named.name not in ("matmul", "batch_matmul", "matvec", "vecmat"):
+        return False
+    is_open = any(isinstance(n, Size) for n in op.domain)
+    return named.name != "batch_matmul" or not is_open or quirks().limits.tiles_open_batches

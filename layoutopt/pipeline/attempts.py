@@ -1,4 +1,4 @@
-"""Plans of all functions, again where IREE refuses one inside the model."""
+"""Plans of all functions, again where IREE refuses one inside the model or computes it wrong."""
 
 from __future__ import annotations
 
@@ -141,10 +141,17 @@ class Attempts:
     def _learns(
         self, error: LoweringError, attempt: int, lowered: LoweredModel, refused: KnownRefusals
     ) -> bool:
-        """Whether another plan may do: IREE refused this one, and it is known what it refused."""
-        if not isinstance(error, RefusedModuleError) or self.given is not None:
+        """Whether another plan may do: IREE refused this one, and it is known what it refused.
+
+        Or it computes something else: what is data-tiled, each right by itself, may be wrong inside
+        a model (IREE 3.13, batch_matmul of open sizes).
+        """
+        if self.given is not None or attempt == _ATTEMPTS - 1:
             return False
-        if attempt == _ATTEMPTS - 1:
+        tiled = [frozenset[str]().union(*map(data_tiled, p.bodies)) for p in lowered.plans]
+        if isinstance(error, OtherResultsError):
+            return refused.add(tiled)
+        if not isinstance(error, RefusedModuleError):
             return False
         located = operands_at(lowered.path, error.lines)
         dispatches = error.dispatches
@@ -163,9 +170,7 @@ class Attempts:
 
         return (
             refused.add(named(as_it_came=False))
-            or refused.add(
-                [frozenset[str]().union(*map(data_tiled, p.bodies)) for p in lowered.plans]
-            )
+            or refused.add(tiled)
             or refused.add(named(as_it_came=True))
             or self._gives_up_several(lowered, error)
         )

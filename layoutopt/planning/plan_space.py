@@ -33,7 +33,7 @@ from layoutopt.pricing.prices import (
 from layoutopt.pricing.references import References
 from layoutopt.profiles.target import Target
 
-_REFUSED_INSIDE = "it compiles alone, but not inside the model"
+_REFUSED_INSIDE = "it compiles and is right alone, but not inside the model"
 
 
 @dataclass(frozen=True)

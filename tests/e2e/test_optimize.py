@@ -170,7 +170,7 @@ def test_what_iree_refuses_inside_the_model_is_planned_without(
     before, after = plan.functions[0].plan.choice, other.functions[0].plan.choice
     assert set(before.candidates) - set(after.candidates)
     reasons = {r.reason for r in other.report.refusals}
-    assert "it compiles alone, but not inside the model" in reasons
+    assert "it compiles and is right alone, but not inside the model" in reasons
     assert other.report.verification is not None
     assert other.report.verification.passed
     monkeypatch.setattr(job, "compare_with_original", held)

@@ -15,6 +15,7 @@ from layoutopt.ir.named import is_mmt4d
 from layoutopt.mlir.module import Module, parse_module
 from layoutopt.options import Objective
 from layoutopt.pricing.prices import Work
+from layoutopt.profiles.target import load_target
 from layoutopt.report.headline import headline
 from layoutopt.runtime.compile import compile_file
 from layoutopt.verification import evaluation
@@ -145,6 +146,38 @@ def test_a_plan_that_computes_something_else_is_not_written(
     assert not report.verification.passed
     plan.apply(tmp_path / "kept.mlir")
     assert " 1.000000e+00 : f32" not in (tmp_path / "kept.mlir").read_text()
+
+
+def test_what_is_data_tiled_and_wrong_inside_a_model_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """IREE 3.13 tiles some batch_matmul of open sizes right alone, and wrong in a model."""
+    replace = Module.replace
+    written: list[bool] = []
+
+    def wrong(module: Module, function: int, lowered: Lowered, *shared: Any) -> None:
+        replace(module, function, lowered, *shared)
+        text = str(module.operation)
+        written.append("iree.opt.data_tiling" in text)
+        if written[-1]:
+            assert " 0.000000e+00 : f32" in text
+            (tmp_path / "wrong.mlir").write_text(text.replace(" 0.000000e+00 :", " 1.000000e+00 :"))
+            operation = parse_module(tmp_path / "wrong.mlir").operation
+            object.__setattr__(module, "operation", operation)
+
+    monkeypatch.setattr(Module, "replace", wrong)
+    (tmp_path / "model.mlir").write_text(PLAIN)
+    flag = load_target("host").data_tiling_flag
+    pricer = MadeUpPrices(lambda work: 10**4 if flag in work.benchmark.flags else 10**6)
+    options = layoutopt.Options(cache=tmp_path / "cache")
+    report = layoutopt.optimize(tmp_path / "model.mlir", options=options, pricer=pricer).report
+    assert written == [True, False]
+    assert report.kept_for == ""
+    assert report.verification is not None
+    assert report.verification.passed
+    assert "it compiles and is right alone, but not inside the model" in {
+        refusal.reason for refusal in report.refusals
+    }
 
 
 def test_a_function_that_cannot_be_called_is_named_in_the_first_line(

@@ -226,3 +226,27 @@ def test_a_workgroup_has_all_columns_where_tiles_leave_some() -> None:
     (form,) = [f for c, f in pairs if c.tile == VectorTile(14, 32, 4)]
     (op,) = (o for o in form.graph.ops if isinstance(o, Structured))
     assert op.schedule == Schedule((196, 68, 0), (14, 32, 0), (0, 0, 1), peeled=True)
+
+
+@pytest.mark.parametrize(("rows", "tiled"), [("8", True), ("?", False)])
+def test_a_batch_of_open_sizes_is_not_data_tiled(rows: str, tiled: bool) -> None:
+    """IREE 3.13 computes some of them wrong inside a model."""
+    x, y = f"tensor<4x{rows}x64xf32>", f"tensor<4x{rows}x32xf32>"
+    w, size = "tensor<4x64x32xf32>", "(%m)" if rows == "?" else "()"
+    egraph = saturate(
+        lifted(f"""
+func.func @main(%x: {x}, %w: {w}) -> {y} {{
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %m = tensor.dim %x, %c1 : {x}
+  %e = tensor.empty{size} : {y}
+  %f = linalg.fill ins(%zero : f32) outs(%e : {y}) -> {y}
+  %r = linalg.batch_matmul ins(%x, %w : {x}, {w}) outs(%f : {y}) -> {y}
+  return %r : {y}
+}}
+""")
+    )
+    forms = ContractionForms(data_tiling=True)
+    clusters = form_clusters(egraph)
+    candidates, _ = enumerate_candidates(egraph, clusters, layout_sets(egraph), forms)
+    assert any(c.form is Form.DATA_TILED for c in candidates) == tiled
