@@ -39,7 +39,7 @@ check: $(READY)
 	@PYTHONPATH=. $(PY) $(BIN)/lint-imports --no-logo
 
 bench: $(MODELS)
-	@$(PY) -m layoutopt bench $(MODELS) --table build/results.md
+	@$(PY) -m layoutopt bench $(MODELS) --table build/results.md --chart build/results.svg
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -81,6 +81,8 @@ class Options:
     """Folder of prices and converted models; None for the user's cache folder."""
     compile_timeout_s: float = 900.0
     """Seconds for compiling a whole model once."""
+    peers: tuple[str, ...] = ()
+    """Other runtimes that the same ONNX model is timed with, in the same turns."""
     remember: bool = True
     """Take the times of whole models from the cache where these very modules were run before."""
     compile_candidates: bool = True

@@ -12,6 +12,7 @@ import click
 
 from layoutopt.errors import InputError
 from layoutopt.runtime.sampling import WeightsFrom
+from layoutopt.runtime.worker_process import cores
 
 PATH = click.Path(path_type=Path, readable=False)  # who opens it says what is wrong
 
@@ -53,6 +54,36 @@ class WholeNumber(_Checked):
         except ValueError:
             return None
         return found if found >= self.at_least else None
+
+
+class Threads(WholeNumber):
+    """Threads of the CPU: how many, or ``all`` that this process may run on."""
+
+    name = "threads"
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.expected = f"{self.expected}, or 'all'"
+
+    def read(self, text: str) -> int | None:
+        """None for any other word."""
+        return cores() if text == "all" else super().read(text)
+
+
+class SeveralThreads(_Checked):
+    """The same, several times, with commas between."""
+
+    name = "threads"
+
+    def __init__(self) -> None:
+        self._each = Threads()
+        self.expected = f"{self._each.expected}, or several with commas between"
+
+    def read(self, text: str) -> tuple[int, ...] | None:
+        """None where one of them is none; each once."""
+        found = [self._each.read(part) for part in text.split(",")]
+        known = [threads for threads in found if threads is not None]
+        return tuple(dict.fromkeys(known)) if len(known) == len(found) else None
 
 
 class Number(_Checked):
@@ -103,9 +134,10 @@ device_option = click.option(
 )
 threads_option = click.option(
     "--threads",
-    default=1,
+    default="1",
     show_default=True,
-    type=WholeNumber(1),
+    metavar="N|all",
+    type=Threads(),
     help="Threads that models run with; prices are measured with as many.",
 )
 weights_from_option = click.option(

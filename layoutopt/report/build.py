@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.compiler.installed import assumption, installed_version
 from layoutopt.ir.graph import Constant, Opaque
@@ -41,7 +43,7 @@ from layoutopt.report.sides import after, before, speedup_range
 from layoutopt.report.solver import solver_report
 from layoutopt.report.specializations import at_sizes, specializations
 from layoutopt.report.validation import Validation, validate
-from layoutopt.verification.evaluated import OPTIMIZED, Evaluation
+from layoutopt.verification.evaluated import OPTIMIZED, VariantResult
 
 
 def build_report(outcome: OptimizationResult) -> Report:
@@ -75,7 +77,8 @@ def build_report(outcome: OptimizationResult) -> Report:
             for r in dict.fromkeys(r for own in (plan, *plan.bodies) for r in own.refusals)
         ),
         barriers=outcome.barriers,
-        flag_sets=_flag_sets(outcome.evaluation),
+        flag_sets=_timed(outcome.evaluation.variants if outcome.evaluation else ()),
+        peers=_timed(outcome.evaluation.peers if outcome.evaluation else ()),
         verification=verification_report(outcome.verification),
         compile_flags=outcome.compile_flags,
         seconds={k: round(v, 3) for k, v in outcome.seconds.items()},
@@ -249,9 +252,7 @@ def _choices(function: str, plan: GraphPlan, target: Target, rates: Rates) -> li
     return sorted(found, key=lambda c: -c.cost_ns)
 
 
-def _flag_sets(evaluation: Evaluation | None) -> tuple[FlagSetReport, ...]:
-    if evaluation is None:
-        return ()
+def _timed(results: Sequence[VariantResult]) -> tuple[FlagSetReport, ...]:
     return tuple(
-        FlagSetReport(v.name, v.milliseconds, v.spread, v.reason) for v in evaluation.variants
+        FlagSetReport(v.name, v.milliseconds, v.spread, v.reason, v.fastest_ms) for v in results
     )

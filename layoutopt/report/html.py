@@ -5,8 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from layoutopt.files.written import write_text
 from layoutopt.report.drawing import Edge, drawings, layout_counts
 from layoutopt.report.explanation import runner_up
@@ -15,6 +13,7 @@ from layoutopt.report.headline import headline
 from layoutopt.report.plot import plot_validation
 from layoutopt.report.report import Report
 from layoutopt.report.solver import solver_text
+from layoutopt.report.templates import templates
 from layoutopt.report.units import milliseconds, predicted
 
 _COLOURS = ("#9ad0f5", "#f5c26b", "#a7d8a0", "#e6b3d3", "#f2e38a", "#f0a58f", "#b9b6e8")
@@ -29,13 +28,7 @@ def write_html(report: Report, path: Path) -> None:
 
 def html_page(report: Report) -> str:
     """The page of a report; it refers to nothing outside itself."""
-    environment = Environment(
-        loader=PackageLoader("layoutopt.report", "page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates()
     environment.filters |= {
         "ms": milliseconds,
         "path": _path,

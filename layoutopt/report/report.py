@@ -172,12 +172,16 @@ class RefusalReport:
 
 @dataclass(frozen=True, slots=True)
 class FlagSetReport:
-    """The original with one of IREE's own flag sets, or the plan."""
+    """The original with one of IREE's own flag sets or in another runtime, or the plan."""
 
     name: str
     measured_ms: float | None
+    """Median of its runs."""
     spread: float
     reason: str
+    """Why it was not timed; of another runtime also what its results differ by."""
+    fastest_ms: float | None = None
+    """Mean of the three fastest runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +327,8 @@ class Report:
     """What control flow hands on in layouts of the plan's choice."""
     kernels: tuple[KernelReport, ...] = ()
     """Of both modules, where they were compiled for a target that is not here."""
+    peers: tuple[FlagSetReport, ...] = ()
+    """Other runtimes on the same model, timed in the same turns."""
     specializations: tuple[SpecializationReport, ...] = ()
     """The plans of functions that have several, each for a range of sizes."""
     at_sizes: tuple[AtSizesReport, ...] = ()

@@ -40,6 +40,7 @@ class Device:
     def __init__(self, uri: str, threads: int) -> None:
         if uri.startswith("local-task"):
             iree.flags.parse_flags(f"--task_topology_group_count={threads}")
+        self.threads = threads
         self.is_inline = uri.startswith("local-sync")
         """Whether dispatches run in the thread that calls."""
         self._device: Any = iree.get_device(uri)

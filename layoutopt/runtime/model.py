@@ -42,6 +42,8 @@ class ModelCall:
     module: Path
     function: str
     inputs: Sequence[Value]
+    peer: str = ""
+    """The runtime that runs ``module``, which is an ONNX model then; empty for IREE's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,14 @@ def _job(
             )
     return Job(
         tasks=tuple(
-            Task(place, str(c.module), c.function, written[id(c.inputs)], outputs=str(folder))
+            Task(
+                place,
+                str(c.module),
+                c.function,
+                written[id(c.inputs)],
+                outputs=str(folder),
+                peer=c.peer,
+            )
             for place, c in enumerate(calls)
         ),
         protocol=timing or Protocol(),

@@ -11,6 +11,7 @@ import numpy as np
 
 from layoutopt.runtime.binding import Call, Clock
 from layoutopt.runtime.job import Event, EventKind, Job
+from layoutopt.runtime.peer import PeerCall
 from layoutopt.runtime.sampling import (
     Protocol,
     WeightsFrom,
@@ -28,7 +29,7 @@ class Runner:
     place: int
     group: int
     module: str
-    call: Call
+    call: Call | PeerCall
     first_ns: float
     note: str = ""
     """What there is to say of its results."""

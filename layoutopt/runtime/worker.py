@@ -14,6 +14,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +33,7 @@ from layoutopt.runtime.job import (
     encode_event,
 )
 from layoutopt.runtime.outcome import Outcome
+from layoutopt.runtime.peer import PeerCall, PeerRequest
 from layoutopt.runtime.reason import runtime_reason
 from layoutopt.runtime.rounds import Runner, time_in_turns
 from layoutopt.runtime.sampling import WeightsFrom, empty_call_ns
@@ -41,12 +44,22 @@ CALIBRATION_CALLS = 200
 
 def work(job: Job, device: Device, emit: Emit) -> None:
     """Do one job. Events: per task CHECKING and RUNNING, then its RESULT; DONE at the end."""
+    with ExitStack() as peers:
+        _work(job, device, peers, emit)
+    emit(Event(EventKind.DONE))
+
+
+def _work(job: Job, device: Device, peers: ExitStack, emit: Emit) -> None:
     programs: dict[str, Program] = {}
     twins: dict[str, Program] = {}
     refused: dict[str, str] = {}
     runners = []
     weights_elsewhere = job.timed and job.protocol.weights_from is not WeightsFrom.CACHES
     for task in job.tasks:
+        if task.peer:
+            runner = check(task, partial(_peer_call, task, device, peers), job.timed, emit)
+            runners += [] if runner is None else [runner]
+            continue
         try:
             if task.module not in programs | refused:
                 emit(Event(EventKind.LOADING, task.place))
@@ -60,9 +73,9 @@ def work(job: Job, device: Device, emit: Emit) -> None:
             reason = refused[task.module]
             emit(Event(EventKind.REFUSED, task.place, Outcome.RUN_ERROR, reason=reason))
             continue
-        runner = check(task, program, job.timed, emit)
+        runner = check(task, partial(_call, task, program), job.timed, emit)
         if runner is not None:
-            if task.reads_weights and task.module in twins:
+            if isinstance(runner.call, Call) and task.reads_weights and task.module in twins:
                 runner.twin = twins[task.module].twin(task.function, runner.call)
             runners.append(runner)
     if runners:
@@ -70,15 +83,24 @@ def work(job: Job, device: Device, emit: Emit) -> None:
         if job.calibrated:
             _calibrate(runners, programs[runners[0].module], clock)
         time_in_turns(job, runners, random.Random(job.protocol.seed), emit, clock)
-    emit(Event(EventKind.DONE))
 
 
-def check(task: Task, program: Program, timed: bool, emit: Emit) -> Runner | None:
+def _call(task: Task, program: Program) -> Call:
+    return program.prepare(task.function, [_value(file) for file in task.arguments])
+
+
+def _peer_call(task: Task, device: Device, peers: ExitStack) -> PeerCall:
+    request = PeerRequest(task.peer, task.module, device.threads, task.arguments, task.outputs)
+    return peers.enter_context(PeerCall(request))
+
+
+def check(
+    task: Task, prepare: Callable[[], Call | PeerCall], timed: bool, emit: Emit
+) -> Runner | None:
     """Run once and compare; return what is to be timed, None where the task is over."""
     emit(Event(EventKind.CHECKING, task.place))
     try:
-        arguments = [_value(file) for file in task.arguments]
-        call = program.prepare(task.function, arguments)
+        call = prepare()
         emit(Event(EventKind.RUNNING, task.place))
         started = time.perf_counter_ns()
         got = call.run()

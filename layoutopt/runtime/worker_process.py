@@ -116,13 +116,20 @@ class WorkerProcess(Closing):
         return lines[-1][:300] if lines else f"exit status {self._process.returncode}"
 
 
+def cores() -> int:
+    """How many cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def pin(pid: int, threads: int) -> None:
     """Bind a process to the last `threads` cores it may use; the first ones serve interrupts."""
     if not hasattr(os, "sched_setaffinity"):
         return
-    cores = sorted(os.sched_getaffinity(0))
-    if threads < len(cores):
-        os.sched_setaffinity(pid, cores[-threads:])
+    allowed = sorted(os.sched_getaffinity(0))
+    if threads < len(allowed):
+        os.sched_setaffinity(pid, allowed[-threads:])
 
 
 def _close(stream: IO[bytes]) -> None:

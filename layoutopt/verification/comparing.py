@@ -82,11 +82,11 @@ class _Record:
     skipped: list[tuple[str, str]] = field(default_factory=list)
 
 
-def run_on(module: Path, caller: Caller) -> Run:
-    """Run functions of a compiled module."""
+def run_on(module: Path, caller: Caller, peer: str = "") -> Run:
+    """Run functions of a compiled module; of an ONNX model, where another runtime is to run it."""
 
     def run(function: str, inputs: Sequence[Sequence[Value]]) -> list[Results]:
-        return caller.run([ModelCall(module, function, values) for values in inputs])
+        return caller.run([ModelCall(module, function, values, peer) for values in inputs])
 
     return run
 

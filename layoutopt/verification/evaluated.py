@@ -70,6 +70,8 @@ class Evaluation:
     variants: tuple[VariantResult, ...]
     verification: Verification
     date_utc: str
+    peers: tuple[VariantResult, ...] = ()
+    """Other runtimes, timed in the same turns; ``reason`` may be what their results differ by."""
 
     def result(self, name: str) -> VariantResult:
         """The result of one variant."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -77,6 +77,8 @@ class EvaluationSetting:
     since: str = ""
     """What is remembered from before this moment (UTC, ISO 8601) does not count."""
     timed: bool = True
+    peers: tuple[Variant, ...] = ()
+    """Other runtimes, each with the ONNX model that it runs, to time in the same turns."""
 
 
 @dataclass(frozen=True)
@@ -137,12 +139,16 @@ def evaluate_variants(
         failures[OPTIMIZED] = unusable
     with Caller(setting.run) as caller:
         run = {name: run_on(path, caller) for name, path in compiled.items()}
-        verification, timings = _verify(variants, compiled, run, subjects, failures, oracle)
+        run |= {p.name: run_on(p.source, caller, p.name) for p in setting.peers}
+        verification, timings, notes = _verify(variants, compiled, run, subjects, failures, oracle)
     results: tuple[VariantResult, ...] = ()
     if verification.passed:
         working = {name: path for name, path in compiled.items() if name not in failures}
+        working |= {p.name: p.source for p in setting.peers if p.name not in failures}
         results = _time(variants, working, timings, failures, setting)
-    evaluation = Evaluation(results, verification, utc(datetime.now(UTC)))
+    own, peers = results[: len(variants)], results[len(variants) :]
+    noted = tuple(replace(p, reason=p.reason or notes.get(p.name, "")) for p in peers)
+    evaluation = Evaluation(own, verification, utc(datetime.now(UTC)), noted)
     if verification.passed and memory is not None:
         remember(memory, key, evaluation)
     return evaluation
@@ -195,11 +201,16 @@ def _verify(
     subjects: Sequence[Subject],
     failures: dict[str, str],
     oracle: Callable[[], Run],
-) -> tuple[Verification, list[_Timing]]:
-    """Compare every function; IREE's own flag sets that give other results join ``failures``."""
+) -> tuple[Verification, list[_Timing], dict[str, str]]:
+    """Compare every function; IREE's own flag sets that give other results join ``failures``.
+
+    Peers that fail join them too; what the others differ by is a note: they round as they like.
+    """
     name = next((v.name for v in variants if v.name in compiled and v.name != OPTIMIZED), None)
+    own = {v.name for v in variants}
+    notes: dict[str, str] = {}
     if not compiled:
-        return Verification("", ()), []
+        return Verification("", ()), [], notes
     reference = OPTIMIZED if name is None else name
     signatures = {s.name: s for s in list_functions(compiled[reference])}
     original = oracle() if name is None else run[reference]
@@ -226,28 +237,35 @@ def _verify(
             for place, t in enumerate(compared.timed)
         ]
         others = {n: r for n, r in run.items() if n not in (reference, OPTIMIZED, *failures)}
-        failures |= _failing(subject, compared, others, reference)
+        failed, differing = _failing(subject, compared, others, reference)
+        failures |= failed | {n: text for n, text in differing.items() if n in own}
+        notes |= {n: text for n, text in differing.items() if n not in own}
     if OPTIMIZED not in run:
-        return Verification("", ()), timings
+        return Verification("", ()), timings, notes
     if name is not None:
-        return Verification(ORIGINAL, tuple(found)), timings
-    return Verification(ORACLE, tuple(found), reference_reason=failures[variants[0].name]), timings
+        return Verification(ORIGINAL, tuple(found)), timings, notes
+    why = failures[variants[0].name]
+    return Verification(ORACLE, tuple(found), reference_reason=why), timings, notes
 
 
 def _failing(
     subject: Subject, compared: Compared, others: dict[str, Run], reference: str
-) -> dict[str, str]:
-    """Why IREE's own flag sets are set aside, for those that fail or give other results."""
-    failures: dict[str, str] = {}
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Of those that fail, why; of those that give other results, what these differ by."""
+    failed: dict[str, str] = {}
+    differing: dict[str, str] = {}
     assert compared.inputs is not None
     for name, run in others.items():
         (results,) = run(subject.name, [compared.inputs])
+        if results.reason:
+            failed[name] = results.reason
+            continue
         found = discrepancy(
             results.arrays, compared.expected, subject.allowed, f"'{reference}'"
         ).failure
-        if results.reason or found:
-            failures[name] = results.reason or f"results differ from '{reference}': {found}"
-    return failures
+        if found:
+            differing[name] = f"results differ from '{reference}': {found}"
+    return failed, differing
 
 
 def _time(
@@ -257,20 +275,23 @@ def _time(
     failures: dict[str, str],
     setting: EvaluationSetting,
 ) -> tuple[VariantResult, ...]:
-    """Results of all variants: times of each, dispatches of those that the report is about."""
+    """Results of all variants and peers: times, dispatches of those that the report is about."""
+    everyone, peers = (*variants, *setting.peers), {p.name for p in setting.peers}
     if not timings or not setting.timed:
         reason = "no function of it could be run" if setting.timed else "it is not timed here"
         return tuple(
             VariantResult(v.name, v.flags, None, None, 0.0, None, failures.get(v.name, reason))
-            for v in variants
+            for v in everyone
         )
-    names = [v.name for v in variants if v.name in working]
+    names = [v.name for v in everyone if v.name in working]
     total = dict.fromkeys(names, 0.0)
     fastest = dict.fromkeys(names, 0.0)
     spread = dict.fromkeys(names, 0.0)
     by_size: dict[str, list[PointTime]] = {name: [] for name in names}
     for timing in timings:
-        calls = [ModelCall(working[n], timing.name, timing.of(n)) for n in names]
+        calls = [
+            ModelCall(working[n], timing.name, timing.of(n), n if n in peers else "") for n in names
+        ]
         timed = time_models(calls, setting.run)
         for name, measured in zip(names, timed, strict=True):
             if not measured.ok:
@@ -281,7 +302,7 @@ def _time(
             spread[name] = max(spread[name], measured.spread)
             if timing.point is not None:
                 by_size[name].append(PointTime(timing.name, timing.point, measured.median_ns / 1e6))
-    left = [n for n in names if n not in failures]
+    left = [n for n in names if n not in failures and n not in peers]
     profiles: dict[str, list[DispatchTime]] = {}
     if dispatch_events(setting.run.device) is not None and left:
         default, kept = left[0], min(left, key=lambda n: total[n])
@@ -305,7 +326,7 @@ def _time(
             moves=tuple(move_dispatches(mine)) if v.name == OPTIMIZED else (),
             by_size=tuple(by_size[v.name]),
         )
-        for v in variants
+        for v in everyone
     )
 
 

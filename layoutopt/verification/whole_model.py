@@ -15,7 +15,7 @@ from layoutopt.profiles.target import FlagSet, Target
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.setting import RunSetting
 from layoutopt.runtime.steps import Clock
-from layoutopt.verification.evaluated import OPTIMIZED, Evaluation
+from layoutopt.verification.evaluated import OPTIMIZED, Evaluation, Variant
 from layoutopt.verification.evaluation import EvaluationSetting, evaluate_variants, variants_of
 from layoutopt.verification.host_check import check_on_host
 from layoutopt.verification.modules import Modules
@@ -164,6 +164,7 @@ def _evaluate(
         options.compile_timeout_s,
         cache_folder(options.cache) / "models" if options.remember else None,
         since,
+        peers=tuple(Variant(name, modules.model, ()) for name in options.peers),
     )
     return evaluate_variants(
         variants,

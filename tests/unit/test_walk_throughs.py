@@ -103,11 +103,11 @@ def test_a_kind_of_op_is_two_files(tree: Path) -> None:
 
 def test_a_peer_is_one_file(tree: Path) -> None:
     (tree / "layoutopt" / "runtime" / "peers" / "stopwatch.py").write_text(
-        '''"""Does nothing."""\n\nPACKAGE = "json"\n\n\ndef runner(model, threads):\n'''
-        """    return lambda: None\n""",
+        '''"""Does nothing."""\n\nPACKAGE = "json"\n\n\ndef runner(model, threads, inputs):\n'''
+        """    return lambda: []\n""",
         encoding="utf-8",
     )
     assert "stopwatch" in run(tree, "-m", "layoutopt", "bench", "--help")
-    timed = "from layoutopt.runtime.peer import time_peer; from pathlib import Path; "
-    timed += "print(time_peer('stopwatch', Path('model.onnx'), 1))"
-    assert float(run(tree, "-c", timed)) < 10
+    timed = "from layoutopt.runtime.peer import PeerCall, PeerRequest; "
+    timed += "print(PeerCall(PeerRequest('stopwatch', 'm.onnx', 1, (), '.')).time_ns(1))"
+    assert float(run(tree, "-c", timed)) < 1e9

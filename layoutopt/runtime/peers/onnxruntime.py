@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
-import numpy as np
-
-from layoutopt.runtime.peers import random_values
+from layoutopt.ir.types import Array
 
 PACKAGE = "onnxruntime"
 
 
-def runner(model: str, threads: int) -> Callable[[], object]:
-    """One run of the model on random inputs."""
+def runner(model: str, threads: int, inputs: Sequence[Array]) -> Callable[[], Sequence[Any]]:
+    """One run of the model."""
     import onnxruntime  # noqa: PLC0415 -- optional, and only in the peer's own process
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    rng = np.random.default_rng(0)
-    feeds = {i.name: random_values(i.shape, _dtype(i.type), rng) for i in session.get_inputs()}
+    names = [declared.name for declared in session.get_inputs()]
+    feeds = dict(zip(names, inputs, strict=True))
     return lambda: session.run(None, feeds)
-
-
-def _dtype(kind: str) -> np.dtype[np.generic]:
-    """The NumPy dtype of what ONNX Runtime calls ``tensor(int64)``."""
-    name = kind.removeprefix("tensor(").removesuffix(")")
-    return np.dtype({"float": "float32", "double": "float64"}.get(name, name))
