@@ -55,7 +55,8 @@ def convolution_ways(
             continue
         tile = _tile(form, registers)
         if tile is not None and tile.columns == columns:
-            found.append(replace(way, form=Form.DIRECT, tile=tile))
+            shared = replace(tile, threads=forms.threads)
+            found.append(replace(way, form=Form.DIRECT, tile=shared))
     yield from sorted(found, key=_held, reverse=True)[:_TILES]
 
 

@@ -98,7 +98,8 @@ def explore(
     sets = layout_sets(rewritten, packing_options, _MOST_FEWEST if fewest else _MOST)
     written = ContractionForms()
     if not fewest:
-        written = ContractionForms(bool(target.data_tiling_flag), target.registers)
+        threads = target.machine.compute_units
+        written = ContractionForms(bool(target.data_tiling_flag), target.registers, threads)
     candidates, forms = enumerate_candidates(egraph, clusters, sets, written, packing_options)
     if fewest:
         candidates = packed_only(egraph.graph, clusters, candidates)

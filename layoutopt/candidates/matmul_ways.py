@@ -28,6 +28,8 @@ class ContractionForms:
     """Whether the target knows per-op data tiling."""
     registers: VectorRegisters | None = None
     """What tiles are chosen by; None where the compiler chooses all of them."""
+    threads: int = 1
+    """Threads that workgroups are shared among."""
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -90,7 +92,8 @@ def _tiles(form: PhysicalForm, forms: ContractionForms) -> list[VectorTile]:
         for op in form.graph.ops
         if isinstance(op, Structured) and op.is_contraction
     ]
-    return sorted(set(found[0]).intersection(*found[1:])) if found else []
+    tiles = sorted(set(found[0]).intersection(*found[1:])) if found else []
+    return [replace(tile, threads=forms.threads) for tile in tiles]
 
 
 def _is_tileable(op: Op) -> bool:

@@ -14,6 +14,7 @@ make every row slow. A panel has whole tiles of columns.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from layoutopt.candidates.matmul_form import collapse, is_collapsible
@@ -24,7 +25,7 @@ from layoutopt.ir.graph import Graph, GraphBuilder, Op, Structured
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.roles import is_windowed, roles
 from layoutopt.ir.schedule import Schedule, VectorTile
-from layoutopt.ir.size import Size
+from layoutopt.ir.size import Size, planned
 from layoutopt.ir.types import TensorType
 
 _VECTORS = (2, 4)
@@ -189,7 +190,13 @@ def _schedule(op: Structured, row: int, column: int, tile: VectorTile) -> Schedu
         rows = max(rows, _OPEN_ROWS // tile.rows * tile.rows)
     reduced = set(op.reduction_dims)
     parallel = [d for d in range(len(op.domain)) if d not in reduced]
-    outer = {row: rows, column: width if width % tile.columns else tile.columns}
+    wide = width if width % tile.columns else tile.columns
+    others = [planned(op.domain[d]) for d in parallel if d not in (row, column)]
+    workgroups = math.prod(others) * planned(width) // planned(wide)
+    if tile.threads > 1 and not isinstance(height, Size):
+        rows = _balanced_rows(height, rows, workgroups, tile)
+        peeled = peeled or height % rows != 0
+    outer = {row: rows, column: wide}
     inner = {row: tile.rows, column: tile.columns}
     return Schedule(
         tuple(outer.get(d, 1) if d in parallel else 0 for d in range(len(op.domain))),
@@ -203,6 +210,19 @@ def _even_rows(height: int, rows: int) -> int:
     """The most rows of a workgroup, in whole tiles, where all workgroups have as many."""
     several = range(rows, max(rows, _MOST_ROWS) + 1, rows)
     return max(r for r in several if height % r == 0)
+
+
+def _balanced_rows(height: int, most: int, others: int, tile: VectorTile) -> int:
+    """The rows of a workgroup, in whole tiles, at most as many: all threads are to be busy.
+
+    ``others``: workgroups over the same rows. Rows that divide the height leave no rest to peel:
+    these are taken, unless there are far fewer of them.
+    """
+    sizes = {most, *range(tile.rows, most, tile.rows)}
+    best = tile.balanced(sorted(sizes), height, others)
+    whole = [rows for rows in sizes if height % rows == 0]
+    dividing = tile.balanced(whole, height, others) if whole else 0
+    return dividing if 2 * dividing >= best else best
 
 
 def _shared_rows(height: int, rows: int) -> int:

@@ -203,7 +203,9 @@ def _schedule(found: _Direct, tile: VectorTile) -> Schedule:
     if above:
         height = op.domain[above[-1]]
         most = max(1, _MOST_ROWS // width)
-        outer[above[-1]] = max(h for h in range(1, most + 1) if height % h == 0)
+        fitting = [h for h in range(1, most + 1) if height % h == 0]
+        others = math.prod(op.domain[d] for d in parallel if d not in (found.row, above[-1]))
+        outer[above[-1]] = tile.balanced(fitting, height, others // tile.columns)
     inner = {found.row: tile.rows, found.column: tile.columns}
     deep = {found.channel: found.depth or 1}
     return Schedule(

@@ -31,7 +31,7 @@ from layoutopt.errors import InputError
 from layoutopt.frontend.converted import ConvertedModels, converted_folder
 from layoutopt.frontend.source import open_source
 from layoutopt.ir.graph import Graph
-from layoutopt.ir.weights import weight_bytes
+from layoutopt.ir.weights import run_bytes
 from layoutopt.mlir.module import has_work
 from layoutopt.options import Options
 from layoutopt.planning.profile_model import PricedModels, price_graphs, together
@@ -132,7 +132,7 @@ def _placed(
                 ConvertedModels(converted_folder(options.cache)),
             )  # fmt: skip
             graphs = [graph for graph in module.graphs if has_work(graph)]
-            weights_from = weights_of(target, options, weight_bytes(graphs))
+            weights_from = weights_of(target, options, run_bytes(graphs))
             found.setdefault(weights_from, []).extend(graphs)
     return found
 

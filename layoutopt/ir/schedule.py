@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+_AS_GOOD = 1.05
+"""A schedule that takes so many times as long as the best one is as good."""
+
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
@@ -43,7 +46,23 @@ class VectorTile:
     columns: int
     rest: int = 0
     """Columns that are left over beside whole tiles, as a loop of their own."""
+    threads: int = 1
+    """Threads that share the workgroups."""
 
     def __str__(self) -> str:
         rest = f"+{self.rest}" if self.rest else ""
-        return f"{self.rows}x{self.columns}{rest}"
+        shared = f" for {self.threads} threads" if self.threads > 1 else ""
+        return f"{self.rows}x{self.columns}{rest}{shared}"
+
+    def balanced(self, sizes: Sequence[int], height: int, others: int) -> int:
+        """Which of the sizes to tile a loop of ``height`` by, so that all threads are busy.
+
+        ``others``: workgroups for each of its tiles. The largest where several are about as good:
+        a workgroup has something to set up, and reads again what its neighbour read.
+        """
+
+        def time(size: int) -> int:
+            return -(-others * -(-height // size) // self.threads) * size
+
+        least = min(map(time, sizes))
+        return max(size for size in sizes if time(size) <= _AS_GOOD * least)

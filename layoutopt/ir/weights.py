@@ -19,6 +19,30 @@ def weight_bytes(graphs: Iterable[Graph]) -> int:
     return sum(sizes.values())
 
 
+def run_bytes(graphs: Iterable[Graph]) -> int:
+    """Bytes that a run goes through between two uses of a weight: weights, and what lives between.
+
+    Dims that are known at run time only count as what is planned for.
+    """
+    graphs = list(graphs)
+    return weight_bytes(graphs) + max(map(_most_alive, graphs), default=0)
+
+
+def _most_alive(graph: Graph) -> int:
+    """Bytes of the tensors that are alive at once, at most, as ops come one after another."""
+    sizes = [kind.size_bytes for kind in graph.types]
+    last = {t: place for place, op in enumerate(graph.ops) for t in op.inputs}
+    last |= dict.fromkeys(graph.outputs, len(graph.ops))
+    alive = {t for t in graph.inputs if t in last}
+    most = 0
+    for place, op in enumerate(graph.ops):
+        if not isinstance(op, Constant):
+            alive |= {t for t in op.outputs if t in last}
+        most = max(most, sum(sizes[t] for t in alive))
+        alive -= {t for t in op.inputs if last[t] == place}
+    return most
+
+
 def constant_names(graph: Graph, place: int) -> dict[int, Hashable]:
     """What tells the constants of function ``place`` from others, in all functions of a module."""
     found = (op.result for op in graph.ops if isinstance(op, Constant))

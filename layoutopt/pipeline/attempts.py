@@ -109,7 +109,7 @@ class Attempts:
             return given_plans(self.given, asked, model.target, model.options)
         if self.pricer is not None:
             return self._planned(self.pricer, refused)
-        with prices(model.target, model.options, since, model.weight_bytes) as pricer:
+        with prices(model.target, model.options, since, model.run_bytes) as pricer:
             return self._planned(pricer, refused)
 
     def _planned(self, pricer: Pricer, refused: KnownRefusals) -> tuple[GraphPlan, ...]:

@@ -3,7 +3,7 @@
 model = read("model.onnx")                       # linalg, and what is known of the target
 functions = lift(model)                          # graphs
 space = enumerate(functions[0].graph)            # candidates and conversions
-with prices(weight_bytes=model.weight_bytes) as pricer:
+with prices(run_bytes=model.run_bytes) as pricer:
     priced = price(space, pricer)                # nanoseconds
 plan = select(space, priced)                     # the cheapest consistent choice
 lowered = lower(model, [plan])                   # a module for IREE
@@ -33,7 +33,7 @@ from layoutopt.ir.fitting_sizes import fitting_sizes
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.planned_sizes import divided, open_sizes, planned_for
 from layoutopt.ir.size import symbols
-from layoutopt.ir.weights import weight_bytes
+from layoutopt.ir.weights import run_bytes
 from layoutopt.mlir.module import Module, exported_name, has_work, parse_module
 from layoutopt.mlir.read.one_place import torn_by
 from layoutopt.options import Options, PlannedSize
@@ -147,9 +147,9 @@ class Model:
         )
 
     @cached_property
-    def weight_bytes(self) -> int:
-        """Of all constants that its functions read."""
-        return weight_bytes(f.graph for f in self.functions)
+    def run_bytes(self) -> int:
+        """What a run goes through between two uses of a weight."""
+        return run_bytes(f.graph for f in self.functions)
 
     @property
     def flow(self) -> ControlFlow:
@@ -259,19 +259,19 @@ def prices(
     profile: str | Target = "host",
     options: Options | None = None,
     since: str = "",
-    weight_bytes: int = 0,
+    run_bytes: int = 0,
 ) -> Iterator[Pricer]:
     """The prices of a target: measured where it is here, else estimated; kept in the cache.
 
     ``since``: what was measured before this moment (UTC, ISO 8601) is measured anew.
-    ``weight_bytes``: of all weights of the model (`Model.weight_bytes`), which tell where a run
-    finds them.
+    ``run_bytes``: what a run of the model goes through (`Model.run_bytes`), which tells where it
+    finds its weights.
     """
     options = options or Options()
     target = _target(profile, options)
     with (
         Store(store_path(options.cache), renew=True) as store,
-        open_pricer(store, target, options, since=since, weight_bytes=weight_bytes) as pricer,
+        open_pricer(store, target, options, since=since, run_bytes=run_bytes) as pricer,
     ):
         yield pricer
 

@@ -15,7 +15,7 @@ from layoutopt.pricing.farm.measurer import FarmMeasurer, connect
 from layoutopt.pricing.measure.measure import Measurer, MeasureSetting, Place
 from layoutopt.pricing.prices import Analytic, Measured, Pricer
 from layoutopt.pricing.weights_place import evicted_bytes, weights_of_a_run
-from layoutopt.profiles.host import caches_of_this_machine
+from layoutopt.profiles.host import caches_left, caches_of_this_machine
 from layoutopt.profiles.store import Store, store_path
 from layoutopt.profiles.target import Target, measured_on
 from layoutopt.runtime.sampling import Protocol, WeightsFrom
@@ -29,6 +29,8 @@ def at_device(
         target = measured_on(target, device or target.device)
     if threads > 1 and target.device == "local-sync":
         target = replace(target, device="local-task")
+    if target.device == "local-task":
+        target = replace(target, machine=replace(target.machine, compute_units=threads))
     return target
 
 
@@ -37,12 +39,11 @@ def kernels_path(options: Options) -> Path:
     return store_path(options.cache).with_name("kernels.jsonl")
 
 
-def weights_of(target: Target, options: Options, weight_bytes: int) -> WeightsFrom:
-    """Where candidates find their weights, for a model with so many bytes of them.
+def weights_of(target: Target, options: Options, run_bytes: int) -> WeightsFrom:
+    """Where candidates find their weights, for a model whose runs go through so many bytes.
 
     Raises InputError where the options ask for what is not known to be so on a device.
     """
-    caches = caches_of_this_machine()
     elsewhere = options.weights_from not in (None, WeightsFrom.CACHES)
     if elsewhere and target.measurable and not target.device.startswith("local"):
         raise InputError(
@@ -51,7 +52,7 @@ def weights_of(target: Target, options: Options, weight_bytes: int) -> WeightsFr
             f"'{options.weights_from}'",
             "leave it out",
         )
-    return options.weights_from or weights_of_a_run(target.device, weight_bytes, caches)
+    return options.weights_from or weights_of_a_run(target.device, run_bytes, caches_left())
 
 
 @contextmanager
@@ -61,15 +62,15 @@ def open_pricer(
     options: Options,
     scheduler: str | None = None,
     since: str = "",
-    weight_bytes: int = 0,
+    run_bytes: int = 0,
 ) -> Iterator[Pricer]:
     """The source of prices for a target; ``store`` is what it reads first and writes to.
 
     ``scheduler``: address of the Dask scheduler whose workers measure. InputError where none is.
     ``since``: times measured on this machine before this moment (UTC) are taken anew.
-    ``weight_bytes``: of the model that the prices are for, all of its weights together.
+    ``run_bytes``: what a run of the model that the prices are for goes through.
     """
-    weights_from = weights_of(target, options, weight_bytes)
+    weights_from = weights_of(target, options, run_bytes)
     if not target.measurable:
         kernels = None
         if options.compile_candidates and target.kernel_rates is not None:

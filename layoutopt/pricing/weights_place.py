@@ -9,16 +9,16 @@ _PASSES = 2
 """A cache is filled this often: what is replaced first is not quite what was used last."""
 
 
-def weights_of_a_run(device: str, weight_bytes: int, caches: Caches) -> WeightsFrom:
+def weights_of_a_run(device: str, run_bytes: int, caches: Caches) -> WeightsFrom:
     """Where the weights of a model are when one run after another reaches them.
 
-    Between two uses of a weight a run reads all others, and some activations: half of a cache is
-    taken to be left for weights. A GPU's caches are not known here: there, weights stay as near
-    as they are.
+    ``run_bytes``: what a run goes through between two uses of a weight. It is to fit into half of
+    a cache: plans have copies and workspace of their own, and caches do not replace quite what was
+    used last. A GPU's caches are not known here: there, weights stay as near as they are.
     """
-    if not device.startswith("local") or weight_bytes <= caches.core_bytes // 2:
+    if not device.startswith("local") or run_bytes <= caches.core_bytes // 2:
         return WeightsFrom.CACHES
-    if weight_bytes <= caches.last_bytes // 2:
+    if run_bytes <= caches.last_bytes // 2:
         return WeightsFrom.LAST_CACHE
     return WeightsFrom.MEMORY
 

@@ -33,7 +33,8 @@ class Input:
         self.name = name
 
 class SessionOptions:
-    pass
+    def add_session_config_entry(self, name, value):
+        pass
 
 class InferenceSession:
     runs = 0

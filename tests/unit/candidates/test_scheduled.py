@@ -40,11 +40,11 @@ func.func @main(%x: {x}{argument}) -> {y} {{
 
 
 def found(
-    text: str, registers: VectorRegisters | None
+    text: str, registers: VectorRegisters | None, threads: int = 1
 ) -> tuple[EGraph, list[tuple[Candidate, PhysicalForm]]]:
     egraph = saturate(lifted(text))
     clusters = form_clusters(egraph)
-    forms = ContractionForms(registers=registers)
+    forms = ContractionForms(registers=registers, threads=threads)
     candidates, _ = enumerate_candidates(egraph, clusters, layout_sets(egraph), forms)
     kept = [c for c in candidates if c.form.is_scheduled]
     pairs = []
@@ -139,6 +139,30 @@ def test_many_rows_with_a_rest_are_shared_out_in_whole_tiles() -> None:
     (op,) = (o for o in form.graph.ops if isinstance(o, Structured))
     assert op.schedule is not None
     assert op.schedule.distribution == (203, 1, 64, 0)  # 5 workgroups, the last has 197 rows
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "threads", "tile", "distribution"),
+    [
+        (169, 1000, 1, (13, 32, 8), (169, 1000, 0)),
+        (169, 1000, 2, (13, 32, 8), (91, 1000, 0)),  # one workgroup of all rows would keep one busy
+        (196, 768, 2, (14, 32, 0), (196, 32, 0)),  # there are 24 side by side
+        (196, 768, 16, (14, 32, 0), (98, 32, 0)),  # of 48, all 16 get 3
+        (196, 96, 16, (14, 32, 0), (42, 32, 0)),  # one for each of 15; 14 rows would take as long
+        (128, 768, 64, (8, 32, 0), (16, 32, 0)),  # of 192, all 64 get 3
+    ],
+)
+def test_workgroups_keep_all_threads_busy(
+    m: int, n: int, threads: int, tile: tuple[int, int, int], distribution: tuple[int, ...]
+) -> None:
+    wanted = VectorTile(*tile, threads)
+    _, pairs = found(model(m, n, 64), AVX512, threads)
+    form = next(f for c, f in pairs if (c.form, c.tile) == (Form.SCHEDULED, wanted))
+    (op,) = (o for o in form.graph.ops if isinstance(o, Structured))
+    assert op.schedule is not None
+    assert op.schedule.distribution == distribution
+    rows, columns, _ = distribution
+    assert op.schedule.peeled == bool(m % rows or m % tile[0] or n % columns or n % tile[1])
 
 
 @pytest.mark.parametrize("element", ["f16", "f64", "bf16"])

@@ -39,7 +39,7 @@ class Runs:
 
     @contextmanager
     def prices(
-        self, target: Target, options: Options, since: str = "", weight_bytes: int = 0
+        self, target: Target, options: Options, since: str = "", run_bytes: int = 0
     ) -> Iterator[MadeUpPrices]:
         """Prices, noting how old they may be."""
         self.priced_since.append(since)

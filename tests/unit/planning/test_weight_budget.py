@@ -8,7 +8,7 @@ import pytest
 from layoutopt.errors import InputError
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.types import TensorType
-from layoutopt.ir.weights import constant_names, weight_bytes
+from layoutopt.ir.weights import constant_names, run_bytes, weight_bytes
 from layoutopt.mlir.module import parse_module
 from layoutopt.options import Objective, Options, WeightBudget
 from layoutopt.planning.graph_plan import GraphPlan
@@ -16,6 +16,7 @@ from layoutopt.planning.planner import plan_graphs
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
 from tests.parameters import TIED
+from tests.parsing import lifted
 from tests.planning import setting
 
 
@@ -70,6 +71,33 @@ def copied(*made: GraphPlan) -> int:
 
 def test_the_weights_of_a_graph(graph: Graph) -> None:
     assert weight_bytes([graph]) == 4 * (64 * 32 + 2 * 32 * 16 + 32)
+
+
+def test_what_a_run_goes_through() -> None:
+    """Weights, and what lives at once: of a chain, one op's operand and result."""
+    wide, narrow = "tensor<4x1024xf32>", "tensor<4x16xf32>"
+    ops = f"""
+      %w = arith.constant dense<[{", ".join(["1.0"] * 15)}, 2.0]> : tensor<16xf32>
+      %a = arith.addf %x, %x : {wide}
+      %b = arith.mulf %a, %a : {wide}
+      %c = tensor.extract_slice %b[0, 0] [4, 16] [1, 1] : {wide} to {narrow}
+      %g = tensor.expand_shape %w [[0, 1]] output_shape [1, 16]
+          : tensor<16xf32> into tensor<1x16xf32>
+      %f = tensor.empty() : {narrow}
+      %d = linalg.generic {{
+          indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (0, j)>,
+                           affine_map<(i, j) -> (i, j)>],
+          iterator_types = ["parallel", "parallel"]}}
+          ins(%c, %g : {narrow}, tensor<1x16xf32>) outs(%f : {narrow}) {{
+        ^bb0(%p: f32, %q: f32, %r: f32):
+          %s = arith.addf %p, %q : f32
+          linalg.yield %s : f32 }} -> {narrow}"""
+    graph = lifted(f"func.func @f(%x: {wide}) -> {narrow} {{{ops}\n return %d : {narrow} }}")
+    weights, big = 16 * 4, 4 * 1024 * 4
+    assert weight_bytes([graph]) == weights
+    assert run_bytes([graph]) == weights + 2 * big
+    assert run_bytes([graph, graph]) == 2 * weights + 2 * big
+    assert run_bytes([]) == 0
 
 
 def test_functions_share_one_budget(graph: Graph) -> None:

@@ -49,7 +49,7 @@ CACHES = Caches(1 << 20, 32 << 20)
 
 
 @pytest.mark.parametrize(
-    ("weight_bytes", "expected", "evicted"),
+    ("run_bytes", "expected", "evicted"),
     [
         (0, WeightsFrom.CACHES, 0),
         (1 << 19, WeightsFrom.CACHES, 0),
@@ -59,11 +59,11 @@ CACHES = Caches(1 << 20, 32 << 20)
     ],
 )
 def test_weights_are_where_so_many_bytes_fit(
-    weight_bytes: int, expected: WeightsFrom, evicted: int
+    run_bytes: int, expected: WeightsFrom, evicted: int
 ) -> None:
-    assert weights_of_a_run("local-sync", weight_bytes, CACHES) is expected
-    assert weights_of_a_run("local-task", weight_bytes, CACHES) is expected
-    assert weights_of_a_run("hip", weight_bytes, CACHES) is WeightsFrom.CACHES
+    assert weights_of_a_run("local-sync", run_bytes, CACHES) is expected
+    assert weights_of_a_run("local-task", run_bytes, CACHES) is expected
+    assert weights_of_a_run("hip", run_bytes, CACHES) is WeightsFrom.CACHES
     assert evicted_bytes(expected, CACHES) == evicted
 
 
@@ -76,7 +76,7 @@ def test_what_the_user_says_of_weights_goes_before_their_size(tmp_path: Path) ->
     ):
         with (
             Store(tmp_path / "prices.sqlite") as store,
-            open_pricer(store, host, options, weight_bytes=1 << 40) as pricer,
+            open_pricer(store, host, options, run_bytes=1 << 40) as pricer,
         ):
             assert place_of(pricer).weights_from is expected
 

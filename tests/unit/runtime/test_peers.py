@@ -17,11 +17,15 @@ class Input:
         self.name = name
 
 class SessionOptions:
-    pass
+    entries = {}
+
+    def add_session_config_entry(self, name, value):
+        self.entries[name] = value
 
 class InferenceSession:
     def __init__(self, model, options, providers):
         assert options.intra_op_num_threads == 3
+        assert options.entries == {"session.force_spinning_stop": "1"}
         if open(model).read() != "onnx":
             raise RuntimeError("not a model")
 
