@@ -74,29 +74,33 @@ def test_the_weights_of_a_graph(graph: Graph) -> None:
 
 
 def test_what_a_run_goes_through() -> None:
-    """Weights, and what lives at once: of a chain, one op's operand and result."""
-    wide, narrow = "tensor<4x1024xf32>", "tensor<4x16xf32>"
-    ops = f"""
-      %w = arith.constant dense<[{", ".join(["1.0"] * 15)}, 2.0]> : tensor<16xf32>
-      %a = arith.addf %x, %x : {wide}
-      %b = arith.mulf %a, %a : {wide}
-      %c = tensor.extract_slice %b[0, 0] [4, 16] [1, 1] : {wide} to {narrow}
-      %g = tensor.expand_shape %w [[0, 1]] output_shape [1, 16]
-          : tensor<16xf32> into tensor<1x16xf32>
+    """Weights, and what lives at once: of a chain, one op's operands and result."""
+    wide, narrow, weights = "tensor<4x1024xf32>", "tensor<4x16xf32>", "tensor<1x16xf32>"
+
+    def added(left: str, right: str, kinds: tuple[str, str], result: str) -> str:
+        row = "affine_map<(i, j) -> (0, j)>" if kinds[1] == weights else "#same"
+        return f"""linalg.generic {{indexing_maps = [#same, {row}, #same],
+            iterator_types = ["parallel", "parallel"]}}
+            ins({left}, {right} : {kinds[0]}, {kinds[1]}) outs({result} : {kinds[0]}) {{
+          ^bb0(%p: f32, %q: f32, %r: f32):
+            %s = arith.addf %p, %q : f32
+            linalg.yield %s : f32 }} -> {kinds[0]}"""
+
+    graph = lifted(f"""#same = affine_map<(i, j) -> (i, j)>
+    func.func @f(%x: {wide}) -> {narrow} {{
+      %w = arith.constant dense<[[{", ".join(["1.0"] * 15)}, 2.0]]> : {weights}
+      %e = tensor.empty() : {wide}
       %f = tensor.empty() : {narrow}
-      %d = linalg.generic {{
-          indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (0, j)>,
-                           affine_map<(i, j) -> (i, j)>],
-          iterator_types = ["parallel", "parallel"]}}
-          ins(%c, %g : {narrow}, tensor<1x16xf32>) outs(%f : {narrow}) {{
-        ^bb0(%p: f32, %q: f32, %r: f32):
-          %s = arith.addf %p, %q : f32
-          linalg.yield %s : f32 }} -> {narrow}"""
-    graph = lifted(f"func.func @f(%x: {wide}) -> {narrow} {{{ops}\n return %d : {narrow} }}")
-    weights, big = 16 * 4, 4 * 1024 * 4
-    assert weight_bytes([graph]) == weights
-    assert run_bytes([graph]) == weights + 2 * big
-    assert run_bytes([graph, graph]) == 2 * weights + 2 * big
+      %a = {added("%x", "%x", (wide, wide), "%e")}
+      %b = {added("%a", "%x", (wide, wide), "%e")}
+      %c = tensor.extract_slice %b[0, 0] [4, 16] [1, 1] : {wide} to {narrow}
+      %d = {added("%c", "%w", (narrow, weights), "%f")}
+      return %d : {narrow}
+    }}""")
+    weight, big = 16 * 4, 4 * 1024 * 4
+    assert weight_bytes([graph]) == weight
+    assert run_bytes([graph]) == weight + 3 * big  # x, a and b
+    assert run_bytes([graph, graph]) == 2 * weight + 3 * big
     assert run_bytes([]) == 0
 
 
