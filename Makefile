@@ -2,7 +2,8 @@
 # make test   run all tests
 # make fuzz   random graphs for SECONDS=60, by the oracle and through IREE; SEED=0
 # make check  lint, format, types, import contracts
-# make bench  compare on the example models; the README's table goes to build/results.md
+# make bench  compare on the example models; the README's table and chart go to build/results.md and .svg;
+#             PEERS=onnxruntime,openvino for other runtimes too, which are installed
 # make clean  remove the environment and everything built
 #
 # Each target sets itself up. Only python3 (3.11 or later) and make are expected.
@@ -13,9 +14,12 @@ BIN := $(VENV)/bin
 PY := $(BIN)/python
 READY := $(VENV)/ready
 PYTEST_FLAGS ?= -n 2
+PEERS ?=
 SECONDS ?= 60
 SEED ?= 0
 PIP_FLAGS := --quiet --quiet --disable-pip-version-check --no-input --retries 5 --timeout 60
+
+COMMA := ,
 
 EXAMPLES := resnet50 squeezenet mobilenetv2 bert mlp
 MODELS := $(EXAMPLES:%=build/%.onnx)
@@ -39,7 +43,8 @@ check: $(READY)
 	@PYTHONPATH=. $(PY) $(BIN)/lint-imports --no-logo
 
 bench: $(MODELS)
-	@$(PY) -m layoutopt bench $(MODELS) --table build/results.md --chart build/results.svg
+	@$(if $(PEERS),$(PY) -m pip install $(PIP_FLAGS) $(subst $(COMMA), ,$(PEERS)))
+	@$(PY) -m layoutopt bench $(MODELS) --table build/results.md --chart build/results.svg $(PEERS:%=--peers=%)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
+from layoutopt.candidates.known_slices import KnownSlices
 from layoutopt.candidates.soundness import Soundness
 from layoutopt.ir.graph import Graph, Op
 from layoutopt.ir.refusal import Refusal
@@ -53,7 +54,7 @@ class EGraph:
     replaced."""
 
 
-def saturate(  # noqa: PLR0912 -- one fixed point
+def saturate(  # noqa: PLR0912, PLR0915 -- one fixed point
     graph: Graph,
     rules: Sequence[RewriteRule[Any]] = REWRITES,
     op_limit: int = 20_000,
@@ -75,6 +76,7 @@ def saturate(  # noqa: PLR0912 -- one fixed point
     canonicalized: set[int] = set()
     atomic: list[tuple[int, ...]] = []
     seen: dict[Op, int] = {op: i for i, op in enumerate(graph.ops)}
+    slices = KnownSlices(graph)
     original = len(graph.ops)
     grown = graph
     stop = SaturationStop.SATURATED
@@ -93,6 +95,7 @@ def saturate(  # noqa: PLR0912 -- one fixed point
                 refusals[RefusedRewrite(origin[index], rule.name, found.reason)] = None
             if found is None or isinstance(found, Refusal):
                 continue
+            found = slices.reused(found, grown)
             replaced = found.replaces or (index,)
             fired.update((i, rule.name) for i in replaced)
             reasons = (soundness.reason(grown, i, found) for i in replaced if soundness is not None)
@@ -110,6 +113,7 @@ def saturate(  # noqa: PLR0912 -- one fixed point
                 for op in found.ops
             ]
             grown = grown.extended(found.types, found.ops, [graph.name_of(h) for h in homes])
+            slices.add(found.ops, grown.types)
             if found.atomic:
                 first = len(origin)
                 new = range(first, first + len(found.ops))

@@ -54,6 +54,9 @@ class Soundness:
 
     def reason(self, graph: Graph, index: int, found: Expression) -> str:
         """Why the expression does not compute what op ``index`` does; empty where it does."""
+        linked = _linked(graph, index, found)
+        if self._is_shown(graph, index, found, linked):
+            return ""
         around = _around(graph, index, found)
         work = sum(map(_work, (*around, graph.ops[index], *found.ops)))
         if work > _MOST_WORK:
@@ -67,9 +70,6 @@ class Soundness:
         ):
             self.skipped[f"they have more than {self.most_in_all} points in all"] += 1
             return ""
-        linked = _linked(graph, index, found)
-        if len(linked) < len(around) and _holds(*_pair(graph, index, found, linked)):
-            return ""
         try:
             differs = _compared(*_pair(graph, index, found, around)).reason
         except OracleError as error:
@@ -77,15 +77,20 @@ class Soundness:
             return ""
         return differs if differs and not self._holds_behind_all(graph, index, found) else ""
 
+    def _is_shown(self, graph: Graph, index: int, found: Expression, before: Sequence[Op]) -> bool:
+        """Whether both compute the same behind some ops, where it is no work to find out."""
+        work = sum(map(_work, (*before, graph.ops[index], *found.ops)))
+        if work > _MOST_WORK or _largest(graph, index, found, before) > _MOST_ELEMENTS:
+            return False
+        held = _pair(graph, index, found, before)
+        return (self.most_in_all == math.inf or self._affords(held, work)) and _holds(*held)
+
     def _holds_behind_all(self, graph: Graph, index: int, found: Expression) -> bool:
         """Whether both compute the same where all that they read comes from the same tensors.
 
         Of a tensor that is computed in two ways, the ops around may have left out one.
         """
-        behind = _all_behind(graph, index, found)
-        affordable = sum(map(_work, (*behind, graph.ops[index], *found.ops))) <= _MOST_WORK
-        fits = _largest(graph, index, found, behind) <= _MOST_ELEMENTS
-        return affordable and fits and _holds(*_pair(graph, index, found, behind))
+        return self._is_shown(graph, index, found, _all_behind(graph, index, found))
 
     def _affords(self, held: Compared, work: float) -> bool:
         if held in self._compared:
@@ -114,7 +119,7 @@ def _pair(graph: Graph, index: int, found: Expression, before: Sequence[Op]) -> 
     other = Graph(
         one.types, (*ops[: len(before)], *ops[len(before) + 1 :]), one.inputs, one.outputs
     )
-    splats = tuple((place[t], v) for t, v in graph.splats.items() if t in place)
+    splats = tuple((place[t], graph.splats[t]) for t in tensors if t in graph.splats)
     return concrete(one), concrete(other), splats
 
 
@@ -217,19 +222,16 @@ def _around(
     read = {t for op in found.ops for t in op.inputs if t not in inside}
     read.update(graph.ops[index].inputs)
     known = {*read, *graph.splats}
-    behind = _behind(graph, read, index)
-    computed: set[int] = set()
-    used: set[int] = set()
+    behind = [graph.ops[i] for i in sorted(_behind(graph, read, index))]
+    candidates = [op for op in behind if not isinstance(op, Constant | Opaque)]
+    taken: set[int] = set()
     ops: list[Op] = []
     for links_them in links:
-        for i in sorted(behind):
-            op = graph.ops[i]
-            if isinstance(op, Constant | Opaque) or {*op.outputs} & (computed | used):
-                continue
-            if links_them(op, read, known | computed):
+        for op in candidates:
+            if taken.isdisjoint(op.outputs) and links_them(op, read, known):
                 ops.append(op)
-                computed.update(op.outputs)
-                used.update(op.inputs)
+                known.update(op.outputs)
+                taken.update(op.outputs, op.inputs)
     return list(live_ops(ops, read)[0])
 
 

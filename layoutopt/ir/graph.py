@@ -112,11 +112,7 @@ class Graph:
     @cached_property
     def splats(self) -> dict[int, str]:
         """Constants with one value everywhere, and that value."""
-        return {
-            op.result: op.splat
-            for op in self.ops
-            if isinstance(op, Constant) and op.splat is not None
-        }
+        return _splats_of(self.ops)
 
     def name_of(self, op: int) -> str:
         """The name of an op in reports."""
@@ -152,12 +148,18 @@ class Graph:
             vars(grown)["producers"] = _with_makers([*self.producers, *room], new, start)
         if "consumers" in known:
             vars(grown)["consumers"] = _with_readers([*self.consumers, *room], new, start)
+        if "splats" in known:
+            vars(grown)["splats"] = self.splats | _splats_of(new)
         if "constants" in known:
             found = _varying_among(grown, len(self.types), start)
             vars(grown)["_varying"] = self._varying | found
             vars(grown)["_made"] = self._made.union(t for op in new for t in op.outputs)
             varying = (self._made | grown._varying) - self.constants
             vars(grown)["constants"] = _with_constants(self.constants, varying, new)
+
+
+def _splats_of(ops: Sequence[Op]) -> dict[int, str]:
+    return {op.result: op.splat for op in ops if isinstance(op, Constant) and op.splat is not None}
 
 
 def _varying_among(graph: Graph, first_type: int, first_op: int) -> frozenset[int]:

@@ -1,6 +1,11 @@
+from collections import Counter
+
+import pytest
+
 from layoutopt.candidates.egraph import SaturationStop, saturate
 from layoutopt.ir.graph import Constant, Graph, Reshape, Slice, Structured
 from layoutopt.rules.rewrites.examples import convolution_example
+from tests.parsing import lifted
 
 
 def test_three_rules_in_a_row() -> None:
@@ -44,3 +49,43 @@ def test_what_constants_compute_is_left_alone() -> None:
     graph = convolution_example(filter_size=1, stride=1)
     folded = Graph(graph.types, (Constant(0), Constant(1), *graph.ops), (), graph.outputs)
     assert len(saturate(folded).graph.ops) == 3
+
+
+def branches(count: int) -> str:
+    """Matmuls of one tensor with weights of their own, each with an activation behind it."""
+    kind = "tensor<4x8xf32>"
+    same = "affine_map<(i, j) -> (i, j)>"
+    ops = "".join(
+        f"""
+      %w{n} = arith.constant dense_resource<w{n}> : tensor<8x8xf32>
+      %m{n} = linalg.matmul ins(%x, %w{n} : {kind}, tensor<8x8xf32>) outs(%f : {kind}) -> {kind}
+      %y{n} = linalg.generic {{indexing_maps = [{same}, {same}],
+          iterator_types = ["parallel", "parallel"]}} ins(%m{n} : {kind}) outs(%e : {kind}) {{
+        ^bb0(%a: f32, %b: f32):
+          %r = arith.maximumf %a, %zero : f32
+          linalg.yield %r : f32 }} -> {kind}"""
+        for n in range(count)
+    )
+    results = ", ".join(f"%y{n}" for n in range(count))
+    kinds = ", ".join([kind] * count)
+    return f"""func.func @f(%x: {kind}) -> ({kinds}) {{
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : {kind}
+      %f = linalg.fill ins(%zero : f32) outs(%e : {kind}) -> {kind}{ops}
+      return {results} : {kinds} }}"""
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_rules_that_undo_each_other_come_to_an_end(count: int) -> None:
+    """Merging ops behind slices, and slicing before an op: over the slices that are there."""
+    egraph = saturate(lifted(branches(count)))
+    assert egraph.stop_reason is SaturationStop.SATURATED
+    made = Counter(" + ".join(names) for names in egraph.rule)
+    assert any("merge-siblings" in name for name in made)
+    assert all(name.count("merge-siblings") <= 2 for name in made)
+    slices = [
+        (op.source, op.offsets, egraph.graph.types[op.result].shape)
+        for op in egraph.graph.ops
+        if isinstance(op, Slice)
+    ]
+    assert len({*slices}) == len(slices)
