@@ -19,7 +19,7 @@ from layoutopt.report.units import milliseconds
 _LEFT, _RIGHT, _TOP, _LINE = 170, 30, 60, 26
 _WIDTH = 720
 _COLOURS = ("#999999", "#e69f00", "#0072b2", "#009e73", "#cc79a7", "#d55e00")
-"""Okabe and Ito (2008): told apart by the colour-blind."""
+"""Okabe and Ito (2008): every reader tells them apart."""
 _BEST_FLAGS = "best flags"
 
 
