@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import platform
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from layoutopt.compiler.processor import Processor
-from layoutopt.runtime.memory_rate import cache_bytes_left
 
 CPU_DESCRIPTION = Path("/proc/cpuinfo")
 CPU_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -73,13 +71,6 @@ def caches_of_this_machine(described: Path = CPU_CACHES) -> Caches:
     if not sizes:
         return USUAL_CACHES
     return Caches(sizes.get(2, sizes[max(sizes)]), sizes[max(sizes)])
-
-
-@functools.cache
-def caches_left() -> Caches:
-    """The same, with as much of the last cache as others on this machine leave; tried once."""
-    caches = caches_of_this_machine()
-    return replace(caches, last_bytes=cache_bytes_left(caches.last_bytes))
 
 
 def processor_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from layoutopt.errors import (
@@ -19,6 +20,7 @@ from layoutopt.ir.weights import constant_names, weight_bytes
 from layoutopt.mlir.read.located import operands_at
 from layoutopt.options import Options
 from layoutopt.pipeline.stages import LoweredModel, Model, compared_modules, lower, prices, verify
+from layoutopt.planning.explored import Explored
 from layoutopt.planning.given_plan import AskedPlans, given_plans
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.known_refusals import KnownRefusals
@@ -68,6 +70,11 @@ class Attempts:
     one_body: str = ""
     """Why each function has one plan for all of its sizes; empty where there may be several."""
 
+    @cached_property
+    def _explored(self) -> Explored:
+        """What was enumerated: attempts differ in what is left out of it."""
+        return Explored(self.model.target, self.model.options)
+
     def plan(self, since: str = "") -> Attempt:
         """Plans, the module of them and how it compares; prices are no older than ``since``."""
         model = self.model
@@ -115,7 +122,9 @@ class Attempts:
     def _planned(self, pricer: Pricer, refused: KnownRefusals) -> tuple[GraphPlan, ...]:
         model = self.model
         graphs = tuple(f.graph for f in model.functions)
-        setting = PlanSetting(model.target, AtSizes(pricer), model.options, self.limit, self.clock)
+        setting = PlanSetting(
+            model.target, AtSizes(pricer), model.options, self.limit, self.clock, self._explored
+        )
         one_body = [f.one_body or self.one_body for f in model.functions]
         return plan_graphs(graphs, setting, refused.digests, model.flow, one_body)
 

@@ -42,6 +42,7 @@ from layoutopt.parameters.files import resolve
 from layoutopt.planning.chosen_sizes import chosen_sizes
 from layoutopt.planning.chosen_trip_counts import chosen_trip_counts
 from layoutopt.planning.control_flow import ControlFlow
+from layoutopt.planning.explored import Explored
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.joint_space import JointSpace
 from layoutopt.planning.plan_file import fingerprint
@@ -251,7 +252,7 @@ def enumerate(
     """All candidates of a function and the conversions between them, as work to price."""
     options = options or Options()
     target = _target(profile, options)
-    return plan_space(graph, target, options, estimated=not target.measurable)
+    return plan_space(graph, Explored(target, options), estimated=not target.measurable)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from layoutopt.candidates.choice import Choice, is_free, needed_conversions
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.conversion import Conversion
 from layoutopt.candidates.egraph import EGraph
-from layoutopt.candidates.explore import RefusedForm, Space, explore
+from layoutopt.candidates.explore import RefusedForm, Space
 from layoutopt.candidates.form_name import form_name
 from layoutopt.candidates.identity import identity_candidates
 from layoutopt.ir.graph import Graph
@@ -18,9 +18,9 @@ from layoutopt.ir.weights import constant_names, weight_bytes
 from layoutopt.options import Objective, Options
 from layoutopt.planning.chosen_sizes import other_sizes
 from layoutopt.planning.copy_budget import CopyBudget, HeldCopies
+from layoutopt.planning.explored import Explored
 from layoutopt.planning.free_io import free_tensors
 from layoutopt.planning.known_refusals import among
-from layoutopt.planning.rules_in_use import rules_in_use
 from layoutopt.planning.selection import Selection, build_selection
 from layoutopt.pricing.analytic.estimate import estimate_ns
 from layoutopt.pricing.prices import (
@@ -129,19 +129,19 @@ class PlanSpace:
 
 def plan_space(
     graph: Graph,
-    target: Target,
-    options: Options,
+    explored: Explored,
     estimated: bool,
     refused: Collection[str] = (),
     first_group: int = 0,
 ) -> PlanSpace:
     """Enumerate the candidates of a function and the conversions between them, as work to price.
 
+    ``explored``: what was enumerated before; for which target, with which options.
     ``estimated``: prices are estimates, which do not tell which dispatch regions compile.
     ``refused``: digests of candidates that do not compile inside the model. ``first_group``: the
     number of the first group of pieces that compete.
     """
-    space = explore(graph, target, options.objective, options.admitted, rules_in_use(options))
+    space, target, options = explored.space(graph), explored.target, explored.options
     egraph, clusters = space.egraph, space.clusters
     dropped = among(space.candidates, egraph.graph, clusters, refused)
     regions = {c for c in space.candidates if estimated and clusters[c.cluster].region} - dropped

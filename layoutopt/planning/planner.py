@@ -118,13 +118,12 @@ def plan_together(
     options = setting.options
     counts = options.objective is Objective.CONVERSIONS
     estimated = setting.pricer.source is not PriceSource.MEASURED or counts
+    explored = setting.explored
     with setting.clock.stage("enumerate"):
         spaces: list[PlanSpace] = []
         group = 0
         for each in asked:
-            space = plan_space(
-                each.graph, setting.target, options, estimated, each.refused, first_group=group
-            )
+            space = plan_space(each.graph, explored, estimated, each.refused, first_group=group)
             if space.budget is not None and each.held is not None:
                 space = replace(space, budget=replace(space.budget, held=each.held))
             spaces.append(space)

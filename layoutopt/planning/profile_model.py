@@ -32,9 +32,10 @@ def price_graphs(graphs: Sequence[Graph], setting: PlanSetting, progress: Progre
     pricer = setting.pricer
     estimated = pricer.source is not PriceSource.MEASURED
     spaces: list[PlanSpace] = []
+    explored = setting.explored
     group = 0
     for graph in graphs:
-        space = plan_space(graph, setting.target, setting.options, estimated, first_group=group)
+        space = plan_space(graph, explored, estimated, first_group=group)
         spaces.append(space)
         group += len(space.graph.types) + len(space.conversions) + len(space.unmoved)
     work = [work for space in spaces for work in space.candidates.values()]

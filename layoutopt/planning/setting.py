@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from layoutopt.options import Options
+from layoutopt.planning.explored import Explored
 from layoutopt.pricing.prices import Pricer
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.steps import Clock
@@ -21,3 +22,10 @@ class PlanSetting:
     limit: TimeLimit
     """For solving, all functions together."""
     clock: Clock
+    before: Explored | None = None
+    """What was enumerated before in this run."""
+
+    @property
+    def explored(self) -> Explored:
+        """The same, or what takes it up."""
+        return self.before or Explored(self.target, self.options)

@@ -14,8 +14,8 @@ from layoutopt.pricing.farm.chunk import setting
 from layoutopt.pricing.farm.measurer import FarmMeasurer, connect
 from layoutopt.pricing.measure.measure import Measurer, MeasureSetting, Place
 from layoutopt.pricing.prices import Analytic, Measured, Pricer
-from layoutopt.pricing.weights_place import evicted_bytes, weights_of_a_run
-from layoutopt.profiles.host import caches_left, caches_of_this_machine
+from layoutopt.pricing.weights_place import caches_left, evicted_bytes, weights_of_a_run
+from layoutopt.profiles.host import caches_of_this_machine
 from layoutopt.profiles.store import Store, store_path
 from layoutopt.profiles.target import Target, measured_on
 from layoutopt.runtime.sampling import Protocol, WeightsFrom

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from layoutopt.profiles.host import Caches
+import functools
+from dataclasses import replace
+
+from layoutopt.profiles.host import Caches, caches_of_this_machine
+from layoutopt.runtime.memory_rate import cache_bytes_left
 from layoutopt.runtime.sampling import WeightsFrom
 
 _PASSES = 2
 """A cache is filled this often: what is replaced first is not quite what was used last."""
+
+
+@functools.cache
+def caches_left() -> Caches:
+    """This machine's, with as much of the last one as others on it leave; tried once."""
+    caches = caches_of_this_machine()
+    return replace(caches, last_bytes=cache_bytes_left(caches.last_bytes))
 
 
 def weights_of_a_run(device: str, run_bytes: int, caches: Caches) -> WeightsFrom:

@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 import layoutopt
+from layoutopt.candidates.explore import Space, explore
 from layoutopt.cli.main import main
 from layoutopt.errors import RefusedModuleError
+from layoutopt.ir.graph import Graph
 from layoutopt.pricing.measure import batch_compile
 from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import load_target
@@ -161,12 +163,20 @@ def test_what_iree_refuses_inside_the_model_is_planned_without(
         ok = refused.dispatch not in kernel.read_text()
         return CompileOutcome(ok, Outcome.OK if ok else Outcome.COMPILE_CRASH, "", 0.0)
 
+    enumerated: list[Graph] = []
+
+    def explored(graph: Graph, *rest: object) -> Space:
+        enumerated.append(graph)
+        return explore(graph, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("layoutopt.planning.explored.explore", explored)
     monkeypatch.setattr(refused_alone, "compile_file", crashes)
     monkeypatch.setattr(job, "compare_with_original", refuse_once)
     other = layoutopt.optimize(
         folder / "model.mlir", options=layoutopt.Options(cache=folder / "cache")
     )
     assert len(tried) == 2, "planned, refused, and planned again"
+    assert len(enumerated) == 1, "from the same candidates"
     before, after = plan.functions[0].plan.choice, other.functions[0].plan.choice
     assert set(before.candidates) - set(after.candidates)
     reasons = {r.reason for r in other.report.refusals}

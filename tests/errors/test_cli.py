@@ -54,8 +54,11 @@ def test_the_version_names_the_compiler_too(capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize(
     ("option", "text"),
     [
-        ("--threads=0", "--threads: expected a whole number of at least 1, but got '0'"),
-        ("--threads=two", "--threads: expected a whole number of at least 1, but got 'two'"),
+        ("--threads=0", "--threads: expected a whole number of at least 1, or 'all', but got '0'"),
+        (
+            "--threads=two",
+            "--threads: expected a whole number of at least 1, or 'all', but got 'two'",
+        ),
         ("--time-limit=nan", "--time-limit: expected a number of at least 0.1, but got 'nan'"),
         ("--tolerance=-1", "--tolerance: expected a number of at least 0, but got '-1'"),
         ("--search=luck", "--search: expected one of ilp, greedy, taso, pbqp, but got 'luck'"),
