@@ -53,6 +53,7 @@ def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
     clusters = [cluster_of(graph, ops) for ops in partition]
     clusters += _with_transposes(graph, partition)
     of_result = {t: ops for ops in partition for t in graph.ops[ops[0]].outputs}
+    home = {i: ops for ops in partition for i in ops}
     split: set[tuple[int, ...]] = set()
     chained: set[int] = set()
     for ops in egraph.atomic:
@@ -71,6 +72,11 @@ def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
         if isinstance(op, Structured) and op.is_contraction:
             clusters.append(cluster_of(graph, (index, *behind)))
             clusters += _behind(graph, ahead, clusters[-1])
+            for shared, rest in () if behind else _with_readers(egraph, index, home):
+                clusters += [shared, *_behind(graph, ahead, shared)]
+                if rest and rest not in split:
+                    split.add(rest)
+                    clusters.append(cluster_of(graph, rest))
             chain = () if behind else _chain(egraph, index)
             if chain:
                 chained.update(chain)
@@ -80,6 +86,8 @@ def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
             continue
         clusters.append(cluster_of(graph, (index,)))
         clusters += _behind(graph, ahead, clusters[-1])
+        if behind and isinstance(op, Structured) and _is_light(op) and op.reduction_dims:
+            clusters.append(cluster_of(graph, (index, *behind)))
         if behind and behind not in split:
             split.add(behind)
             clusters.append(cluster_of(graph, behind))
@@ -124,6 +132,65 @@ def _behind(graph: Graph, ahead: int | None, cluster: Cluster) -> list[Cluster]:
         return []
     whole = cluster_of(graph, (ahead, *cluster.ops))
     return [replace(whole, root=cluster.root, outputs=cluster.outputs)]
+
+
+def _with_readers(
+    egraph: EGraph, index: int, home: dict[int, tuple[int, ...]]
+) -> Iterator[tuple[Cluster, tuple[int, ...]]]:
+    """An alternative contraction with the model's elementwise ops that read it, and what is left.
+
+    They come first in a cluster of the model's own (``home`` of each op): the scale of attention
+    scores ahead of their softmax, say. The rest of that cluster then stands alone.
+    """
+    graph = egraph.graph
+    tensor = graph.ops[index].outputs[0]
+    own = [c for c in graph.consumers[tensor] if c < egraph.original_ops]
+    if not own or tensor in graph.outputs or own[0] not in home:
+        return
+    whole = home[own[0]]
+    made, taken = {tensor}, list[int]()
+    foreign = {t for i in whole for t in graph.ops[i].outputs}
+    for i in whole:
+        op = graph.ops[i]
+        if not _is_elementwise(op) or not any(t in made for t in op.inputs):
+            continue
+        assert isinstance(op, Structured)
+        reads = [
+            plain_dims(m) for t, m in zip(op.sources, op.source_maps, strict=True) if t in made
+        ]
+        others = [t for t in op.inputs if t not in made]
+        if (
+            all(dims is not None and len(dims) == len(op.domain) for dims in reads)
+            and not any(t in foreign or _depends(graph, t, tensor) for t in others)
+            and len(taken) + 1 < _LARGEST
+        ):
+            taken.append(i)
+            made.update(op.outputs)
+    if not set(own) <= set(taken):
+        return
+    rest = tuple(i for i in whole if i not in taken)
+    read_later = {
+        t
+        for i in taken
+        for t in graph.ops[i].outputs
+        if t in graph.outputs
+        or any(c < egraph.original_ops and c not in taken for c in graph.consumers[t])
+    }
+    shared = cluster_of(graph, (index, *taken))
+    yield replace(shared, outputs=tuple(t for t in shared.outputs if t in read_later)), rest
+
+
+def _depends(graph: Graph, tensor: int, on: int) -> bool:
+    """Whether a tensor is computed from another."""
+    pending, seen = [tensor], {tensor}
+    while pending:
+        at = pending.pop()
+        if at == on:
+            return True
+        more = {t for i in graph.producers[at] for t in graph.ops[i].inputs} - seen
+        seen |= more
+        pending += more
+    return False
 
 
 def _chain(egraph: EGraph, index: int) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from layoutopt.rules.rewrites.commute_scatter_with_contraction import CommuteSca
 from layoutopt.rules.rewrites.convolution_to_im2col import ConvolutionToIm2col
 from layoutopt.rules.rewrites.convolution_to_winograd_f2 import ConvolutionToWinogradF2
 from layoutopt.rules.rewrites.convolution_to_winograd_f4 import ConvolutionToWinogradF4
+from layoutopt.rules.rewrites.fold_reshape_by_expansion import FoldReshapeByExpansion
 from layoutopt.rules.rewrites.fold_slice_of_scatter import FoldSliceOfScatter
 from layoutopt.rules.rewrites.insert_to_scatter import InsertToScatter
 from layoutopt.rules.rewrites.merge_siblings import MergeSiblings
@@ -45,6 +46,7 @@ REWRITES: tuple[RewriteRule[Any], ...] = (
     ConvolutionToWinogradF4(),
     UnrollWindow(),
     MergeSiblings(),
+    FoldReshapeByExpansion(),
     InsertToScatter(),
     CommuteScatterWithContraction(),
     SplitReductionIntoPhases(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from layoutopt.ir.affine import Affine, IndexMap, affine, dim, identity_map, plain_map
@@ -300,6 +301,33 @@ def reshaped_scatter(paths: Paths, stride: int, phases: bool, way: str) -> Graph
     y = builder.tensor(shapes[way], "f32")
     builder.add(Reshape(result, y))
     return builder.build(xs, (y,))
+
+
+def expanded_contraction(paths: Paths, split: str, goes_on: bool) -> Graph:
+    """A batch matmul, its result with some dims (of "bmn") split in two, and a reader of that."""
+    builder = GraphBuilder()
+    sizes = {
+        x: (size(paths, x), size(paths, x)) if x in split else (size(paths, x),) for x in "bmn"
+    }
+    b, m, n = (math.prod(sizes[x]) for x in "bmn")
+    k = size(paths, "k")
+    x, w = builder.tensor((b, m, k), "f32"), builder.tensor((b, k, n), "f32")
+    init = _start(builder, (b, m, n), goes_on)
+    y = builder.tensor((b, m, n), "f32")
+    maps = plain_map((0, 1, 3)), plain_map((0, 3, 2)), plain_map((0, 1, 2))
+    body = contraction_body("f32", "f32", "f32")
+    builder.add(Structured((x, w), (init,), (y,), (b, m, n, k), (P, P, P, R), maps, body))
+    shape = tuple(n for x in "bmn" for n in sizes[x])
+    z, negated = builder.tensor(shape, "f32"), builder.tensor(shape, "f32")
+    builder.add(Reshape(y, z))
+    points = identity_map(len(shape))
+    body = Body(("f32", "f32"), (ScalarOp("arith.negf", (0,), "f32"),), (2,))
+    builder.add(
+        Structured(
+            (z,), (Uninitialized(),), (negated,), shape, (P,) * len(shape), (points, points), body
+        )
+    )
+    return builder.build((x, w), (z, negated))
 
 
 def _cut(paths: Paths, builder: GraphBuilder, tensor: int, strides: Sequence[int]) -> Graph:

@@ -13,19 +13,23 @@ from tests.proofs.table import Case
 
 
 def prove_rewrite(rule: RewriteRule[Any], case: Case, named_by: int | None) -> int:
-    """Raises DisprovedError where the last op's result is another one; says how often it fired."""
+    """Raises DisprovedError where the first output is another one; says how often it fired.
+
+    The op that makes it is the one to rewrite.
+    """
     fired = 0
 
     def follow(paths: Paths) -> None:
         nonlocal fired
         graph = case(paths)
-        (result,) = graph.ops[-1].outputs
-        found = apply(rule, graph, len(graph.ops) - 1)
+        result = graph.outputs[0]
+        (place,) = graph.producers[result]
+        found = apply(rule, graph, place)
         if not isinstance(found, Expression):
             return
         fired += 1
         after = Graph(
-            (*graph.types, *found.types), (*graph.ops[:-1], *found.ops), graph.inputs, (result,)
+            (*graph.types, *found.types), (*graph.ops[:place], *found.ops), graph.inputs, (result,)
         )
         index = tuple(paths.symbol("i", 0, n) for n in graph.types[result].shape)
         here = Elements(paths, graph).at(result, index)

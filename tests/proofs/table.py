@@ -12,7 +12,7 @@ from tests.proofs import graphs
 from tests.proofs.paths import Paths
 
 Case = Callable[[Paths], Graph]
-"""A graph whose last op is the one to rewrite."""
+"""A graph whose first output is made by the op to rewrite."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +151,13 @@ PROOFS: dict[str, Proof] = {
         tuple(
             partial(graphs.reshaped_scatter, stride=s, phases=p, way=w)
             for s, p, w in itertools.product((2, 3), (False, True), ("merge", "split", "unit"))
+        ),
+    ),
+    "fold-reshape-by-expansion": Proof(
+        "contractions whose batches, rows, columns or all of them are split in two; any sizes",
+        tuple(
+            partial(graphs.expanded_contraction, split=s, goes_on=g)
+            for s, g in itertools.product(("b", "m", "n", "bmn"), (False, True))
         ),
     ),
     "bubble-up-slice": Proof(

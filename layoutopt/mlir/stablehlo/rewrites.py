@@ -7,6 +7,7 @@ from typing import Any
 
 from iree.compiler import ir
 
+from layoutopt.ir.reassociation import reassociation
 from layoutopt.ir.size import Size, Undecided, bounds
 from layoutopt.mlir.read.sizes import DYNAMIC, Sizes
 from layoutopt.mlir.stablehlo.building import (
@@ -30,7 +31,7 @@ from layoutopt.mlir.stablehlo.pools import plain_window
 from layoutopt.mlir.stablehlo.shapes import told
 from layoutopt.mlir.stablehlo.slices import slice_out, update
 from layoutopt.mlir.stablehlo.unproved import UnprovedSize
-from layoutopt.mlir.write.reshape import reassociation, reshape_steps
+from layoutopt.mlir.write.reshape import reshape_steps
 
 Shape = tuple[int, ...]
 

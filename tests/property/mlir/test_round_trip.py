@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from layoutopt.candidates.matmul_form import with_matmuls
 from layoutopt.ir.copy_folding import simplified
 from layoutopt.ir.graph import Gather, Graph, Reshape, Scatter
+from layoutopt.ir.reassociation import reassociation
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.relayout import Physical
-from layoutopt.mlir.write.reshape import reassociation, reshape_steps
+from layoutopt.mlir.write.reshape import reshape_steps
 from layoutopt.oracle import evaluate
 from layoutopt.rules.propagation import propagate, relayout
 from tests.parsing import through_text, verified

@@ -20,7 +20,8 @@ def clusters_of(body: str, result: str = T) -> list[list[str]]:
       {body}
       return %r : {result}
     }}""")
-    return [[kind_name(graph.ops[i]) for i in c.ops] for c in form_clusters(saturate(graph))]
+    egraph = saturate(graph)
+    return [[kind_name(egraph.graph.ops[i]) for i in c.ops] for c in form_clusters(egraph)]
 
 
 def matmul(name: str, of: str = "%x") -> str:
@@ -161,3 +162,69 @@ def test_a_transpose_of_what_others_read_stays_apart() -> None:
 
 def test_a_transpose_behind_a_contraction_stays_apart() -> None:
     assert clusters_of(matmul("%a") + transposed("%r", "%a")) == [["contraction"], ["copy"]]
+
+
+WIDE = "tensor<1x8x8xf32>"
+
+
+ROW = "tensor<1x8xf32>"
+
+
+def behind_an_expanded_matmul(body: str, result: str = WIDE) -> list[list[str]]:
+    """The clusters of a matmul whose result is expanded to %e, and of what computes %r of that."""
+    expanded = f"tensor.expand_shape %s [[0, 1], [2]] output_shape [1, 8, 8] : {T} into {WIDE}"
+    return clusters_of(
+        f"""{matmul("%s")}
+        %e = {expanded}
+        %out = tensor.empty() : {WIDE}
+        {body}""",
+        result,
+    )
+
+
+def each(name: str, op: str, *of: str) -> str:
+    kinds = ", ".join(WIDE for _ in of)
+    return f"{name} = linalg.map {{ {op} }} ins({', '.join(of)} : {kinds}) outs(%out : {WIDE})\n"
+
+
+def maximum(name: str, of: str) -> str:
+    return (
+        f"%lowest = arith.constant dense<0xFF800000> : {ROW}\n"
+        f"{name} = linalg.reduce ins({of} : {WIDE}) outs(%lowest : {ROW}) dimensions = [2]\n"
+        "(%a: f32, %b: f32) { %q = arith.maximumf %a, %b : f32\nlinalg.yield %q : f32 }\n"
+    )
+
+
+def softmax(name: str, of: str) -> str:
+    operands = f"ins({of} : {WIDE}) outs(%out : {WIDE})"
+    return f"{name} = linalg.softmax dimension(2) {operands} -> {WIDE}\n"
+
+
+def test_what_reads_an_expanded_matmul_shares_its_dispatch() -> None:
+    """Attention scores are scaled in the dispatch that makes them, or in that of their maxima."""
+    scaled = each("%scaled", "math.tanh", "%e")
+    found = behind_an_expanded_matmul(scaled + maximum("%r", "%scaled"), ROW)
+    assert ["contraction", "elementwise"] in found
+    assert ["elementwise", "reduction"] in found, "as in the model"
+    assert ["reduction"] in found, "what is left of it"
+
+
+def test_what_reads_an_expanded_matmul_and_what_follows_from_it_stays_apart() -> None:
+    found = behind_an_expanded_matmul(softmax("%p", "%e") + each("%r", "arith.addf", "%e", "%p"))
+    assert ["elementwise"] in found
+    assert ["contraction", "elementwise"] not in found
+
+
+def test_a_sum_of_parts_shares_its_dispatch_with_what_reads_it() -> None:
+    """Or does not, as prices decide."""
+    long = "tensor<8x4096xf32>, tensor<4096x8xf32>"
+    graph = lifted(f"""func.func @f(%x: tensor<8x4096xf32>, %w: tensor<4096x8xf32>) -> {T} {{
+      %zero = arith.constant dense<0.0> : {T}
+      %s = linalg.matmul ins(%x, %w : {long}) outs(%zero : {T}) -> {T}
+      {mapped("%r", "math.tanh", "%s")}
+      return %r : {T}
+    }}""")
+    egraph = saturate(graph)
+    found = [[kind_name(egraph.graph.ops[i]) for i in c.ops] for c in form_clusters(egraph)]
+    assert ["reduction", "elementwise"] in found
+    assert ["reduction"] in found

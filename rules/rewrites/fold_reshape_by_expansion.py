@@ -1,0 +1,179 @@
+"""A contraction whose result is expanded, as a contraction over the expanded dims.
+
+    reshape(contraction(x, w))   ->   contraction(reshape(x), reshape(w))      m = (m1, m0)
+
+Reshapes of the operands are free. Elementwise ops behind the reshape then stand right behind the
+contraction, and may share its dispatch. Sound because a loop split in row-major order runs over the
+same points, and reads and writes the same elements there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from layoutopt.ir.affine import Affine, IndexMap, dim, identity_map, plain_dims, plain_map
+from layoutopt.ir.graph import (
+    Fill,
+    FromTensor,
+    Graph,
+    GraphBuilder,
+    IteratorType,
+    Reshape,
+    Structured,
+    Uninitialized,
+)
+from layoutopt.ir.reassociation import reassociation
+from layoutopt.ir.refusal import Refusal
+from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """A contraction, and the reshape that alone makes of its result one of more dims."""
+
+    op: Structured
+    reshape: Reshape
+    sizes: dict[int, tuple[int, ...]]
+    """Of each loop that is split the sizes of its parts, the outermost first."""
+
+
+def _scaled_batch_matmul(*, backwards: bool) -> Graph:
+    """``batch_matmul`` of tensors 0 and 1, its six batches as two dims, each element doubled.
+
+    ``backwards``: the first operand is read from its last batch to its first.
+    """
+    builder = GraphBuilder()
+    x, w = builder.tensor((6, 2, 4), "f32"), builder.tensor((6, 4, 5), "f32")
+    y = builder.tensor((6, 2, 5), "f32")
+    shape = (2, 3, 2, 5)
+    z, doubled = builder.tensor(shape, "f32"), builder.tensor(shape, "f32")
+    parallel, reduction = IteratorType.PARALLEL, IteratorType.REDUCTION
+    batch = Affine(((0, -1),), 5) if backwards else dim(0)
+    builder.add(
+        Structured(
+            (x, w), (Fill("0.0 : f32"),), (y,), (6, 2, 5, 4),
+            (parallel, parallel, parallel, reduction),
+            ((batch, dim(1), dim(3)), plain_map((0, 3, 2)), plain_map((0, 1, 2))),
+            contraction_body("f32", "f32", "f32"),
+        )
+    )  # fmt: skip
+    builder.add(Reshape(y, z))
+    builder.add(
+        Structured(
+            (z,), (Uninitialized(),), (doubled,), shape, (parallel,) * 4,
+            (identity_map(4), identity_map(4)),
+            Body(("f32", "f32"), (ScalarOp("arith.addf", (0, 0), "f32"),), (2,)),
+        )
+    )  # fmt: skip
+    return builder.build((x, w), (doubled,))
+
+
+class FoldReshapeByExpansion:
+    """Contractions with a reshape between them and the elementwise ops behind."""
+
+    name = "fold-reshape-by-expansion"
+    summary = "reshape of a contraction into more dims -> contraction of reshapes"
+    argument = "a loop split in row-major order runs over the same points in the same order"
+    evidence = Evidence.PROVED
+    exactness = Exactness.BIT_EXACT
+    canonicalizes = False
+    examples = (
+        Example(_scaled_batch_matmul(backwards=False), 1),
+        Example(
+            _scaled_batch_matmul(backwards=True),
+            1,
+            refusal="expected operands read along the loops that are split, but got d0 * -1 + 5",
+        ),
+    )
+
+    def match(self, graph: Graph, op: int) -> Expanded | None:
+        """A reshape between a contraction and an elementwise op."""
+        reshape = graph.ops[op]
+        if not isinstance(reshape, Reshape) or not _is_read_by_elementwise(graph, reshape.result):
+            return None
+        before, after = graph.types[reshape.source].shape, graph.types[reshape.result].shape
+        groups = reassociation(before, after)
+        if groups is None:
+            return None
+        for index in graph.producers[reshape.source]:
+            maker = graph.ops[index]
+            if not isinstance(maker, Structured) or not maker.is_contraction:
+                continue
+            loops = plain_dims(maker.result_maps[0])
+            if loops is not None and not maker.body.reads_index:
+                sizes = {
+                    loop: tuple(after[d] for d in group)
+                    for loop, group in zip(loops, groups, strict=True)
+                    if len(group) > 1
+                }
+                return Expanded(maker, reshape, sizes)
+        return None
+
+    def guard(self, match: Expanded) -> Refusal | None:
+        """Operands of which the same dims can be split."""
+        for form in (form for index_map in match.op.source_maps for form in index_map):
+            if form.plain_dim is None and any(d in match.sizes for d in form.dims):
+                return Refusal(
+                    f"expected operands read along the loops that are split, but got {form}"
+                )
+        return None
+
+    def rewrite(self, graph: Graph, match: Expanded) -> Expression:
+        """The operands in more dims, and the contraction of them."""
+        op = match.op
+        parts = [match.sizes.get(loop, (size,)) for loop, size in enumerate(op.domain)]
+        first = [0, *accumulate(len(sizes) for sizes in parts)]
+        builder = GraphBuilder(len(graph.types))
+
+        def expanded(tensor: int, index_map: IndexMap) -> int:
+            kind = graph.types[tensor]
+            shape: list[int] = []
+            for form, size in zip(index_map, kind.shape, strict=True):
+                shape += match.sizes.get(_loop(form), (size,))
+            if len(shape) == len(kind.shape):
+                return tensor
+            made = builder.tensor(tuple(shape), kind.element)
+            builder.add(Reshape(tensor, made))
+            return made
+
+        def over_parts(index_map: IndexMap) -> IndexMap:
+            forms: list[Affine] = []
+            for form in index_map:
+                split = match.sizes.get(_loop(form))
+                if split is None:
+                    forms.append(form.renamed(dict(enumerate(first))))
+                else:
+                    forms += [dim(first[_loop(form)] + i) for i in range(len(split))]
+            return tuple(forms)
+
+        sources = tuple(map(expanded, op.sources, op.source_maps))
+        (init,) = op.inits
+        if isinstance(init, FromTensor):
+            init = FromTensor(expanded(init.tensor, op.result_maps[0]))
+        builder.add(
+            replace(
+                op,
+                sources=sources,
+                inits=(init,),
+                results=(match.reshape.result,),
+                domain=tuple(size for sizes in parts for size in sizes),
+                iterators=tuple(
+                    kind for kind, sizes in zip(op.iterators, parts, strict=True) for _ in sizes
+                ),
+                maps=tuple(map(over_parts, op.maps)),
+            )
+        )
+        return Expression(tuple(builder.types), tuple(builder.ops))
+
+
+def _loop(form: Affine) -> int:
+    """The loop that a dim is read along; -1 where it is not one alone."""
+    return -1 if form.plain_dim is None else form.plain_dim
+
+
+def _is_read_by_elementwise(graph: Graph, tensor: int) -> bool:
+    """Whether an op that computes, point by point, reads a tensor."""
+    readers = [graph.ops[c] for c in graph.consumers[tensor]]
+    return any(isinstance(r, Structured) and r.is_elementwise and not r.is_copy for r in readers)
