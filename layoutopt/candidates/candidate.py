@@ -14,6 +14,7 @@ from layoutopt.ir.layout import Layout, row_major, unfillable
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.relayout import Physical
 from layoutopt.ir.schedule import VectorTile
+from layoutopt.ir.size import Undecided
 from layoutopt.rules.propagation import propagate, relayout
 
 
@@ -87,7 +88,10 @@ def physical_form(graph: Graph, cluster: Cluster, candidate: Candidate) -> Physi
         for group in (cluster.inputs, cluster.weights, cluster.outputs)
     )
     built = physical.builder.build((*inputs, *weights), outputs)
-    built = candidate.form.write(built, candidate.tile)
+    try:
+        built = candidate.form.write(built, candidate.tile)
+    except Undecided as question:
+        return Refusal(str(question))
     returned = not {*graph.outputs}.isdisjoint(cluster.outputs)
     return PhysicalForm(simplified(built), inputs, weights, outputs, cluster.region, returned)
 

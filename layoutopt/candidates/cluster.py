@@ -251,6 +251,8 @@ def partition_of(graph: Graph, ops: Iterable[int]) -> list[tuple[int, ...]]:
         members.setdefault(home, []).append(index)
         for tensor in op.outputs:
             owner[tensor] = home
+        if home != index:
+            _absorb(graph, index, owner, members)
     return [
         tuple(found) for home, found in members.items() if not isinstance(graph.ops[home], Opaque)
     ]
@@ -270,6 +272,33 @@ def _home(graph: Graph, index: int, owner: dict[int, int], members: dict[int, li
         if not any(_reaches(graph, owner, members, home, other) for other in others):
             return home
     return index
+
+
+def _absorb(graph: Graph, index: int, owner: dict[int, int], members: dict[int, list[int]]) -> None:
+    """Have elementwise ops that feed op ``index`` alone share the cluster that it has joined.
+
+    One half of a GELU, say, which reads what the other half starts from.
+    """
+    op = graph.ops[index]
+    home = owner[op.outputs[0]]
+    if not isinstance(op, Structured) or not _is_light(graph.ops[home]):
+        return
+    for tensor, index_map in zip(op.sources, op.source_maps, strict=True):
+        other = owner.get(tensor, home)
+        dims = plain_dims(index_map)
+        if other == home or dims is None or len(dims) != len(op.domain):
+            continue
+        inside = {*members[other], index}
+        made = {t for i in members[other] for t in graph.ops[i].outputs}
+        read = {t for i in members[other] for t in graph.ops[i].inputs} - made
+        if (
+            all(_is_elementwise(graph.ops[i]) for i in members[other])
+            and not any(t in graph.outputs or set(graph.consumers[t]) - inside for t in made)
+            and len(members[home]) + len(members[other]) <= _LARGEST
+            and not any(_reaches(graph, owner, members, home, owner[t]) for t in read if t in owner)
+        ):
+            members[home] = sorted((*members[home], *members.pop(other)))
+            owner.update(dict.fromkeys(made, home))
 
 
 def _joins(graph: Graph, op: Op, home: int, tensor: int) -> bool:

@@ -175,7 +175,10 @@ def with_schedule(graph: Graph, tile: VectorTile) -> Graph:
 
 def _suits(width: int, tile: VectorTile) -> bool:
     """Whether a tile leaves nothing of the columns, or as many as it was chosen for."""
-    return width >= tile.columns and width % tile.columns in (0, tile.rest)
+    left = width % tile.columns
+    if isinstance(width, Size):
+        return left == 0
+    return width >= tile.columns and left in (0, tile.rest)
 
 
 def _wide_loops(op: Structured) -> tuple[int, ...]:

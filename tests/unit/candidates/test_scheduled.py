@@ -13,8 +13,10 @@ from layoutopt.candidates.form import Form
 from layoutopt.candidates.matmul_ways import ContractionForms
 from layoutopt.candidates.space import layout_sets
 from layoutopt.compiler.processor import Processor, VectorRegisters
-from layoutopt.ir.graph import Pack, Structured, Unpack
+from layoutopt.ir.graph import Graph, Pack, Structured, Unpack
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.schedule import Schedule, VectorTile
+from layoutopt.ir.size import Undecided
 from layoutopt.ir.types import Array
 from layoutopt.mlir.write.emit import body_text
 from layoutopt.oracle import evaluate
@@ -274,3 +276,45 @@ func.func @main(%x: {x}, %w: {w}) -> {y} {{
     clusters = form_clusters(egraph)
     candidates, _ = enumerate_candidates(egraph, clusters, layout_sets(egraph), forms)
     assert any(c.form is Form.DATA_TILED for c in candidates) == tiled
+
+
+def open_columns() -> str:
+    """A matmul of 64 columns for each of an open number of parts, of which there may be none."""
+    x, w, parts, y = (
+        "tensor<16x8xf32>", "tensor<8x?xf32>", "tensor<8x?x64xf32>", "tensor<16x?xf32>",
+    )  # fmt: skip
+    return f"""
+func.func @main(%x: {x}, %p: {parts}) -> {y} {{
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %n = tensor.dim %p, %c1 : {parts}
+  %columns = arith.muli %n, %c64 : index
+  %w = tensor.collapse_shape %p [[0], [1, 2]] : {parts} into {w}
+  %e = tensor.empty(%columns) : {y}
+  %f = linalg.fill ins(%zero : f32) outs(%e : {y}) -> {y}
+  %r = linalg.matmul ins(%x, %w : {x}, {w}) outs(%f : {y}) -> {y}
+  return %r : {y}
+}}
+"""
+
+
+def test_tiles_may_divide_columns_of_which_there_may_be_none() -> None:
+    _, pairs = found(open_columns(), AVX512)
+    assert {str(c.tile) for c, _ in pairs} >= {"8x32", "4x64"}
+    for _, form in pairs:
+        assert any(isinstance(o, Structured) and o.schedule for o in form.graph.ops)
+
+
+def test_a_form_that_asks_what_is_not_known_of_a_size_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    egraph, ((candidate, _), *_) = found(model(128, 768, 64), AVX512)
+
+    def asks(*_: object) -> Graph:
+        raise Undecided("expected to know whether 32*b - 32 < 0")
+
+    monkeypatch.setattr("layoutopt.candidates.form.with_schedule", asks)
+    cluster = form_clusters(egraph)[candidate.cluster]
+    form = physical_form(egraph.graph, cluster, candidate)
+    assert form == Refusal("expected to know whether 32*b - 32 < 0")
