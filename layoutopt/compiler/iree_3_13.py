@@ -73,6 +73,9 @@ IREE_3_13 = Quirks(
         # pad(insert_slice into a fill, strides 2) and insert_slice(pad, strides 2) into a fill of
         # the same value give elements side by side: wrong results.
         loses_strides=True,
+        # x[n, c, 0 * 2 + k] of x[n, c, 0:3], k < 2, is folded to x[n, c, k], which is not valid;
+        # with an open c, c and k become one loop, of other strides than x has: wrong results.
+        loses_unit_windows=True,
         # A pad is a dispatch of its own by default, often a slow copy. Inside the dispatch of a
         # depthwise convolution, a pooling or a copy of windows it is several times faster for some
         # shapes and slower for others; some do not compile. Never tried elsewhere.

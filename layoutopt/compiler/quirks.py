@@ -20,6 +20,8 @@ class Fusion:
     """The op that fusion does not cross: it stands behind all that was priced by itself."""
     loses_strides: bool
     """Whether a strided insert is folded with a pad or insert beside it as if it had no strides."""
+    loses_unit_windows: bool
+    """Whether a window that stands in one place is taken to read all of a dim."""
     joins_pads: frozenset[Processor]
     """Where a pad is tried inside the dispatch that reads it through windows. Nowhere else:
     no such dispatch is written for other processors, and no GPU, unless a target says

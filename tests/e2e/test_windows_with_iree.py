@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from iree import compiler, runtime
 
 from layoutopt.candidates.egraph import saturate
 from layoutopt.ir.affine import affine, dim, plain_map
 from layoutopt.ir.graph import Fill, Graph, GraphBuilder, IteratorType, Structured
-from layoutopt.ir.scalar import Body, ScalarOp
+from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
+from layoutopt.ir.size import symbol
 from layoutopt.ir.types import Array
 from layoutopt.mlir.write.emit import function_text
 from layoutopt.oracle import evaluate
@@ -78,3 +80,40 @@ def test_winograd_with_whole_and_with_cut_tiles() -> None:
 
 def test_unrolled_pooling() -> None:
     assert_all_run_as_they_mean(max_pooling(), "unroll-window", 1)
+
+
+def in_one_place(channels: int) -> Graph:
+    """One window of two, of images of three: ``y[f, n, 0] = x[n, c, 0 * 2 + k] * w[f, c, k]``."""
+    builder = GraphBuilder()
+    shapes = ((3, channels, 3), (5, channels, 2), (5, 3, 1))
+    x, w, y = (builder.tensor(shape, "f32") for shape in shapes)
+    builder.add(
+        Structured(
+            (x, w),
+            (Fill("0.0 : f32"),),
+            (y,),
+            (5, 3, 1, channels, 2),
+            (_P, _P, _P, _R, _R),
+            (
+                (dim(1), dim(3), affine([(2, 2), (4, 1)])),
+                plain_map((0, 3, 4)),
+                plain_map((0, 1, 2)),
+            ),
+            contraction_body("f32", "f32", "f32"),
+        )
+    )
+    return builder.build((x, w), (y,))
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_window_in_one_place_reads_its_part(is_open: bool) -> None:
+    """IREE folds the place away, and then takes the part for all of the image."""
+    known = in_one_place(4)
+    values = {t: small_integers(known.types[t], t) for t in known.inputs}
+    written = in_one_place(symbol("c", 1)) if is_open else known
+    text = function_text(written, written.inputs, written.outputs, "f")
+    module = compiler.tools.compile_str(text, target_backends=["llvm-cpu"])
+    loaded = runtime.load_vm_flatbuffer(module, driver="local-sync")
+    sizes = [4] * is_open
+    got = np.asarray(loaded["f"](*(values[t] for t in known.inputs), *sizes))
+    assert_close(got, evaluate(known, values)[known.outputs[0]])

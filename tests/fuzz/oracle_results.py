@@ -15,8 +15,7 @@ from tests.fuzz.program import Written
 
 
 def oracle_results(written: Written, arguments: Sequence[Array]) -> list[Array | None] | None:
-    """Its results, None for one that no op of the graph makes; None for all where an op is not
-    known."""
+    """Its results, None for one of an op that is not known; None for all where others need that."""
     context = ir.Context()
     with context:
         module = ir.Module.parse(written.text)
@@ -40,5 +39,8 @@ def oracle_results(written: Written, arguments: Sequence[Array]) -> list[Array |
     except OracleError:
         return None
     tensors = {value: tensor for tensor, value in lifted.values.items()}
-    returned = list(lifted.kept[-1].operation.operands)
-    return [found.get(tensors[v]) if v in tensors else None for v in returned]
+    known = {**values, **found}
+    return [
+        arguments[given.index(v)] if v in given else known.get(tensors[v]) if v in tensors else None
+        for v in lifted.kept[-1].operation.operands
+    ]
