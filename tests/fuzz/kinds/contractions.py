@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 from tests.fuzz.draw import Draw
+from tests.fuzz.kinds.elementwise import computed
+from tests.fuzz.kinds.movement import expanded
 from tests.fuzz.kinds.shapes import (
     dims,
     fresh,
@@ -111,6 +113,15 @@ def wide_matmul(writer: Writer, draw: Draw) -> None:
     element = draw.pick(("f32", "f32", "f16", "bf16", "i8"))
     x = of_type(writer, draw, (m, k), element)
     _matmul(writer, draw, x, writer.constant(whole_numbers(draw, (k, n)), element))
+
+
+def expanded_contraction(writer: Writer, draw: Draw) -> None:
+    """A contraction, its result with more dims, and one or two elementwise ops that read that."""
+    draw.pick((contraction, contraction, matmul))(writer, draw)
+    expanded(writer, draw, writer.values[-1])
+    x = writer.values[-1]
+    for _ in range(draw.between(1, 2)):
+        computed(writer, draw, x)
 
 
 def long_matmul(writer: Writer, draw: Draw) -> None:

@@ -49,7 +49,11 @@ class Scalars:
 
 def elementwise(writer: Writer, draw: Draw) -> None:
     """One to three scalar ops on a tensor, with one or two others beside it."""
-    x = given(writer, draw, range(0, 6))
+    computed(writer, draw, given(writer, draw, range(0, 6)))
+
+
+def computed(writer: Writer, draw: Draw, x: Value) -> None:
+    """The same on a given tensor."""
     need(x.element != "i1", "a number")
     operands = [x]
     maps = [dims(range(len(x.shape)))]

@@ -38,7 +38,11 @@ def collapse(writer: Writer, draw: Draw) -> None:
 
 def expand(writer: Writer, draw: Draw) -> None:
     """Dims become several."""
-    x = given(writer, draw, range(0, 5))
+    expanded(writer, draw, given(writer, draw, range(0, 5)))
+
+
+def expanded(writer: Writer, draw: Draw, x: Value) -> None:
+    """Some dims of a tensor become two."""
     groups: list[list[int]] = []
     sizes: list[int] = []
     for n in x.shape:
