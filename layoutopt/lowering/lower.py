@@ -14,11 +14,13 @@ from layoutopt.errors import LoweringError
 from layoutopt.ir.carried import Ends
 from layoutopt.ir.dead_code import live_ops
 from layoutopt.ir.graph import (
+    Concat,
     Constant,
     DispatchRegion,
     FusionBarrier,
     Graph,
     GraphBuilder,
+    Insert,
     Op,
     Opaque,
     Reshape,
@@ -135,11 +137,12 @@ class _Lowering:
     def _constant_op(self, op: Op) -> None:
         """What constants compute is written once, in its first form: IREE evaluates it.
 
-        What IREE might leave until run time, for its size, is hoisted.
+        What IREE might leave until run time is hoisted: for its size, or because it is put together
+        from parts, which IREE copies in every turn of a loop.
         """
         if all((tensor, self._plain(tensor)) in self.where for tensor in op.outputs):
             return
-        if isinstance(op, Structured) and op.ahead:
+        if (isinstance(op, Structured) and op.ahead) or isinstance(op, Concat | Insert):
             (tensor,) = op.outputs
             self._hoist((tensor, self._plain(tensor)))
             return

@@ -181,11 +181,24 @@ def _family(graph: Graph, place: int, op: Structured, loop: int) -> Siblings | N
         for position, axis in enumerate(axes)
         if axis is not None and position not in sliced
     ]
-    if any(isinstance(graph.ops[p], Concat | Slice) for t in own for p in graph.producers[t]):
-        return None  # merged, or cut apart
+    if any(_is_merged(graph, tensor) for tensor in own):
+        return None  # already, or cut apart again
     return Siblings(
         place, tuple(places), ops, loop, axes, sliced, all(t in graph.constants for t in own)
     )
+
+
+def _is_merged(graph: Graph, tensor: int) -> bool:
+    """Whether a tensor is several side by side, or cut out of such, or of one that is computed."""
+    for place in graph.producers[tensor]:
+        op = graph.ops[place]
+        if isinstance(op, Concat):
+            return True
+        if isinstance(op, Slice) and (
+            tensor not in graph.constants or _is_merged(graph, op.source)
+        ):
+            return True
+    return False
 
 
 def _axes(op: Structured, loop: int) -> tuple[int | None, ...] | None:

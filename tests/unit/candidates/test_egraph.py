@@ -89,3 +89,32 @@ def test_rules_that_undo_each_other_come_to_an_end(count: int) -> None:
         if isinstance(op, Slice)
     ]
     assert len({*slices}) == len(slices)
+
+
+def test_ops_behind_merged_ones_are_merged_where_their_constants_are_slices() -> None:
+    """The biases of the gates of a recurrent cell are parts of one constant."""
+    same = "affine_map<(i, j) -> (i, j)>"
+    ops = "".join(
+        f"""
+      %w{n} = arith.constant dense_resource<w{n}> : tensor<8x8xf32>
+      %b{n} = tensor.extract_slice %c[{8 * n}] [8] [1] : tensor<16xf32> to tensor<8xf32>
+      %m{n} = linalg.matmul ins(%x, %w{n} : tensor<1x8xf32>, tensor<8x8xf32>)
+          outs(%f : tensor<1x8xf32>) -> tensor<1x8xf32>
+      %y{n} = linalg.generic {{indexing_maps = [{same}, affine_map<(i, j) -> (j)>, {same}],
+          iterator_types = ["parallel", "parallel"]}}
+          ins(%m{n}, %b{n} : tensor<1x8xf32>, tensor<8xf32>) outs(%e : tensor<1x8xf32>) {{
+        ^bb0(%a: f32, %b: f32, %o: f32):
+          %r = arith.addf %a, %b : f32
+          linalg.yield %r : f32 }} -> tensor<1x8xf32>"""
+        for n in range(2)
+    )
+    text = f"""func.func @f(%x: tensor<1x8xf32>) -> (tensor<1x8xf32>, tensor<1x8xf32>) {{
+      %zero = arith.constant 0.0 : f32
+      %c = arith.constant dense_resource<c> : tensor<16xf32>
+      %e = tensor.empty() : tensor<1x8xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8xf32>) -> tensor<1x8xf32>{ops}
+      return %y0, %y1 : tensor<1x8xf32>, tensor<1x8xf32> }}"""
+    egraph = saturate(lifted(text))
+    assert egraph.stop_reason is SaturationStop.SATURATED
+    wide = [op for op in egraph.graph.ops if isinstance(op, Structured) and 16 in op.domain]
+    assert [op.is_contraction for op in wide] == [True, False]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from layoutopt.ir.graph import Concat, Slice
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
@@ -51,3 +52,23 @@ def test_a_constant_that_normalization_computes_otherwise_is_made_once() -> None
         assert verified(weight.graph)
     made = [t for op in lowered.graph.ops for t in op.outputs]
     assert len(made) == len(set(made))
+
+
+def test_weights_that_are_put_together_are_so_ahead_of_time() -> None:
+    """IREE would copy the parts in every turn of a loop."""
+    graph = lifted("""func.func @main(%x: tensor<1x4xf32>) -> tensor<1x6xf32> {
+      %c = arith.constant dense_resource<w> : tensor<4x6xf32>
+      %a = tensor.extract_slice %c[0, 0] [4, 2] [1, 1] : tensor<4x6xf32> to tensor<4x2xf32>
+      %b = tensor.extract_slice %c[0, 2] [4, 4] [1, 1] : tensor<4x6xf32> to tensor<4x4xf32>
+      %w = tensor.concat dim(1) %b, %a : (tensor<4x4xf32>, tensor<4x2xf32>) -> tensor<4x6xf32>
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<1x6xf32>
+      %i = linalg.fill ins(%zero : f32) outs(%e : tensor<1x6xf32>) -> tensor<1x6xf32>
+      %y = linalg.matmul ins(%x, %w : tensor<1x4xf32>, tensor<4x6xf32>)
+          outs(%i : tensor<1x6xf32>) -> tensor<1x6xf32>
+      return %y : tensor<1x6xf32>
+    }""")
+    lowered = plan_graph(graph, setting(HOST, Analytic(HOST))).lowered()
+    (weight,) = lowered.hoisted
+    assert any(isinstance(op, Concat) for op in weight.graph.ops)
+    assert not any(isinstance(op, Concat | Slice) for op in lowered.graph.ops)
