@@ -15,7 +15,7 @@ from layoutopt.ir.weights import meaning
 
 @dataclass(frozen=True, slots=True)
 class HoistedWeight:
-    """A weight in another layout: computed once, ahead of time, from the model's constants."""
+    """A weight that is computed once, ahead of time, from the model's constants."""
 
     graph: Graph
     inputs: dict[int, int]
@@ -24,6 +24,8 @@ class HoistedWeight:
     """The tensor of ``graph`` that holds the weight."""
     planned_tensor: int
     """The tensor of the planned graph that stands for it."""
+    is_copy: bool = True
+    """Whether it is one that is there, in another layout or type; else parts put together."""
 
     def meaning(self, names: Mapping[int, Hashable]) -> Hashable:
         """What tells it from other weights. ``names``: of the model's constants."""
@@ -55,8 +57,10 @@ class Lowered:
         return tuple(t for t in self.outputs if t not in self.inputs)
 
     def copied_weights(self, names: Mapping[int, Hashable]) -> dict[Hashable, TensorType]:
-        """The weights in other layouts, as they are held in memory, each once.
+        """The weights in other layouts or types, as they are held in memory, each once.
 
         ``names``: of the model's constants.
         """
-        return {w.meaning(names): self.graph.types[w.planned_tensor] for w in self.hoisted}
+        return {
+            w.meaning(names): self.graph.types[w.planned_tensor] for w in self.hoisted if w.is_copy
+        }

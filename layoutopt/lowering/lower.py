@@ -144,7 +144,7 @@ class _Lowering:
             return
         if (isinstance(op, Structured) and op.ahead) or isinstance(op, Concat | Insert):
             (tensor,) = op.outputs
-            self._hoist((tensor, self._plain(tensor)))
+            self._hoist((tensor, self._plain(tensor)), is_copy=isinstance(op, Structured))
             return
         for tensor in op.outputs:
             self._place(tensor, self._plain(tensor))
@@ -174,11 +174,13 @@ class _Lowering:
         self._inline(form, [(tensor, source)], [pair])
         return self.where[pair]
 
-    def _hoist(self, pair: Pair) -> None:
-        """Have a constant converted ahead of time; the plan reads the converted one."""
+    def _hoist(self, pair: Pair, is_copy: bool = True) -> None:
+        """Have a constant made ahead of time in a layout; the plan reads the one that is made."""
         copy = hoisted_copy(self.graph, *pair)
         read = {t: t for t in copy.graph.inputs}
-        self.hoisted.append(HoistedWeight(copy.graph, read, copy.result, self._place(*pair)))
+        self.hoisted.append(
+            HoistedWeight(copy.graph, read, copy.result, self._place(*pair), is_copy)
+        )
 
     def _candidate(self, candidate: Candidate) -> None:
         cluster = self.clusters[candidate.cluster]

@@ -10,7 +10,7 @@ Sound because a parallel loop's points do not look at each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from layoutopt.ir.affine import IndexMap, plain_map
@@ -168,7 +168,8 @@ def _family(graph: Graph, place: int, op: Structured, loop: int) -> Siblings | N
         shared = [s for s, axis in zip(op.sources, axes, strict=True) if axis is None]
         if not shared or shared[0] in graph.constants:
             return None
-        places = [c for c in graph.consumers[shared[0]] if _is_sibling(graph, c, op, loop)]
+        alike = [c for c in graph.consumers[shared[0]] if _is_sibling(graph, c, op, loop)]
+        places = _one_of_each(graph, place, alike)
         sliced: dict[int, int] = {}
     else:
         places, sliced = _behind_slices(graph, op, loop, axes)
@@ -186,6 +187,36 @@ def _family(graph: Graph, place: int, op: Structured, loop: int) -> Siblings | N
     return Siblings(
         place, tuple(places), ops, loop, axes, sliced, all(t in graph.constants for t in own)
     )
+
+
+def _one_of_each(graph: Graph, place: int, places: Sequence[int]) -> list[int]:
+    """Those of some ops whose weights are not made of one another's.
+
+    Where they are, the ops are other ways to compute the same. Op ``place`` is among the ones that
+    are left; where its weights are made of another's, others like that come first.
+    """
+    own = {p: {t for t in graph.ops[p].inputs if t in graph.constants} for p in places}
+    made_of = {p: set().union(*(_made_of(graph, t) for t in own[p])) for p in places}
+
+    def is_made_of(one: int, other: int) -> bool:
+        return bool(own[other] & made_of[one])
+
+    others = [p for p in places if not is_made_of(p, place) and not is_made_of(place, p)]
+    if any(is_made_of(place, p) for p in places):
+        return [p for p in others if not any(is_made_of(o, p) for o in others)]
+    return [p for p in others if not any(is_made_of(p, o) for o in others)]
+
+
+def _made_of(graph: Graph, tensor: int) -> set[int]:
+    """The constants that one is computed from."""
+    found: set[int] = set()
+    pending = [tensor]
+    while pending:
+        at = pending.pop()
+        more = {t for p in graph.producers[at] for t in graph.ops[p].inputs} - found
+        found |= more
+        pending += more
+    return found
 
 
 def _is_merged(graph: Graph, tensor: int) -> bool:

@@ -19,6 +19,7 @@ from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rule import Example, Expression, RewriteRule, apply
 from tests.parsing import verified
 from tests.property.layouts import assert_close, small_integers
+from tests.property.rules.expanded import expanded
 from tests.property.rules.interior_padded import (
     backward_convolutions,
     scatter_consumers,
@@ -84,6 +85,7 @@ GRAPHS = (
     long_matmuls(),
     siblings(),
     behind_slices(),
+    expanded(),
     poolings(),
     backward_convolutions(),
     backward_convolutions(filters=1),

@@ -1,0 +1,42 @@
+"""Random contractions whose result gets more dims before something computes with it."""
+
+from __future__ import annotations
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from layoutopt.ir.affine import identity_map
+from layoutopt.ir.graph import Graph, GraphBuilder, IteratorType, Reshape, Structured, Uninitialized
+from layoutopt.ir.scalar import Body, ScalarOp
+from layoutopt.ir.types import is_float
+from tests.property.rules.ops import convolutions, matmuls
+
+
+@st.composite
+def expanded(draw: st.DrawFn) -> Graph:
+    """A matmul or convolution, its result with some dims split in two, and that added to itself."""
+    graph = draw(st.one_of(matmuls(), convolutions()))
+    (op,) = graph.ops
+    (made,) = op.outputs
+    kind = graph.types[made]
+    shape: list[int] = []
+    for n in kind.shape:
+        part = draw(st.sampled_from([k for k in range(1, n + 1) if n % k == 0]))
+        shape += [part, n // part] if draw(st.booleans()) else [n]
+    assume(len(shape) > len(kind.shape))
+    builder = GraphBuilder()
+    for t in graph.types:
+        builder.tensor(t.shape, t.element)
+    builder.add(op)
+    wide, doubled = builder.tensor(shape, kind.element), builder.tensor(shape, kind.element)
+    builder.add(Reshape(made, wide))
+    add = ScalarOp("arith.addf" if is_float(kind.element) else "arith.addi", (0, 0), kind.element)
+    same = identity_map(len(shape))
+    builder.add(
+        Structured(
+            (wide,), (Uninitialized(),), (doubled,), tuple(shape),
+            (IteratorType.PARALLEL,) * len(shape), (same, same),
+            Body((kind.element,) * 2, (add,), (2,)),
+        )
+    )  # fmt: skip
+    return builder.build(graph.inputs, (doubled,))
