@@ -95,8 +95,8 @@ class FoldReshapeByExpansion:
             return None
         before, after = graph.types[reshape.source].shape, graph.types[reshape.result].shape
         groups = reassociation(before, after)
-        if groups is None:
-            return None
+        if not groups:
+            return None  # none of fewer dims, or one without any
         for index in graph.producers[reshape.source]:
             maker = graph.ops[index]
             if not isinstance(maker, Structured) or not maker.is_contraction:

@@ -23,6 +23,8 @@ def expanded(draw: st.DrawFn) -> Graph:
     for n in kind.shape:
         part = draw(st.sampled_from([k for k in range(1, n + 1) if n % k == 0]))
         shape += [part, n // part] if draw(st.booleans()) else [n]
+    if not kind.shape:
+        shape = [1] * draw(st.integers(1, 2))
     assume(len(shape) > len(kind.shape))
     builder = GraphBuilder()
     for t in graph.types:
