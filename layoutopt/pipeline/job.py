@@ -24,7 +24,8 @@ from layoutopt.report.barriers import barriers
 from layoutopt.report.build import build_report
 from layoutopt.report.captured import compare_captured, starts_from_constant
 from layoutopt.report.optimization_result import OptimizationResult
-from layoutopt.report.report import BlockReport, CapturedReport
+from layoutopt.report.report import BlockReport, CapturedReport, Report
+from layoutopt.report.units import milliseconds
 from layoutopt.runtime.steps import Clock, SilentSteps, Steps
 from layoutopt.solver import TimeLimit
 from layoutopt.verification.dispatch_count import Dispatches
@@ -74,9 +75,15 @@ class _Job:
                 lost_before = ""
             else:
                 made = again
-        written = self._written(made.lowered, made.held)
-        found = self._result(made.plans, written, made.held)
+        held = made.held
+        written = self._written(made.lowered, held)
+        found = self._result(made.plans, written, held)
         report = build_report(replace(found, lost_before=lost_before))
+        slower = self._predicted_loss(report, held)
+        if slower:
+            held = replace(held, kept=model.target.flag_sets[0], kept_for=slower)
+            written = self._written(made.lowered, held)
+            report = build_report(self._result(made.plans, written, held))
         functions = tuple(
             PlannedFunction(f.name, f.graph, p)
             for f, p in zip(model.functions, made.plans, strict=True)
@@ -99,6 +106,22 @@ class _Job:
         if counts or seen or held.winner == OPTIMIZED or best is None or mine is None:
             return ""
         return f"{mine:.3g} ms, and '{best.name}' {best.milliseconds:.3g} ms"
+
+    def _predicted_loss(self, report: Report, held: Comparison) -> str:
+        """How much slower the plan is by its own estimate, compiled as a whole; else empty.
+
+        A plan that was asked for is written all the same, and so is one with fewest conversions.
+        """
+        counts = self.model.options.objective is Objective.CONVERSIONS
+        if counts or self.attempts.given is not None or held.winner != OPTIMIZED:
+            return ""
+        before, after = report.before.predicted_ms, report.after.predicted_ms
+        if held.evaluation is not None or before is None or after is None or after <= before:
+            return ""
+        return (
+            f"the plan is predicted to take {milliseconds(after)} ms, "
+            f"and the original {milliseconds(before)} ms"
+        )
 
     def _result(
         self, plans: tuple[GraphPlan, ...], written: Written, held: Comparison

@@ -55,7 +55,7 @@ def _ratio(other: float | None, mine: float, name: str) -> str:
 def _lost(report: Report) -> str:
     """What became of the plan that was not written."""
     if report.kept_for:
-        return f", for no plan could be used: {report.kept_for}"
+        return f", for {report.kept_for}"
     mine = next((f for f in report.flag_sets if f.name == PLANNED), None)
     if mine is None:
         return ""

@@ -50,7 +50,7 @@ class OptimizationResult:
     captured: CapturedReport | None = None
     options: Options = field(default_factory=Options)
     kept_for: str = ""
-    """Why no plan could be used; empty where one could."""
+    """Why the original is kept, where no times tell; else empty."""
     blocks: tuple[BlockReport, ...] = ()
     """The graphs among ``graphs`` that are blocks of control flow."""
 

@@ -318,7 +318,7 @@ class Report:
     sizes: tuple[SizeReport, ...] = ()
     """Sizes that are known at run time only, and what was planned for in their place."""
     kept_for: str = ""
-    """Why the original was written though a plan was made that cannot be used; else empty."""
+    """Why the original was written though a plan was made, where no times tell; else empty."""
     lost_before: str = ""
     """How the plan of earlier prices did, where these were measured again; else empty."""
     blocks: tuple[BlockReport, ...] = ()

@@ -30,9 +30,9 @@ class Comparison:
     verification: Verification
     evaluation: Evaluation | None = None
     kept: FlagSet | None = None
-    """What the original is compiled with, where the plan cannot be used and nothing was timed."""
+    """What the original is compiled with, where it is kept and nothing was timed."""
     kept_for: str = ""
-    """Why the plan cannot be used; empty where it can."""
+    """Why the original is kept, where no times tell; else empty."""
 
     @property
     def winner(self) -> str:
@@ -107,15 +107,19 @@ def keep_original(
         with clock.stage("verify and time"):
             evaluation = _evaluate(modules, target, options, reason)
         if evaluation.best_original is not None:
-            return Comparison(verification, evaluation, kept_for=reason)
+            return Comparison(verification, evaluation, kept_for=_unusable(reason))
     source, limit_s = modules.source, options.compile_timeout_s
     with clock.stage("compile"):
         taken = flags_of_original(source.path, source.phase_flags, target, modules.folder, limit_s)
     return (
         None
         if taken.flag_set is None
-        else Comparison(verification, evaluation, taken.flag_set, reason)
+        else Comparison(verification, evaluation, taken.flag_set, _unusable(reason))
     )
+
+
+def _unusable(reason: str) -> str:
+    return f"no plan could be used: {reason}"
 
 
 @dataclass(frozen=True, slots=True)

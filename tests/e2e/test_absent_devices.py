@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import layoutopt
 from layoutopt.candidates.explore import explore
 from layoutopt.compiler.installed import quirks
 from layoutopt.errors import InputError
@@ -17,6 +18,11 @@ from layoutopt.pricing.measure.measure import Measurer, MeasureSetting
 from layoutopt.pricing.prices import candidate_work
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import load_target
+from layoutopt.report.build import build_report
+from layoutopt.report.headline import headline
+from layoutopt.report.optimization_result import OptimizationResult
+from layoutopt.report.report import Report
+from layoutopt.report.units import milliseconds
 from layoutopt.runtime import dispatch
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.setting import RunSetting
@@ -87,3 +93,34 @@ def test_a_driver_without_times_of_dispatches(
     for variant in evaluation.variants:
         assert variant.milliseconds is not None
         assert (variant.dispatches, variant.calls, variant.moves) == (None, (), ())
+
+
+def test_a_plan_that_is_predicted_to_be_slower_as_a_whole_is_not_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Prices of its parts say otherwise: what IREE makes of the whole module decides."""
+    seen: list[Report] = []
+
+    def built(outcome: OptimizationResult) -> Report:
+        report = build_report(outcome)
+        seen.append(report)
+        if outcome.original_kept:
+            return report
+        before = report.before.predicted_ms
+        assert before is not None
+        return replace(report, after=replace(report.after, predicted_ms=2 * before))
+
+    monkeypatch.setattr("layoutopt.pipeline.job.build_report", built)
+    model, written = tmp_path / "model.mlir", tmp_path / "written.mlir"
+    model.write_text(MATMUL)
+    plan = layoutopt.optimize(model, "mi355x", options=Options(cache=tmp_path / "cache"))
+    plan.save(written)
+    assert plan.report.winner == "default"
+    before = milliseconds(plan.report.before.predicted_ms or 0)
+    slower = milliseconds(2 * (plan.report.before.predicted_ms or 0))
+    why = f"the plan is predicted to take {slower} ms, and the original {before} ms"
+    assert plan.report.kept_for == why
+    assert f"the original is kept, compiled with 'default', for {why}" in headline(plan.report)
+    assert plan.report.after.predicted_ms is None
+    assert len(seen) == 2
+    assert "compute_barrier" not in written.read_text()
