@@ -120,7 +120,7 @@ class _Job:
             return ""
         return (
             f"the plan is predicted to take {milliseconds(after)} ms, "
-            f"and the original {milliseconds(before)} ms"
+            f"and the original {milliseconds(before)} ms, estimated and not measured"
         )
 
     def _result(

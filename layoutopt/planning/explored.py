@@ -15,7 +15,8 @@ from layoutopt.profiles.target import Target
 class Explored:
     """What was enumerated in a run.
 
-    A plan that IREE refuses is made again without what it refused: from the same candidates.
+    A plan that IREE refuses is made again without what it refused: from the same candidates. Only
+    the budget and the limits of its options may be others from one plan to the next.
     """
 
     target: Target

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from layoutopt.options import Options
 from layoutopt.planning.explored import Explored
@@ -27,5 +27,7 @@ class PlanSetting:
 
     @property
     def explored(self) -> Explored:
-        """The same, or what takes it up."""
-        return self.before or Explored(self.target, self.options)
+        """The same with the options of now, or what takes it up."""
+        if self.before is None:
+            return Explored(self.target, self.options)
+        return replace(self.before, options=self.options)

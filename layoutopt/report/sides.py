@@ -38,7 +38,7 @@ def after(outcome: OptimizationResult) -> Side:
     """The module that was written."""
     predicted, spread = None, None
     compiled = outcome.compiled
-    if compiled is not None and compiled.is_priced and not outcome.original_kept:
+    if compiled is not None and compiled.is_priced:
         predicted, spread = (
             _sum_ns(compiled_steps(outcome)[1]),
             spread_of(compiled_steps(outcome)[1]),

@@ -168,8 +168,8 @@ def _family(graph: Graph, place: int, op: Structured, loop: int) -> Siblings | N
         shared = [s for s, axis in zip(op.sources, axes, strict=True) if axis is None]
         if not shared or shared[0] in graph.constants:
             return None
-        alike = [c for c in graph.consumers[shared[0]] if _is_sibling(graph, c, op, loop)]
-        places = _one_of_each(graph, place, alike)
+        same_kind = [c for c in graph.consumers[shared[0]] if _is_sibling(graph, c, op, loop)]
+        places = _one_of_each(graph, place, same_kind)
         sliced: dict[int, int] = {}
     else:
         places, sliced = _behind_slices(graph, op, loop, axes)
