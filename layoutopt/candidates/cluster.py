@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.ir.affine import plain_dims
+from layoutopt.ir.backward_slice import computed_from
 from layoutopt.ir.graph import Constant, Graph, Op, Opaque, Reshape, Slice, Structured
 from layoutopt.ir.roles import is_windowed
 
@@ -72,8 +73,10 @@ def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
         if isinstance(op, Structured) and op.is_contraction:
             clusters.append(cluster_of(graph, (index, *behind)))
             clusters += _behind(graph, ahead, clusters[-1])
-            for shared, rest in () if behind else _with_readers(egraph, index, home):
-                clusters += [shared, *_behind(graph, ahead, shared)]
+            shared = None if behind else _with_readers(egraph, index, home)
+            if shared is not None:
+                whole, rest = shared
+                clusters += [whole, *_behind(graph, ahead, whole)]
                 if rest and rest not in split:
                     split.add(rest)
                     clusters.append(cluster_of(graph, rest))
@@ -136,17 +139,18 @@ def _behind(graph: Graph, ahead: int | None, cluster: Cluster) -> list[Cluster]:
 
 def _with_readers(
     egraph: EGraph, index: int, home: dict[int, tuple[int, ...]]
-) -> Iterator[tuple[Cluster, tuple[int, ...]]]:
+) -> tuple[Cluster, tuple[int, ...]] | None:
     """An alternative contraction with the model's elementwise ops that read it, and what is left.
 
-    They come first in a cluster of the model's own (``home`` of each op): the scale of attention
-    scores ahead of their softmax, say. The rest of that cluster then stands alone.
+    These ops come first in a cluster of the model's own (``home`` of each op): the scale of
+    attention scores ahead of their softmax, say. The rest of it then stands alone. None where other
+    ops read the contraction too.
     """
     graph = egraph.graph
     tensor = graph.ops[index].outputs[0]
     own = [c for c in graph.consumers[tensor] if c < egraph.original_ops]
     if not own or tensor in graph.outputs or own[0] not in home:
-        return
+        return None
     whole = home[own[0]]
     made, taken = {tensor}, list[int]()
     foreign = {t for i in whole for t in graph.ops[i].outputs}
@@ -161,13 +165,13 @@ def _with_readers(
         others = [t for t in op.inputs if t not in made]
         if (
             all(dims is not None and len(dims) == len(op.domain) for dims in reads)
-            and not any(t in foreign or _depends(graph, t, tensor) for t in others)
+            and not any(t in foreign or tensor in computed_from(graph, t) for t in others)
             and len(taken) + 1 < _LARGEST
         ):
             taken.append(i)
             made.update(op.outputs)
     if not set(own) <= set(taken):
-        return
+        return None
     rest = tuple(i for i in whole if i not in taken)
     read_later = {
         t
@@ -177,20 +181,7 @@ def _with_readers(
         or any(c < egraph.original_ops and c not in taken for c in graph.consumers[t])
     }
     shared = cluster_of(graph, (index, *taken))
-    yield replace(shared, outputs=tuple(t for t in shared.outputs if t in read_later)), rest
-
-
-def _depends(graph: Graph, tensor: int, on: int) -> bool:
-    """Whether a tensor is computed from another."""
-    pending, seen = [tensor], {tensor}
-    while pending:
-        at = pending.pop()
-        if at == on:
-            return True
-        more = {t for i in graph.producers[at] for t in graph.ops[i].inputs} - seen
-        seen |= more
-        pending += more
-    return False
+    return replace(shared, outputs=tuple(t for t in shared.outputs if t in read_later)), rest
 
 
 def _chain(egraph: EGraph, index: int) -> tuple[int, ...]:

@@ -29,3 +29,14 @@ def backward_slice(graph: Graph, tensor: int) -> tuple[tuple[Op, ...], tuple[int
                 heappush(waiting, -maker)
     made = (graph.ops[index] for index in reversed(ops))
     return tuple(made), tuple(t for index in sorted(leaves) for t in graph.ops[index].outputs)
+
+
+def computed_from(graph: Graph, tensor: int) -> set[int]:
+    """All tensors that one is computed from, in any of the ways that the graph has."""
+    found: set[int] = set()
+    pending = [tensor]
+    while pending:
+        more = {t for p in graph.producers[pending.pop()] for t in graph.ops[p].inputs} - found
+        found |= more
+        pending += more
+    return found

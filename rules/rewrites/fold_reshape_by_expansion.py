@@ -31,7 +31,7 @@ from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """A contraction, and the reshape that alone makes of its result one of more dims."""
+    """A contraction, and the reshape that gives its result more dims."""
 
     op: Structured
     reshape: Reshape

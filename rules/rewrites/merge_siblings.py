@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from layoutopt.ir.affine import IndexMap, plain_map
+from layoutopt.ir.backward_slice import computed_from
 from layoutopt.ir.graph import (
     Concat,
     Fill,
@@ -196,7 +197,7 @@ def _one_of_each(graph: Graph, place: int, places: Sequence[int]) -> list[int]:
     are left; where its weights are made of another's, others like that come first.
     """
     own = {p: {t for t in graph.ops[p].inputs if t in graph.constants} for p in places}
-    made_of = {p: set().union(*(_made_of(graph, t) for t in own[p])) for p in places}
+    made_of = {p: set().union(*(computed_from(graph, t) for t in own[p])) for p in places}
 
     def is_made_of(one: int, other: int) -> bool:
         return bool(own[other] & made_of[one])
@@ -205,18 +206,6 @@ def _one_of_each(graph: Graph, place: int, places: Sequence[int]) -> list[int]:
     if any(is_made_of(place, p) for p in places):
         return [p for p in others if not any(is_made_of(o, p) for o in others)]
     return [p for p in others if not any(is_made_of(p, o) for o in others)]
-
-
-def _made_of(graph: Graph, tensor: int) -> set[int]:
-    """The constants that one is computed from."""
-    found: set[int] = set()
-    pending = [tensor]
-    while pending:
-        at = pending.pop()
-        more = {t for p in graph.producers[at] for t in graph.ops[p].inputs} - found
-        found |= more
-        pending += more
-    return found
 
 
 def _is_merged(graph: Graph, tensor: int) -> bool:
