@@ -40,6 +40,8 @@ class ConvertedModel:
     """SHA-256 of each file that the model refers to, by its path relative to the model."""
     size_names: Mapping[str, str]
     """By open size (``arg0.1``), what the model calls it where the conversion would lose that."""
+    decomposed: tuple[str, ...]
+    """Kinds of op that IREE does not import; they stand as the ops that they are made of."""
 
 
 def converted_folder(cache: Path | str | None) -> Path:

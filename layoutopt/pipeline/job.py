@@ -166,6 +166,7 @@ class _Job:
             tuple(self._blocks()),
             compiled,
             size_names=model.size_names,
+            decomposed=model.source.decomposed,
         )
 
     def _compiled(

@@ -33,6 +33,7 @@ def facts(report: Report) -> tuple[Fact, ...]:
     """The sentences that hold for a report, in the order in which they are shown."""
     return (
         *_discrepancies(report),
+        *_compiler(report),
         *_scope(report),
         *_weights(report),
         *_captured(report),
@@ -47,11 +48,20 @@ def _discrepancies(report: Report) -> Iterator[Fact]:
         yield Fact(f"Discrepancy: {text}", warns=True)
 
 
+def _compiler(report: Report) -> Iterator[Fact]:
+    """What the compiler was taken for, and what it does not read."""
+    if report.compiler_assumed:
+        yield Fact(f"{report.compiler_assumed}.", warns=True)
+    if report.decomposed:
+        yield Fact(
+            f"IREE does not import {_few(report.decomposed)} as the model has them: in both "
+            "modules they are decomposed into ops that it imports."
+        )
+
+
 def _scope(report: Report) -> Iterator[Fact]:
     """What the figures of the table hold for."""
     before, after = report.before, report.after
-    if report.compiler_assumed:
-        yield Fact(f"{report.compiler_assumed}.", warns=True)
     if before.im2col or after.im2col:
         yield Fact(
             f"Of the transposes, {before.im2col} before and {after.im2col} after are im2col copies."

@@ -60,6 +60,8 @@ class OptimizationResult:
     """How a first plan lost; its prices were then measured again."""
     size_names: Mapping[str, str] = field(default_factory=dict)
     """By dim of an argument (``arg0.1``), what the model calls its size."""
+    decomposed: tuple[str, ...] = ()
+    """Kinds of op that IREE does not import; they stand as the ops that they are made of."""
 
     @property
     def original_kept(self) -> bool:

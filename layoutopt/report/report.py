@@ -333,6 +333,8 @@ class Report:
     """The plans of functions that have several, each for a range of sizes."""
     at_sizes: tuple[AtSizesReport, ...] = ()
     """The functions at each size, where several are planned for."""
+    decomposed: tuple[str, ...] = ()
+    """Kinds of op that IREE does not import: both modules have the ops that they are made of."""
 
     @property
     def speedup(self) -> float | None:

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
+import onnx
 import pytest
+from onnx.helper import (
+    make_graph,
+    make_model,
+    make_node,
+    make_opsetid,
+    make_tensor_value_info,
+)
 
 from tests.errors.failing import failure
 
@@ -65,6 +74,43 @@ def test_onnx_without_the_extra(
     assert text == (
         f"{path}: expected the package 'onnx' to read ONNX files, but got "
         "none installed; run `pip install 'layoutopt[onnx]'`"
+    )
+
+
+def refused_onnx(path: Path, kind: str) -> Path:
+    """A model of one op that IREE does not import."""
+    sizes = (1, 2, 6, 4), (1, 2, 3, 3), (1, 18, 4, 2)
+    names = ["x", "w", "offset"][: 3 if kind == "DeformConv" else 1]
+    given = [make_tensor_value_info(n, 1, s) for n, s in zip(names, sizes, strict=False)]
+    result = [make_tensor_value_info("y", 1, [None] * 4)]
+    graph = make_graph([make_node(kind, names, ["y"])], "one", given, result)
+    onnx.save(make_model(graph, opset_imports=[make_opsetid("", 20)], ir_version=9), str(path))
+    return path
+
+
+def test_onnx_of_an_op_that_nothing_decomposes(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = refused_onnx(tmp_path / "model.onnx", "DeformConv")
+    text = failure(capsys, "optimize", str(path))
+    assert text.startswith(
+        f"{path}: expected a model that IREE brings to linalg, but got failed to "
+    )
+    assert "\n" not in text
+
+
+def test_onnx_that_cannot_be_decomposed_without_the_extra(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = refused_onnx(tmp_path / "model.onnx", "DFT")
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name == "onnxscript" else find(name)
+    )
+    text = failure(capsys, "optimize", str(path))
+    assert text == (
+        f"{path}: expected the package 'onnxscript' to decompose DFT, which IREE does not import, "
+        "but got none installed; run `pip install 'layoutopt[onnx]'`"
     )
 
 

@@ -88,7 +88,7 @@ def no_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object) -> None:
         raise AssertionError("expected no conversion")
 
-    for name in ("_import_onnx", "_convert", "input_dialect"):
+    for name in ("from_onnx", "to_linalg", "input_dialect"):
         monkeypatch.setattr(opening, name, fail)
 
 

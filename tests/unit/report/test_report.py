@@ -57,6 +57,12 @@ def test_how_often_blocks_are_taken_to_run_is_said() -> None:
     assert "Not known is how often" not in printed(REPORT)
 
 
+def test_what_iree_does_not_import_is_said() -> None:
+    text = printed(replace(REPORT, decomposed=("Attention", "GRU")))
+    assert "IREE does not import Attention, GRU as the model has them" in text
+    assert "IREE does not import" not in printed(REPORT)
+
+
 def test_equal_refusals_are_counted_not_repeated() -> None:
     text = printed(REPORT)
     assert text.count("expected filter = stride") == 1

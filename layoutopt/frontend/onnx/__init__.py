@@ -1,0 +1,1 @@
+"""ONNX models: imported by IREE, decomposed where it refuses an op."""

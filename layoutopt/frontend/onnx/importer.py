@@ -1,0 +1,98 @@
+"""Bring an ONNX model to linalg by IREE's importer; decompose what that refuses."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from layoutopt.errors import InputError
+from layoutopt.runtime.process import Ended, find_tool, run_tool
+from layoutopt.runtime.reason import failure_reason
+from layoutopt.runtime.to_linalg import not_converted, to_linalg
+
+_REFUSED = re.compile(r'"onnx\.(\w+)"')
+"""Group 1: the op that a message of the compiler is about."""
+
+
+def from_onnx(
+    model: Path, linalg: Path, folder: Path, flags: tuple[str, ...], timeout_s: float
+) -> tuple[str, ...]:
+    """Write a model as linalg; return the kinds of op that were decomposed for it, if any.
+
+    IREE names one op that it does not take at a time, so there are as many attempts. Raises
+    InputError where something is left that IREE does not bring to linalg.
+    """
+    path = model
+    kinds: dict[str, None] = {}
+    while True:
+        imported = _imported(model, path, folder, timeout_s)
+        reason = to_linalg(imported, linalg, "onnx", flags, timeout_s)
+        if not reason:
+            return tuple(sorted(kinds))
+        found = _REFUSED.search(reason)
+        refused = _Refused(model, path, found[1] if found else "", reason)
+        path = folder / f"decomposed{len(kinds)}.onnx"
+        changed = [] if refused.kind in kinds else refused.decomposed(path, timeout_s)
+        if not changed:
+            raise not_converted(model, reason)
+        kinds |= dict.fromkeys(changed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """A model that IREE does not bring to linalg."""
+
+    model: Path
+    path: Path
+    """The model, or what was made of it."""
+    kind: str
+    """The op that IREE names; empty where it names none."""
+    reason: str
+
+    def decomposed(self, output: Path, timeout_s: float) -> list[str]:
+        """Write it without that op, and without others that are known to be refused.
+
+        Returns the kinds of op that changed.
+        """
+        if importlib.util.find_spec("onnxscript") is None:
+            purpose = f"to decompose {self.kind or 'an op'}, which IREE does not import"
+            raise _missing(self.model, "onnxscript", purpose)
+        module = "layoutopt.frontend.onnx.decompose"
+        files = str(self.path), str(output), str(self.model.parent)
+        run = run_tool([sys.executable, "-m", module, *files, self.kind], timeout_s)
+        if run.ended is not Ended.OK:
+            failed = failure_reason("decomposing it", run, timeout_s)
+            raise not_converted(self.model, f"{self.reason} ({failed})")
+        changed: list[str] = json.loads(run.stdout)
+        return changed
+
+
+def _imported(model: Path, path: Path, folder: Path, timeout_s: float) -> Path:
+    """IREE's import of ``path``, which is the model or what was made of it."""
+    if importlib.util.find_spec("onnx") is None:
+        raise _missing(model, "onnx", "to read ONNX files")
+    imported = folder / "imported.mlir"
+    beside = f"--data-dir={model.parent}"
+    command = [find_tool("iree-import-onnx"), str(path), beside, "-o", str(imported)]
+    run = run_tool(command, timeout_s)
+    if run.ended is not Ended.OK:
+        raise InputError(
+            str(model),
+            "an ONNX file that iree-import-onnx reads",
+            failure_reason("iree-import-onnx", run, timeout_s),
+            "check the file",
+        )
+    return imported
+
+
+def _missing(model: Path, package: str, purpose: str) -> InputError:
+    return InputError(
+        str(model),
+        f"the package '{package}' {purpose}",
+        "none installed",
+        "run `pip install 'layoutopt[onnx]'`",
+    )
