@@ -126,6 +126,8 @@ class Quirks:
     """The same for one that is read through windows, whose tiles are one element of the filter."""
     peeling: str
     """The option that gives the rest of a tiled loop code of its own."""
+    imports_wrong: frozenset[str]
+    """ONNX ops that the importer takes, but as something that computes other results."""
     fusion: Fusion
     names: Names
     types: Types

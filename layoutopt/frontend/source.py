@@ -13,7 +13,6 @@ from layoutopt.errors import InputError
 from layoutopt.files.given import check_file
 from layoutopt.frontend.computed_sizes import refined
 from layoutopt.frontend.converted import ConvertedModel, ConvertedModels, digest_of
-from layoutopt.frontend.onnx.external import external_files
 from layoutopt.frontend.onnx.importer import from_onnx
 from layoutopt.mlir.module import MATCHING, Module, input_dialect, parse_module
 from layoutopt.mlir.stablehlo.module import STABLEHLO, leaves_sizes_open
@@ -74,8 +73,9 @@ def open_source(
     decomposed: tuple[str, ...] = ()
     dialect = "onnx"
     if model.suffix == ".onnx":
-        decomposed = from_onnx(model, linalg, folder, target_flags, timeout_s)
-        external = {name: digest_of(model.parent / name) for name in external_files(model)}
+        imported = from_onnx(model, linalg, folder, target_flags, timeout_s)
+        decomposed = imported.decomposed
+        external = {name: digest_of(model.parent / name) for name in imported.files}
     else:
         reread(model, linalg, MATCHING, timeout_s)
         path, dialect = model, input_dialect(linalg) or ""

@@ -76,6 +76,17 @@ def both_ways() -> onnx.ModelProto:
     return model(nodes, {"x": (2, 64, 1)}, weights, (7, 2, 6))
 
 
+def samples_beside_the_image() -> onnx.ModelProto:
+    """IREE 3.13 imports this op, and reads outside of the image."""
+    make = helper.make_node
+    nodes = [
+        make("Mul", ["g", "far"], ["places"]),
+        make("GridSample", ["x", "places"], ["y"], align_corners=1),
+    ]
+    weights = {"far": np.array(4, np.float32)}
+    return model(nodes, {"x": (2, 3, 5, 7), "g": (2, 4, 6, 2)}, weights, (2, 3, 4, 6))
+
+
 CASES: dict[str, tuple[onnx.ModelProto, tuple[str, ...], int]] = {
     "attention": (attention(8), ("Attention", "RMSNormalization", "RotaryEmbedding"), 8),
     "attention of open size": (
@@ -84,6 +95,7 @@ CASES: dict[str, tuple[onnx.ModelProto, tuple[str, ...], int]] = {
         5,
     ),
     "both ways": (both_ways(), ("GRU", "STFT"), 0),
+    "beside the image": (samples_beside_the_image(), ("GridSample",), 0),
 }
 
 

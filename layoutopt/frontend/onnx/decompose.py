@@ -21,13 +21,14 @@ import onnx_ir
 from onnx import defs, helper, inliner, shape_inference
 from onnxscript import optimizer
 
-from layoutopt.frontend.onnx import fourier, recurrent
+from layoutopt.frontend.onnx import fourier, recurrent, sampling
 from layoutopt.frontend.onnx.nodes import Builder, Known, Nodes, known
 
 _OWN: Mapping[str, Callable[[onnx.NodeProto, Known, Builder], Nodes | None]] = MappingProxyType(
     {
         "DFT": fourier.transform,
         "STFT": fourier.short_time,
+        "GridSample": sampling.grid_sample,
         "RNN": recurrent.decomposed,
         "GRU": recurrent.decomposed,
         "LSTM": recurrent.decomposed,
@@ -121,7 +122,7 @@ def _body(node: onnx.NodeProto, opset: int, told: Known) -> onnx.FunctionProto |
         max(versions), node.SerializeToString(), given
     )
     body.ParseFromString(text)
-    return body
+    return body if body.node else None
 
 
 def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
@@ -156,7 +157,9 @@ def write(path: Path, output: Path, beside: Path, kind: str) -> tuple[str, ...]:
         return ()
     made = onnx_ir.from_proto(model)
     onnx_ir.external_data.set_base_dir(made.graph, beside)
-    optimizer.optimize(made)
+    # No more of the optimizer: its rewrites fuse Min of Max into a Clip without its bounds.
+    optimizer.fold_constants(made, onnx_shape_inference=True)
+    optimizer.remove_unused_nodes(made)
     onnx.save(onnx_ir.to_proto(made), str(output))
     return changed
 

@@ -9,7 +9,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from layoutopt.compiler.installed import quirks
 from layoutopt.errors import InputError
+from layoutopt.frontend.onnx.contents import contents
 from layoutopt.runtime.process import Ended, find_tool, run_tool
 from layoutopt.runtime.reason import failure_reason
 from layoutopt.runtime.to_linalg import not_converted, to_linalg
@@ -18,21 +20,34 @@ _REFUSED = re.compile(r'"onnx\.(\w+)"')
 """Group 1: the op that a message of the compiler is about."""
 
 
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What was done for a model to be linalg."""
+
+    decomposed: tuple[str, ...]
+    """Kinds of op, sorted."""
+    files: tuple[str, ...]
+    """Those that hold the model's tensors, by their paths relative to it."""
+
+
 def from_onnx(
     model: Path, linalg: Path, folder: Path, flags: tuple[str, ...], timeout_s: float
-) -> tuple[str, ...]:
-    """Write a model as linalg; return the kinds of op that were decomposed for it, if any.
+) -> Imported:
+    """Write a model as linalg.
 
     IREE names one op that it does not take at a time, so there are as many attempts. Raises
     InputError where something is left that IREE does not bring to linalg.
     """
+    imported = _imported(model, model, folder, timeout_s)
+    held = contents(model)
     path = model
     kinds: dict[str, None] = {}
+    wrong = sorted(held.kinds & quirks().imports_wrong)
+    reason = f"{', '.join(wrong)}, which it imports wrong" if wrong else ""
     while True:
-        imported = _imported(model, path, folder, timeout_s)
-        reason = to_linalg(imported, linalg, "onnx", flags, timeout_s)
+        reason = reason or to_linalg(imported, linalg, "onnx", flags, timeout_s)
         if not reason:
-            return tuple(sorted(kinds))
+            return Imported(tuple(sorted(kinds)), held.files)
         found = _REFUSED.search(reason)
         refused = _Refused(model, path, found[1] if found else "", reason)
         path = folder / f"decomposed{len(kinds)}.onnx"
@@ -40,6 +55,7 @@ def from_onnx(
         if not changed:
             raise not_converted(model, reason)
         kinds |= dict.fromkeys(changed)
+        imported, reason = _imported(model, path, folder, timeout_s), ""
 
 
 @dataclass(frozen=True, slots=True)

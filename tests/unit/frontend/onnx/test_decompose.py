@@ -56,6 +56,7 @@ def agree(found: Any, expected: Any, name: str) -> None:
         ("RotaryEmbedding", 5),
         ("AffineGrid", 4),
         ("DFT", 4),
+        ("GridSample", 8),
         ("RNN", 2),
         ("GRU", 2),
         ("LSTM", 2),

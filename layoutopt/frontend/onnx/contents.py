@@ -1,15 +1,28 @@
-"""Files beside an ONNX model that hold its tensors."""
+"""What an ONNX model holds: its kinds of op, and the files beside it that hold its tensors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 
-def external_files(model: Path) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What is to be known of a model before it is imported."""
+
+    kinds: frozenset[str]
+    """Of ONNX's own ops, those in branches, loops and functions too."""
+    files: tuple[str, ...]
     """Their paths relative to the model, sorted."""
+
+
+def contents(model: Path) -> Contents:
+    """Read a model that the importer reads, without what is in the files beside it."""
     import onnx  # noqa: PLC0415  (optional, and slow to import)
     from onnx.external_data_helper import ExternalDataInfo, uses_external_data  # noqa: PLC0415
+
+    kinds: set[str] = set()
 
     def tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
         yield from graph.initializer
@@ -17,6 +30,8 @@ def external_files(model: Path) -> list[str]:
             yield from attributes(node)
 
     def attributes(node: onnx.NodeProto) -> Iterator[onnx.TensorProto]:
+        if node.domain in {"", "ai.onnx"}:
+            kinds.add(node.op_type)
         for attribute in node.attribute:
             yield attribute.t
             yield from attribute.tensors
@@ -28,4 +43,5 @@ def external_files(model: Path) -> list[str]:
     for function in proto.functions:
         for node in function.node:
             found += attributes(node)
-    return sorted({ExternalDataInfo(t).location for t in found if uses_external_data(t)})
+    files = {ExternalDataInfo(t).location for t in found if uses_external_data(t)}
+    return Contents(frozenset(kinds), tuple(sorted(files)))
