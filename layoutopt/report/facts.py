@@ -54,7 +54,7 @@ def _compiler(report: Report) -> Iterator[Fact]:
         yield Fact(f"{report.compiler_assumed}.", warns=True)
     if report.decomposed:
         yield Fact(
-            f"IREE does not import {_few(report.decomposed)} as the model has them: in both "
+            f"IREE does not import {_few(report.decomposed)} as ONNX defines them: in both "
             "modules they are decomposed into ops that it imports."
         )
 

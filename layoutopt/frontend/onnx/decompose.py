@@ -2,8 +2,8 @@
 
 What ONNX defines by other ops (Attention, RMSNormalization, RotaryEmbedding and forty more) becomes
 these; the rest is written here. Sizes that follow from known shapes are computed in advance, as the
-importer wants them. In a process of its own: shape inference and inliner are native code that reads
-a file which somebody gives, and the model's weights are read twice.
+importer wants them. In a process of its own: shape inference and inliner are native code, and may
+crash on what a user gives; the model's weights are in memory twice.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def test_how_often_blocks_are_taken_to_run_is_said() -> None:
 
 def test_what_iree_does_not_import_is_said() -> None:
     text = printed(replace(REPORT, decomposed=("Attention", "GRU")))
-    assert "IREE does not import Attention, GRU as the model has them" in text
+    assert "IREE does not import Attention, GRU as ONNX defines them" in text
     assert "IREE does not import" not in printed(REPORT)
 
 
