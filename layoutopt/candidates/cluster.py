@@ -231,7 +231,12 @@ def _is_light(op: Op) -> bool:
 
 
 def partition_of(graph: Graph, ops: Iterable[int]) -> list[tuple[int, ...]]:
-    """The clusters of ops that come one after the other, but for what constants compute."""
+    """The clusters of ops that come one after the other, but for what constants compute.
+
+    Each has its ops in the order in which they come.
+    """
+    ops = tuple(ops)
+    order = {index: position for position, index in enumerate(ops)}
     members: dict[int, list[int]] = {}
     owner: dict[int, int] = {}
     for index in ops:
@@ -242,8 +247,8 @@ def partition_of(graph: Graph, ops: Iterable[int]) -> list[tuple[int, ...]]:
         members.setdefault(home, []).append(index)
         for tensor in op.outputs:
             owner[tensor] = home
-        if home != index:
-            _absorb(graph, index, owner, members)
+        if home != index and _absorb(graph, index, owner, members):
+            members[home].sort(key=order.__getitem__)
     return [
         tuple(found) for home, found in members.items() if not isinstance(graph.ops[home], Opaque)
     ]
@@ -265,15 +270,17 @@ def _home(graph: Graph, index: int, owner: dict[int, int], members: dict[int, li
     return index
 
 
-def _absorb(graph: Graph, index: int, owner: dict[int, int], members: dict[int, list[int]]) -> None:
+def _absorb(graph: Graph, index: int, owner: dict[int, int], members: dict[int, list[int]]) -> bool:
     """Have elementwise ops that feed op ``index`` alone share the cluster that it has joined.
 
-    One half of a GELU, say, which reads what the other half starts from.
+    One half of a GELU, say, which reads what the other half starts from. Returns whether there were
+    any: they are then behind the others.
     """
     op = graph.ops[index]
     home = owner[op.outputs[0]]
     if not isinstance(op, Structured) or not _is_light(graph.ops[home]):
-        return
+        return False
+    absorbed = False
     for tensor, index_map in zip(op.sources, op.source_maps, strict=True):
         other = owner.get(tensor, home)
         dims = plain_dims(index_map)
@@ -288,8 +295,10 @@ def _absorb(graph: Graph, index: int, owner: dict[int, int], members: dict[int, 
             and len(members[home]) + len(members[other]) <= _LARGEST
             and not any(_reaches(graph, owner, members, home, owner[t]) for t in read if t in owner)
         ):
-            members[home] = sorted((*members[home], *members.pop(other)))
+            members[home] += members.pop(other)
             owner.update(dict.fromkeys(made, home))
+            absorbed = True
+    return absorbed
 
 
 def _joins(graph: Graph, op: Op, home: int, tensor: int) -> bool:
