@@ -127,7 +127,8 @@ class Quirks:
     peeling: str
     """The option that gives the rest of a tiled loop code of its own."""
     imports_wrong: frozenset[str]
-    """ONNX ops that the importer takes, but as something that computes other results."""
+    """ONNX ops that the importer takes, but as something that computes other results; named as
+    `layoutopt.frontend.onnx.contents` does."""
     fusion: Fusion
     names: Names
     types: Types

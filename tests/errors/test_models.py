@@ -99,6 +99,24 @@ def test_onnx_of_an_op_that_nothing_decomposes(
     assert "\n" not in text
 
 
+def test_onnx_that_iree_imports_wrong_is_refused_where_it_cannot_be_decomposed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Peepholes are left out by IREE 3.13, without a word."""
+    path = tmp_path / "model.onnx"
+    shapes = {"x": (2, 1, 4), "w": (1, 12, 4), "r": (1, 12, 3), "p": (1, 9)}
+    given = [make_tensor_value_info(n, 1, s) for n, s in shapes.items()]
+    operands = ["x", "w", "r", "", "", "", "", "p"]
+    node = make_node("LSTM", operands, ["y"], hidden_size=3)
+    graph = make_graph([node], "one", given, [make_tensor_value_info("y", 1, (2, 1, 1, 3))])
+    onnx.save(make_model(graph, opset_imports=[make_opsetid("", 20)], ir_version=9), str(path))
+    text = failure(capsys, "optimize", str(path))
+    assert text == (
+        f"{path}: expected a model that IREE brings to linalg, but got LSTM with peepholes, which "
+        "it imports wrong; try `iree-compile --compile-to=input` on it"
+    )
+
+
 def test_onnx_that_cannot_be_decomposed_without_the_extra(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+_PEEPHOLES = 7
+"""The operand of an LSTM that holds them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Contents:
     """What is to be known of a model before it is imported."""
 
     kinds: frozenset[str]
-    """Of ONNX's own ops, those in branches, loops and functions too."""
+    """Of ONNX's own ops, those in branches, loops and functions too. ``LSTM with peepholes`` stands
+    beside them."""
     files: tuple[str, ...]
     """Their paths relative to the model, sorted."""
 
@@ -32,6 +36,8 @@ def contents(model: Path) -> Contents:
     def attributes(node: onnx.NodeProto) -> Iterator[onnx.TensorProto]:
         if node.domain in {"", "ai.onnx"}:
             kinds.add(node.op_type)
+            if node.op_type == "LSTM" and any(node.input[_PEEPHOLES:]):
+                kinds.add("LSTM with peepholes")
         for attribute in node.attribute:
             yield attribute.t
             yield from attribute.tensors

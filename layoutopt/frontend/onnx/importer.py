@@ -38,24 +38,28 @@ def from_onnx(
     IREE names one op that it does not take at a time, so there are as many attempts. Raises
     InputError where something is left that IREE does not bring to linalg.
     """
-    imported = _imported(model, model, folder, timeout_s)
-    held = contents(model)
     path = model
     kinds: dict[str, None] = {}
-    wrong = sorted(held.kinds & quirks().imports_wrong)
-    reason = f"{', '.join(wrong)}, which it imports wrong" if wrong else ""
+    files: tuple[str, ...] = ()
     while True:
-        reason = reason or to_linalg(imported, linalg, "onnx", flags, timeout_s)
+        imported = _imported(model, path, folder, timeout_s)
+        held = contents(path)
+        files = files or held.files
+        wrong = sorted(held.kinds & quirks().imports_wrong)
+        if wrong:
+            kind, reason = "", f"{', '.join(wrong)}, which it imports wrong"
+        else:
+            reason = to_linalg(imported, linalg, "onnx", flags, timeout_s)
+            found = _REFUSED.search(reason)
+            kind = found[1] if found else ""
         if not reason:
-            return Imported(tuple(sorted(kinds)), held.files)
-        found = _REFUSED.search(reason)
-        refused = _Refused(model, path, found[1] if found else "", reason)
+            return Imported(tuple(sorted(kinds)), files)
+        refused = _Refused(model, path, kind, reason)
         path = folder / f"decomposed{len(kinds)}.onnx"
         changed = [] if refused.kind in kinds else refused.decomposed(path, timeout_s)
         if not changed:
             raise not_converted(model, reason)
         kinds |= dict.fromkeys(changed)
-        imported, reason = _imported(model, path, folder, timeout_s), ""
 
 
 @dataclass(frozen=True, slots=True)
