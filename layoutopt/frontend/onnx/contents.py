@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-_PEEPHOLES = 7
+DOMAINS = frozenset({"", "ai.onnx"})
+"""Both names of ONNX's own ops."""
+PEEPHOLES = 7
 """The operand of an LSTM that holds them."""
 
 
@@ -34,9 +36,9 @@ def contents(model: Path) -> Contents:
             yield from attributes(node)
 
     def attributes(node: onnx.NodeProto) -> Iterator[onnx.TensorProto]:
-        if node.domain in {"", "ai.onnx"}:
+        if node.domain in DOMAINS:
             kinds.add(node.op_type)
-            if node.op_type == "LSTM" and any(node.input[_PEEPHOLES:]):
+            if node.op_type == "LSTM" and any(node.input[PEEPHOLES:]):
                 kinds.add("LSTM with peepholes")
         for attribute in node.attribute:
             yield attribute.t

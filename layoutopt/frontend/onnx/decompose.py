@@ -22,6 +22,7 @@ from onnx import defs, helper, inliner, shape_inference
 from onnxscript import optimizer
 
 from layoutopt.frontend.onnx import fourier, recurrent, sampling
+from layoutopt.frontend.onnx.contents import DOMAINS
 from layoutopt.frontend.onnx.nodes import Builder, Known, Nodes, known
 
 _OWN: Mapping[str, Callable[[onnx.NodeProto, Known, Builder], Nodes | None]] = MappingProxyType(
@@ -35,7 +36,6 @@ _OWN: Mapping[str, Callable[[onnx.NodeProto, Known, Builder], Nodes | None]] = M
     }
 )
 """What ONNX itself does not define by other ops."""
-_ONNX = frozenset({"", "ai.onnx"})
 _DOMAIN = "decomposed"
 """Of the functions that are put in place of ops."""
 
@@ -62,7 +62,7 @@ class _Work:
     def __init__(self, kind: str, model: onnx.ModelProto) -> None:
         self._kind = kind
         self._model = model
-        self._opset = next((o.version for o in model.opset_import if o.domain in _ONNX), 1)
+        self._opset = next((o.version for o in model.opset_import if o.domain in DOMAINS), 1)
         self._names = _names(model.graph)
 
     def replaced(self, graph: onnx.GraphProto, inferred: onnx.GraphProto) -> Iterator[str]:
@@ -76,7 +76,7 @@ class _Work:
         for node, same in zip(graph.node, inferred.node, strict=True):
             for inner, told_inner in zip(_inner(node), _inner(same), strict=True):
                 yield from self.replaced(inner, told_inner)
-            made = self._made(node, told) if node.domain in _ONNX else None
+            made = self._made(node, told) if node.domain in DOMAINS else None
             if made is None:
                 nodes.append(node)
             else:

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 import onnx
 
+from layoutopt.frontend.onnx.contents import PEEPHOLES
 from layoutopt.frontend.onnx.nodes import Builder, Known, Nodes, attributes, operand, result
 
 _STATES = MappingProxyType({"RNN": 1, "GRU": 1, "LSTM": 2})
 _ACTIVATIONS = MappingProxyType({"RNN": 1, "GRU": 2, "LSTM": 3})
 """Of each direction."""
-_LENGTHS, _FIRST_STATE, _PEEPHOLES = 4, 5, 7
+_LENGTHS, _FIRST_STATE = 4, 5
 _TO_TIME_FIRST = (1, 0, 2)
 _TO_BATCH_FIRST = (2, 0, 1, 3)
 """Of the sequence of results, ``[time, direction, batch, hidden]``."""
@@ -90,7 +91,7 @@ class _Cell:
         """One direction of an operand that has a dim for them, which stays."""
         builder = self.builder
         given = operand(self.node, position)
-        if self.batch_first and _FIRST_STATE <= position < _PEEPHOLES:
+        if self.batch_first and _FIRST_STATE <= position < PEEPHOLES:
             given = builder.add("Transpose", [given], perm=_TO_TIME_FIRST)
         bounds = builder.sizes(index), builder.sizes(index + 1), builder.sizes(0)
         return builder.add("Slice", [given, *bounds])
