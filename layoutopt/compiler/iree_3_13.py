@@ -62,9 +62,16 @@ IREE_3_13 = Quirks(
         'pipeline = #iree_codegen.pass_pipeline<"' + ",".join(_WINDOWED_PASSES) + '">>>'
     ),
     peeling=", {enable_loop_peeling}",
-    # Samples beside the image are read where they are, outside of the tensor; peepholes are not
-    # read at all.
-    imports_wrong=frozenset({"GridSample", "LSTM with peepholes"}),
+    # Samples beside the image are read where they are, outside of the tensor; lengths, peepholes
+    # and the clip of RNN are not read at all.
+    imports_wrong=frozenset(
+        {
+            "GridSample",
+            "RNN with clip",
+            "LSTM with peepholes",
+            *(f"{kind} with lengths" for kind in ("RNN", "GRU", "LSTM")),
+        }
+    ),
     fusion=Fusion(
         # Without it, elementwise consumers take a pack or transpose in (86 us in place of 19 and
         # 27), data-tiling an operand joins the dispatch before it (ten times as long: 196x576 by

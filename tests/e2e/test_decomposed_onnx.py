@@ -16,6 +16,7 @@ from layoutopt.ir.types import Array
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import run_model
 from tests.parameters import FLAGS
+from tests.sequences import alone
 
 Shape = tuple[int | str, ...]
 
@@ -87,6 +88,26 @@ def samples_beside_the_image() -> onnx.ModelProto:
     return model(nodes, {"x": (2, 3, 5, 7), "g": (2, 4, 6, 2)}, weights, (2, 3, 4, 6))
 
 
+def several_lengths(steps: int | str) -> onnx.ModelProto:
+    """Sequences that end at a step which another input tells; IREE 3.13 runs all to the end."""
+    results = {"h": (steps, 2, 3, 6), "last": (2, 3, 6), "cells": (2, 3, 6)}
+    node = helper.make_node(
+        "LSTM",
+        ["x", "w", "r", "", "lengths"],
+        [*results],
+        hidden_size=6,
+        direction="bidirectional",
+    )
+    made = model([node], {"x": (steps, 3, 5)}, {"w": drawn(2, 24, 5), "r": drawn(2, 24, 6)}, ())
+    lengths = helper.make_tensor_value_info("lengths", TensorProto.INT32, [3])
+    made.graph.input.append(lengths)
+    del made.graph.output[:]
+    made.graph.output.extend(
+        helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in results.items()
+    )
+    return made
+
+
 CASES: dict[str, tuple[onnx.ModelProto, tuple[str, ...], int]] = {
     "attention": (attention(8), ("Attention", "RMSNormalization", "RotaryEmbedding"), 8),
     "attention of open size": (
@@ -122,3 +143,25 @@ def test_what_iree_refuses_is_planned_and_computes_what_onnx_says(
     expected: Any = ReferenceEvaluator(proto).run(None, fed)
     (found,) = run_model(compiled, proto.graph.name, [*fed.values()])
     np.testing.assert_allclose(found, expected[0], 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("size", [7, "s"])
+def test_sequences_end_where_their_lengths_say(size: int | str, tmp_path: Path) -> None:
+    proto = several_lengths(size)
+    path, written = tmp_path / "model.onnx", tmp_path / "written.mlirbc"
+    onnx.save(proto, str(path))
+    options = layoutopt.Options(cache=tmp_path / "cache", compile_candidates=False)
+    plan = layoutopt.optimize(path, "mi355x", options)
+    assert plan.report.decomposed == ("LSTM",)
+    assert plan.report.verification is not None
+    assert plan.report.verification.passed
+    plan.apply(written)
+    compiled = tmp_path / "written.vmfb"
+    outcome = compile_file(written, compiled, ("--compile-from=input", *FLAGS), 300)
+    assert outcome.ok, outcome.reason
+    x, lengths = drawn(7, 3, 5), np.array([7, 0, 4], np.int32)
+    found = run_model(compiled, "main", [x, lengths])
+    (node,) = proto.graph.node
+    node.input[4] = ""
+    for one, expected in zip(found, alone(proto, x, lengths, batch_first=False), strict=True):
+        np.testing.assert_allclose(one, expected, 1e-4, 1e-4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -99,20 +100,44 @@ def test_onnx_of_an_op_that_nothing_decomposes(
     assert "\n" not in text
 
 
+@pytest.mark.parametrize(
+    ("kind", "parts", "operands", "attributes", "said"),
+    [
+        ("LSTM", 4, ["x", "w", "r", "", "", "", "", "p"], {}, "LSTM with peepholes"),
+        ("RNN", 1, ["x", "w", "r"], {"clip": 0.5}, "RNN with clip"),
+        (
+            "LSTM",
+            4,
+            ["x", "w", "r", "", "n"],
+            {"activations": ["Relu", "Tanh", "Tanh"]},
+            "LSTM with lengths",
+        ),
+    ],
+)
 def test_onnx_that_iree_imports_wrong_is_refused_where_it_cannot_be_decomposed(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    kind: str,
+    parts: int,
+    operands: list[str],
+    attributes: dict[str, Any],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
 ) -> None:
-    """Peepholes are left out by IREE 3.13, without a word."""
+    """IREE 3.13 leaves out peepholes, lengths, and the clip of RNN, without a word."""
     path = tmp_path / "model.onnx"
-    shapes = {"x": (2, 1, 4), "w": (1, 12, 4), "r": (1, 12, 3), "p": (1, 9)}
-    given = [make_tensor_value_info(n, 1, s) for n, s in shapes.items()]
-    operands = ["x", "w", "r", "", "", "", "", "p"]
-    node = make_node("LSTM", operands, ["y"], hidden_size=3)
-    graph = make_graph([node], "one", given, [make_tensor_value_info("y", 1, (2, 1, 1, 3))])
+    shapes = {"x": (2, 1, 4), "w": (1, 3 * parts, 4), "r": (1, 3 * parts, 3), "p": (1, 9)}
+    given = [make_tensor_value_info(n, 1, s) for n, s in shapes.items() if n in operands]
+    if "n" in operands:
+        given.append(make_tensor_value_info("n", 6, (1,)))
+    cells = {"h": (1, 1, 3), "c": (1, 1, 3)} if kind == "LSTM" else {}
+    results = {"y": (2, 1, 1, 3)} | cells
+    node = make_node(kind, operands, [*results], hidden_size=3, **attributes)
+    outputs = [make_tensor_value_info(n, 1, s) for n, s in results.items()]
+    graph = make_graph([node], "one", given, outputs)
     onnx.save(make_model(graph, opset_imports=[make_opsetid("", 20)], ir_version=9), str(path))
     text = failure(capsys, "optimize", str(path))
     assert text == (
-        f"{path}: expected a model that IREE brings to linalg, but got LSTM with peepholes, which "
+        f"{path}: expected a model that IREE brings to linalg, but got {said}, which "
         "it imports wrong; try `iree-compile --compile-to=input` on it"
     )
 

@@ -5,11 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import onnx
 
 DOMAINS = frozenset({"", "ai.onnx"})
 """Both names of ONNX's own ops."""
+LENGTHS = 4
+"""The operand of RNN, GRU and LSTM that says how many steps each sequence has."""
 PEEPHOLES = 7
 """The operand of an LSTM that holds them."""
+_OPERANDS = MappingProxyType(
+    {
+        "RNN": {LENGTHS: "lengths"},
+        "GRU": {LENGTHS: "lengths"},
+        "LSTM": {LENGTHS: "lengths", PEEPHOLES: "peepholes"},
+    }
+)
+_ATTRIBUTES = MappingProxyType({"RNN": frozenset({"clip"})})
+"""What is said of a kind of op that has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +33,19 @@ class Contents:
     """What is to be known of a model before it is imported."""
 
     kinds: frozenset[str]
-    """Of ONNX's own ops, those in branches, loops and functions too. ``LSTM with peepholes`` stands
-    beside them."""
+    """Of ONNX's own ops, those in branches, loops and functions too. Beside them what of their
+    operands and attributes matters: ``LSTM with peepholes``."""
     files: tuple[str, ...]
     """Their paths relative to the model, sorted."""
+
+
+def _parts(node: onnx.NodeProto) -> Iterator[str]:
+    """The operands and attributes of a node that are told apart."""
+    for position, name in _OPERANDS.get(node.op_type, {}).items():
+        if any(node.input[position : position + 1]):
+            yield name
+    told = _ATTRIBUTES.get(node.op_type, frozenset())
+    yield from (a.name for a in node.attribute if a.name in told)
 
 
 def contents(model: Path) -> Contents:
@@ -38,8 +63,7 @@ def contents(model: Path) -> Contents:
     def attributes(node: onnx.NodeProto) -> Iterator[onnx.TensorProto]:
         if node.domain in DOMAINS:
             kinds.add(node.op_type)
-            if node.op_type == "LSTM" and any(node.input[PEEPHOLES:]):
-                kinds.add("LSTM with peepholes")
+            kinds.update(f"{node.op_type} with {part}" for part in _parts(node))
         for attribute in node.attribute:
             yield attribute.t
             yield from attribute.tensors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from onnx.reference import ReferenceEvaluator
 
 from layoutopt.frontend.onnx.decompose import write
 from layoutopt.ir.types import Array
+from tests.sequences import alone
 
 LAYERS = {"RNN": 1, "GRU": 3, "LSTM": 4}
 """Parts of the weights of each kind."""
@@ -167,6 +168,56 @@ def test_recurrent_nodes_of_any_direction_run_forward_and_time_first(
             told = {a.name: helper.get_attribute_value(a) for a in inner.attribute}
             assert "layout" not in told
             assert "direction" not in told
+
+
+def with_lengths(node: Node, lengths: Array) -> Node:
+    return replace(node, constants=node.constants | {"lengths": lengths})
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("kind", LAYERS)
+def test_sequences_of_several_lengths_are_as_if_each_ran_alone(
+    kind: str, direction: str, batch_first: bool, seed: int, tmp_path: Path
+) -> None:
+    random = np.random.default_rng(seed)
+    node = recurrent(kind, direction, batch_first, seed)
+    node.constants.pop("p", None)
+    (sequence,) = node.inputs.values()
+    batch, time = sequence[:2] if batch_first else sequence[1::-1]
+    lengths = random.integers(0, time + 1, batch).astype(np.int32)
+    model, output = tmp_path / "model.onnx", tmp_path / "decomposed.onnx"
+    onnx.save(with_lengths(node, lengths).model(), str(model))
+    assert write(model, output, tmp_path, "") == (kind,)
+    x = random.standard_normal(sequence).astype(np.float32)
+    with np.errstate(over="ignore"):  # of the exponential in a sigmoid that is zero
+        found = ReferenceEvaluator(str(output)).run(None, {"x": x})
+    agree(found, alone(node.model(), x, lengths, batch_first), f"{kind} {direction} {lengths}")
+
+
+def test_lengths_that_are_all_of_the_sequence_are_left_out(tmp_path: Path) -> None:
+    node = recurrent("GRU", "forward", False, 1)
+    time, batch, _ = node.inputs["x"]
+    model, output = tmp_path / "model.onnx", tmp_path / "decomposed.onnx"
+    onnx.save(with_lengths(node, np.full(batch, time, np.int32)).model(), str(model))
+    assert write(model, output, tmp_path, "") == ("GRU",)
+    (made,) = (n for n in onnx.load(str(output)).graph.node if n.op_type == "GRU")
+    assert not made.input[4]
+    assert not any(n.op_type == "Where" for n in onnx.load(str(output)).graph.node)
+
+
+def test_cells_that_cannot_be_kept_are_not_decomposed(tmp_path: Path) -> None:
+    node = recurrent("LSTM", "forward", False, 1)
+    node.constants.pop("p")
+    time, batch, _ = node.inputs["x"]
+    node.attributes["activations"] = ["Relu", "Tanh", "Tanh"]
+    lengths = np.arange(batch, dtype=np.int32) % time
+    for results, decomposed in ((3, ()), (2, ("LSTM",))):
+        one = replace(with_lengths(node, lengths), results=results)
+        model, output = tmp_path / "model.onnx", tmp_path / "decomposed.onnx"
+        onnx.save(one.model(), str(model))
+        assert write(model, output, tmp_path, "") == decomposed
 
 
 @pytest.mark.parametrize("window", [False, True])
