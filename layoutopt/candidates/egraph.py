@@ -1,19 +1,15 @@
-"""Saturation: run all rewrite rules until nothing new appears or a limit is met."""
+"""The e-graph: a model with all equal ways to compute its tensors.
+
+A tensor is an e-class, an op an e-node over classes (`Graph.producers`). `Classes` keeps it closed
+under congruence while it grows, `saturate` has the rules add to it.
+"""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
 
-from layoutopt.candidates.known_slices import KnownSlices
-from layoutopt.candidates.soundness import Soundness
-from layoutopt.ir.graph import Graph, Op
-from layoutopt.ir.refusal import Refusal
-from layoutopt.rules.rewrites import REWRITES
-from layoutopt.rules.rule import EVERY_EXACTNESS, Exactness, RewriteRule, apply
+from layoutopt.ir.graph import Graph
 
 
 class SaturationStop(Enum):
@@ -54,90 +50,6 @@ class EGraph:
     replaced."""
 
 
-def saturate(  # noqa: PLR0912, PLR0915 -- one fixed point
-    graph: Graph,
-    rules: Sequence[RewriteRule[Any]] = REWRITES,
-    op_limit: int = 20_000,
-    soundness: Soundness | None = None,
-    admitted: Collection[Exactness] = EVERY_EXACTNESS,
-    made_by: Sequence[tuple[str, ...]] | None = None,
-) -> EGraph:
-    """Add every alternative that the rules find; each (op, rule) fires once at most.
-
-    ``soundness``: refuses those that compute something else than the op that they replace.
-    ``admitted``: rules of another exactness are left out. ``made_by``: for each op the rules that
-    made it before.
-    Where an op's input gets another producer, the rules that found nothing there look again.
-    """
-    rules = [rule for rule in rules if rule.exactness in admitted]
-    origin = list(range(len(graph.ops)))
-    made: list[tuple[str, ...]] = [*(made_by or [()] * len(graph.ops))]
-    refusals: dict[RefusedRewrite, None] = {}
-    canonicalized: set[int] = set()
-    atomic: list[tuple[int, ...]] = []
-    seen: dict[Op, int] = {op: i for i, op in enumerate(graph.ops)}
-    slices = KnownSlices(graph)
-    original = len(graph.ops)
-    grown = graph
-    stop = SaturationStop.SATURATED
-    pending = deque(range(original))
-    fired: set[tuple[int, str]] = set()
-    while pending:
-        if len(grown.ops) > op_limit:
-            stop = SaturationStop.OP_LIMIT
-            break
-        index = pending.popleft()
-        for rule in rules if _is_computed(grown, index) else ():
-            if (index, rule.name) in fired:
-                continue
-            found = apply(rule, grown, index)
-            if isinstance(found, Refusal):
-                refusals[RefusedRewrite(origin[index], rule.name, found.reason)] = None
-            if found is None or isinstance(found, Refusal):
-                continue
-            found = slices.reused(found, grown)
-            replaced = found.replaces or (index,)
-            fired.update((i, rule.name) for i in replaced)
-            reasons = (soundness.reason(grown, i, found) for i in replaced if soundness is not None)
-            unsound = next(filter(None, reasons), "")
-            if unsound:
-                refusals[RefusedRewrite(origin[index], rule.name, unsound)] = None
-                continue
-            if rule.canonicalizes:
-                canonicalized.add(index)
-            if all(op in seen for op in found.ops):
-                continue
-            of_result = {t: i for i in replaced for t in grown.ops[i].outputs}
-            homes = [
-                origin[next((of_result[t] for t in op.outputs if t in of_result), index)]
-                for op in found.ops
-            ]
-            grown = grown.extended(found.types, found.ops, [graph.name_of(h) for h in homes])
-            slices.add(found.ops, grown.types)
-            if found.atomic:
-                first = len(origin)
-                new = range(first, first + len(found.ops))
-                atomic.append(tuple(i for i in new if _is_computed(grown, i)))
-            for op, home in zip(found.ops, homes, strict=True):
-                seen[op] = len(origin)
-                if not found.atomic:
-                    pending.append(len(origin))
-                origin.append(home)
-                made.append((*made[index], rule.name))
-            for tensor in of_result:
-                pending.extend(c for c in grown.consumers[tensor] if c not in pending)
-    return EGraph(
-        grown,
-        original,
-        tuple(made),
-        frozenset(canonicalized),
-        tuple(atomic),
-        tuple(refusals),
-        stop,
-        tuple(range(original)),
-    )
-
-
 def beside_its_canonical_form(egraph: EGraph, came: Graph) -> EGraph:
     """The same with the ops of the model as it came that normalization replaced.
 
@@ -154,8 +66,3 @@ def beside_its_canonical_form(egraph: EGraph, came: Graph) -> EGraph:
         rule=(*egraph.rule, *((),) * len(ops)),
         came=tuple(place[op] for op in came.ops),
     )
-
-
-def _is_computed(graph: Graph, index: int) -> bool:
-    """What constants compute is evaluated ahead of time and needs no other form."""
-    return not all(t in graph.constants for t in graph.ops[index].outputs)

@@ -9,7 +9,7 @@ from typing import Any
 from layoutopt.candidates.atomic import atomic_candidates
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.cluster import Cluster, form_clusters
-from layoutopt.candidates.egraph import EGraph, beside_its_canonical_form, saturate
+from layoutopt.candidates.egraph import EGraph, beside_its_canonical_form
 from layoutopt.candidates.enumeration import enumerate_candidates
 from layoutopt.candidates.identity import replaced_clusters
 from layoutopt.candidates.matmul_ways import ContractionForms
@@ -18,6 +18,7 @@ from layoutopt.candidates.packing.custom import load_rule
 from layoutopt.candidates.packing.given_tiles import given_tiles
 from layoutopt.candidates.packing.options import PackingOptions
 from layoutopt.candidates.regions import padded_regions
+from layoutopt.candidates.saturation import saturate
 from layoutopt.candidates.soundness import Soundness
 from layoutopt.candidates.space import layout_sets
 from layoutopt.ir.graph import Graph

@@ -136,6 +136,16 @@ class Graph:
         self._hand_on(grown)
         return grown
 
+    def seen_with(self, producers: Places, consumers: Places) -> Graph:
+        """This graph with other producers and consumers of its tensors, such as one of several.
+
+        What else is worked out of a graph stays what it is with all of them.
+        """
+        kept = {"constants": self.constants, "splats": self.splats}
+        seen = replace(self)
+        vars(seen).update(kept, producers=producers, consumers=consumers)
+        return seen
+
     def _hand_on(self, grown: Graph) -> None:
         """Keep what was worked out of this graph: a longer one only adds to it.
 

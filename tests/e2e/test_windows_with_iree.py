@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from iree import compiler, runtime
 
-from layoutopt.candidates.egraph import saturate
+from layoutopt.candidates.saturation import saturate
 from layoutopt.ir.affine import affine, dim, plain_map
 from layoutopt.ir.graph import Fill, Graph, GraphBuilder, IteratorType, Structured
 from layoutopt.ir.scalar import Body, ScalarOp, contraction_body

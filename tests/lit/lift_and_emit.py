@@ -8,8 +8,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from layoutopt.candidates.egraph import saturate
 from layoutopt.candidates.matmul_form import with_matmuls
+from layoutopt.candidates.saturation import saturate
 from layoutopt.ir.copy_folding import simplified
 from layoutopt.ir.graph import Constant, Graph
 from layoutopt.mlir.module import parse_module

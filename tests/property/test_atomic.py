@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from layoutopt.candidates.atomic import atomic_candidates
 from layoutopt.candidates.candidate import physical_form
 from layoutopt.candidates.cluster import form_clusters
-from layoutopt.candidates.egraph import saturate
+from layoutopt.candidates.saturation import saturate
 from layoutopt.candidates.space import layout_sets
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.refusal import Refusal

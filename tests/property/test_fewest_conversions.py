@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from layoutopt.candidates.candidate import physical_form
 from layoutopt.candidates.cluster import form_clusters
-from layoutopt.candidates.egraph import saturate
 from layoutopt.candidates.enumeration import enumerate_candidates
 from layoutopt.candidates.matmul_ways import ContractionForms
 from layoutopt.candidates.packing.options import PackingOptions
+from layoutopt.candidates.saturation import saturate
 from layoutopt.candidates.space import layout_sets
 from layoutopt.ir.affine import plain_map
 from layoutopt.ir.graph import (

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from layoutopt.candidates.candidate import physical_form
 from layoutopt.candidates.cluster import form_clusters
 from layoutopt.candidates.conversion import Conversion, conversion_form, lower_packs
-from layoutopt.candidates.egraph import saturate
 from layoutopt.candidates.enumeration import enumerate_candidates
 from layoutopt.candidates.matmul_ways import ContractionForms
 from layoutopt.candidates.packing.options import PackingOptions, packings
 from layoutopt.candidates.packing.tiling import Packing, PackingRule, plain_loops, tiled_layout
+from layoutopt.candidates.saturation import saturate
 from layoutopt.candidates.space import layout_sets
 from layoutopt.ir.graph import Graph, Pack, Reshape, Structured, Unpack
 from layoutopt.ir.layout import ConversionKind, Layout, conversion_kind

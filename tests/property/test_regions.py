@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from layoutopt.candidates.candidate import physical_form
 from layoutopt.candidates.cluster import form_clusters
-from layoutopt.candidates.egraph import saturate
 from layoutopt.candidates.enumeration import enumerate_candidates
 from layoutopt.candidates.regions import emitted, padded_regions
+from layoutopt.candidates.saturation import saturate
 from layoutopt.candidates.space import layout_sets
 from layoutopt.ir.graph import DispatchRegion, Graph, Pad, Structured
 from layoutopt.ir.refusal import Refusal

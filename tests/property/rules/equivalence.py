@@ -8,8 +8,8 @@ from random import Random
 
 import numpy as np
 
-from layoutopt.candidates.egraph import saturate
 from layoutopt.candidates.matmul_form import with_matmuls
+from layoutopt.candidates.saturation import saturate
 from layoutopt.ir.copy_folding import simplified
 from layoutopt.ir.graph import (
     Constant,

@@ -1,7 +1,7 @@
 """Which ops are expected in one dispatch."""
 
 from layoutopt.candidates.cluster import form_clusters
-from layoutopt.candidates.egraph import saturate
+from layoutopt.candidates.saturation import saturate
 from layoutopt.ir.graph import kind_name
 from layoutopt.rules.rewrites.examples import convolution_example
 from tests.parsing import lifted

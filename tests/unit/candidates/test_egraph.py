@@ -2,7 +2,8 @@ from collections import Counter
 
 import pytest
 
-from layoutopt.candidates.egraph import SaturationStop, saturate
+from layoutopt.candidates.egraph import SaturationStop
+from layoutopt.candidates.saturation import saturate
 from layoutopt.ir.graph import Constant, Graph, Reshape, Slice, Structured
 from layoutopt.rules.rewrites.examples import convolution_example
 from tests.parsing import lifted

@@ -7,10 +7,11 @@ import pytest
 
 from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_form
 from layoutopt.candidates.cluster import form_clusters
-from layoutopt.candidates.egraph import EGraph, saturate
+from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.enumeration import enumerate_candidates
 from layoutopt.candidates.form import Form
 from layoutopt.candidates.matmul_ways import ContractionForms
+from layoutopt.candidates.saturation import saturate
 from layoutopt.candidates.space import layout_sets
 from layoutopt.compiler.processor import Processor, VectorRegisters
 from layoutopt.ir.graph import Graph, Pack, Structured, Unpack

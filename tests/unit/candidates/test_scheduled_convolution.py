@@ -9,10 +9,10 @@ import pytest
 
 from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_form
 from layoutopt.candidates.cluster import form_clusters
-from layoutopt.candidates.egraph import saturate
 from layoutopt.candidates.enumeration import enumerate_candidates
 from layoutopt.candidates.form import Form
 from layoutopt.candidates.matmul_ways import ContractionForms
+from layoutopt.candidates.saturation import saturate
 from layoutopt.candidates.scheduled_convolution import with_direct_convolutions
 from layoutopt.candidates.space import layout_sets
 from layoutopt.compiler.processor import Processor, VectorRegisters

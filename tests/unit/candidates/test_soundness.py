@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from layoutopt.candidates.egraph import saturate
 from layoutopt.candidates.explore import explore
+from layoutopt.candidates.saturation import saturate
 from layoutopt.candidates.soundness import Soundness, _compared
 from layoutopt.ir.affine import affine, identity_map
 from layoutopt.ir.graph import (

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from layoutopt.candidates import explore
-from layoutopt.candidates.egraph import saturate
+from layoutopt.candidates.saturation import saturate
 from layoutopt.planning.planner import plan_graph
 from layoutopt.planning.searched import Searched
 from layoutopt.pricing.prices import Analytic

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from layoutopt.candidates.cluster import cluster_of, form_clusters
-from layoutopt.candidates.egraph import saturate
 from layoutopt.candidates.explore import explore
+from layoutopt.candidates.saturation import saturate
 from layoutopt.ir.graph import Graph
 from layoutopt.oracle import evaluate
 from layoutopt.pricing.references import References, own_ops

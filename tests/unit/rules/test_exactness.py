@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from layoutopt.candidates.egraph import saturate
+from layoutopt.candidates.saturation import saturate
 from layoutopt.ir.graph import FromTensor, Graph, Structured
 from layoutopt.normalize.canonical_form import canonical_form
 from layoutopt.rules.rewrites import REWRITES

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from layoutopt.candidates.candidate import Candidate
-from layoutopt.candidates.egraph import EGraph, saturate
+from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.explore import Space, explore
+from layoutopt.candidates.saturation import saturate
 from layoutopt.ir.graph import FusionBarrier, Graph, IteratorType, Structured
 from layoutopt.ir.scalar import contraction_body, is_widening
 from layoutopt.options import Objective, Options, WeightBudget

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from layoutopt.candidates.egraph import EGraph, saturate
+from layoutopt.candidates.egraph import EGraph
+from layoutopt.candidates.saturation import saturate
 from layoutopt.ir.graph import Constant, Graph, Op
 from layoutopt.ir.renaming import renumbered
 from layoutopt.ir.types import Array, TensorType

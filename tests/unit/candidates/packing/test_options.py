@@ -9,12 +9,12 @@ import pytest
 
 from layoutopt.candidates.candidate import physical_form
 from layoutopt.candidates.cluster import form_clusters
-from layoutopt.candidates.egraph import saturate
 from layoutopt.candidates.enumeration import enumerate_candidates
 from layoutopt.candidates.matmul_ways import ContractionForms
 from layoutopt.candidates.packing.custom import load_rule
 from layoutopt.candidates.packing.options import PackingOptions, packings
 from layoutopt.candidates.packing.tiling import Packing, fitting
+from layoutopt.candidates.saturation import saturate
 from layoutopt.candidates.space import layout_sets
 from layoutopt.errors import InputError
 from layoutopt.ir.affine import plain_map
