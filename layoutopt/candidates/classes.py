@@ -54,7 +54,7 @@ class Classes:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._own_tensors = len(graph.types)
+        self._own_tensors, self._own_ops = len(graph.types), len(graph.ops)
         self._known: dict[_Node, tuple[int, ...]] = {}
         self._ops = set(graph.ops)
         self.atomic: set[int] = set()
@@ -117,22 +117,28 @@ class Classes:
         return new, frozenset(grown | self._unite(equal))
 
     def compacted(self) -> tuple[Graph, dict[int, int]]:
-        """The graph, each e-node and class once; new places of ops that are still there."""
-        ops = self.graph.ops
-        place: dict[Op, int] = {}
-        moved: dict[int, int] = {}
-        for index, op in enumerate(ops):
+        """The graph, each e-node and class once; new places of ops that are still there.
+
+        The model's own ops are all there, in their places.
+        """
+        kept_ops = [*self.graph.ops[: self._own_ops]]
+        place: dict[Op, int] = {op: i for i, op in reversed([*enumerate(kept_ops)])}
+        moved = {i: i for i in range(self._own_ops)}
+        for index, op in enumerate(self.graph.ops[self._own_ops :], self._own_ops):
             if index in self.atomic or not {*op.inputs} & {*op.outputs}:
-                moved[index] = place.setdefault(op, len(place))
-        made = {t for op in place for t in op.outputs}
+                if op not in place:
+                    place[op] = len(kept_ops)
+                    kept_ops.append(op)
+                moved[index] = place[op]
+        made = {t for op in kept_ops for t in op.outputs}
         kept = [t for t in range(len(self.graph.types)) if t < self._own_tensors or t in made]
         number = {t: i for i, t in enumerate(kept)}
         names = {place: self.graph.name_of(index) for index, place in reversed(moved.items())}
         graph = replace(
             self.graph,
             types=tuple(self.graph.types[t] for t in kept),
-            ops=tuple(renumbered(op, number) for op in place),
-            names=tuple(names[i] for i in range(len(place))),
+            ops=tuple(renumbered(op, number) for op in kept_ops),
+            names=tuple(names[i] for i in range(len(kept_ops))),
         )
         return graph, moved
 

@@ -1,7 +1,7 @@
 """E-classes: what is there is not made again, and what is equal becomes one."""
 
 from layoutopt.candidates.classes import Classes
-from layoutopt.ir.graph import Concat, Constant, Graph, Op, Reshape
+from layoutopt.ir.graph import Concat, Constant, Graph, Op, Opaque, Reshape
 from layoutopt.ir.types import TensorType
 from layoutopt.rules.rule import Expression
 
@@ -64,6 +64,16 @@ def test_the_own_tensors_of_a_model_keep_their_classes() -> None:
     assert added(classes, Reshape(X, B))
     assert not added(classes, Reshape(X, B))
     assert classes.compacted()[0].ops[2:] == (Reshape(X, B),)
+
+
+def test_the_own_ops_of_a_model_are_all_kept() -> None:
+    """Two without results may be the same."""
+    check = Opaque("cf.assert", (X,), (), "control flow")
+    classes = Classes(own(Reshape(X, A), check, check, Concat((X, X), B, 0)))
+    assert added(classes, Reshape(X, FRESH), Concat((FRESH, X), B, 1), fresh=1)
+    graph, place = classes.compacted()
+    assert graph.ops[:4] == (Reshape(X, A), check, check, Concat((X, X), B, 0))
+    assert place == {0: 0, 1: 1, 2: 2, 3: 3, 4: 4}
 
 
 def test_what_has_one_price_as_a_whole_shares_nothing_and_is_there_once() -> None:
