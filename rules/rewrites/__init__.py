@@ -6,6 +6,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
+from layoutopt.rules.rewrites.attention_to_contractions import AttentionToContractions
 from layoutopt.rules.rewrites.bubble_up_slice import BubbleUpSlice
 from layoutopt.rules.rewrites.commute_scatter_with_contraction import CommuteScatterWithContraction
 from layoutopt.rules.rewrites.convolution_to_im2col import ConvolutionToIm2col
@@ -47,6 +48,7 @@ REWRITES: tuple[RewriteRule[Any], ...] = (
     UnrollWindow(),
     MergeSiblings(),
     FoldReshapeByExpansion(),
+    AttentionToContractions(),
     InsertToScatter(),
     CommuteScatterWithContraction(),
     SplitReductionIntoPhases(),

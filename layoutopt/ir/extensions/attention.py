@@ -107,7 +107,7 @@ class Attention(EvaluatedExtension):
         """Less the maximum of the scores, as implementations have it."""
         wide = list(map(_wide, values))
         with np.errstate(all="ignore"):
-            found = self._weighted(_softmax(self._scores(wide), self._axes()), wide[2])
+            found = self._weighted(_softmax(self._scores(wide), self.softmax_axes), wide[2])
         return (found.astype(values[0].dtype),)
 
     def error(self, made: Evaluated) -> tuple[Array | None, ...]:
@@ -119,10 +119,10 @@ class Attention(EvaluatedExtension):
             scores = self._scores(wide)
             apart = self._apart(wide, missing, self.terms(made.types) * fine + _COARSE * coarse)
             size = np.where(np.isfinite(scores), np.abs(scores), 0.0)
-            along = (apart + _COARSE * fine * size).max(axis=self._axes(), keepdims=True)
+            along = (apart + _COARSE * fine * size).max(axis=self.softmax_axes, keepdims=True)
             relative = np.expm1(2 * along) + _COARSE * coarse
             relative = relative + (_ROUNDINGS + self.terms(made.types)) * fine
-            shares = _softmax(scores, self._axes())
+            shares = _softmax(scores, self.softmax_axes)
             error = self._weighted(shares * relative, np.abs(wide[2]) + missing[2])
             error = error + self._weighted(shares, missing[2])
             error = error + 2 * coarse * np.abs(_wide(made.results[0])) + np.finfo(np.float32).tiny
@@ -173,7 +173,7 @@ class Attention(EvaluatedExtension):
         query, key, value, *mask, result = map(set, self.maps)
         between = (query & key) - value - result
         along = (key & value) - query - result
-        outside = set().union(*mask) - {*self._scored()}
+        outside = set().union(*mask) - {*self.scored}
         if (query | key | value) ^ (between | along | result) or outside:
             return Refusal("expected loops of queries, keys and values, but got others")
         return None
@@ -189,14 +189,16 @@ class Attention(EvaluatedExtension):
         """The loops of all tensors, the mask aside."""
         return frozenset.intersection(*map(frozenset, (*self.maps[:3], self.maps[-1])))
 
-    def _scored(self) -> tuple[int, ...]:
+    @property
+    def scored(self) -> tuple[int, ...]:
         """The loops of the scores, in order."""
         query, key, value, result = map(set, (*self.maps[:3], self.maps[-1]))
         return tuple(sorted((query | key) - ((query & key) - value - result)))
 
-    def _axes(self) -> tuple[int, ...]:
+    @property
+    def softmax_axes(self) -> tuple[int, ...]:
         """The dims of the scores that the softmax runs along."""
-        return tuple(i for i, d in enumerate(self._scored()) if d not in self.maps[-1])
+        return tuple(i for i, d in enumerate(self.scored) if d not in self.maps[-1])
 
     def _scale(self) -> float:
         return float(self.scale.split(":")[0])
@@ -206,10 +208,10 @@ class Attention(EvaluatedExtension):
         return max(kinds, key=lambda kind: roundoff(kind) or 0.0)
 
     def _products(self, query: Array, key: Array) -> Array:
-        return _sums(query, self.maps[0], key, self.maps[1], self._scored())
+        return _sums(query, self.maps[0], key, self.maps[1], self.scored)
 
     def _weighted(self, shares: Array, value: Array) -> Array:
-        return _sums(shares, self._scored(), value, self.maps[2], self.maps[-1])
+        return _sums(shares, self.scored, value, self.maps[2], self.maps[-1])
 
     def _scores(self, wide: Sequence[Array]) -> Array:
         found = self._scale() * self._products(wide[0], wide[1])
@@ -228,7 +230,7 @@ class Attention(EvaluatedExtension):
         own = self.maps[3]
         moved = mask.transpose(sorted(range(len(own)), key=own.__getitem__))
         sizes = iter(moved.shape)
-        return moved.reshape([next(sizes) if d in own else 1 for d in self._scored()])
+        return moved.reshape([next(sizes) if d in own else 1 for d in self.scored])
 
 
 def _wide(array: Array) -> Array:
