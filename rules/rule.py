@@ -149,6 +149,13 @@ class RewriteRule(Rule[MatchT], Protocol[MatchT]):
         """
 
 
+class EveryProducer:
+    """Base of rules that look through all producers of a tensor by themselves.
+
+    Others see one at a time, and run once for each way to choose them.
+    """
+
+
 class NormalizationRule(Rule[MatchT], Protocol[MatchT]):
     """A form that takes the place of another before anything is priced.
 

@@ -24,6 +24,7 @@ from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.prices import Price as Cost
 from layoutopt.pricing.prices import Pricer, Work
 from layoutopt.profiles.target import Target, load_target
+from layoutopt.rules.rewrites import MERGING, REWRITES
 from layoutopt.runtime.progress import Progress
 from layoutopt.runtime.steps import Clock, SilentSteps
 from layoutopt.solver import Status, TimeLimit, check, solve
@@ -31,6 +32,10 @@ from tests.made_up_prices import MadeUpPrices
 
 HOST = load_target("host")
 Price = Callable[[Space, Candidate], int]
+
+
+AS_WRITTEN = tuple(rule for rule in REWRITES if rule not in MERGING)
+"""Rules that keep each contraction of a model one of its own."""
 
 
 def setting(target: Target, pricer: Pricer, options: Options | None = None) -> PlanSetting:

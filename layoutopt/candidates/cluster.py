@@ -12,13 +12,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from layoutopt.candidates.egraph import EGraph
+from layoutopt.candidates.partition import (
+    LARGEST,
+    is_elementwise,
+    is_light,
+    is_root,
+    is_transpose,
+    partition_of,
+)
 from layoutopt.ir.affine import plain_dims
 from layoutopt.ir.backward_slice import computed_from
-from layoutopt.ir.graph import Constant, Graph, Op, Opaque, Reshape, Slice, Structured
-from layoutopt.ir.roles import is_windowed
-
-_LARGEST = 32
-"""Ops in one cluster at most: beyond that a benchmark no longer resembles one dispatch."""
+from layoutopt.ir.graph import Graph, Reshape, Slice, Structured
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,48 +57,103 @@ def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
     partition = partition_of(graph, range(egraph.original_ops))
     clusters = [cluster_of(graph, ops) for ops in partition]
     clusters += _with_transposes(graph, partition)
-    of_result = {t: ops for ops in partition for t in graph.ops[ops[0]].outputs}
-    home = {i: ops for ops in partition for i in ops}
+    homes = _Homes(egraph, partition)
     split: set[tuple[int, ...]] = set()
     chained: set[int] = set()
+
+    def apart(rest: tuple[int, ...]) -> None:
+        if rest and rest not in split:
+            split.add(rest)
+            clusters.append(cluster_of(graph, rest))
+
     for ops in egraph.atomic:
-        behind = of_result.get(graph.ops[ops[-1]].outputs[0], ())[1:]
+        behind = homes.behind(graph.ops[ops[-1]].outputs[0])
         clusters.append(replace(cluster_of(graph, (*ops, *behind)), atomic=True))
         chained.update(ops)
     for index in range(egraph.original_ops, len(graph.ops)):
         op = graph.ops[index]
-        behind = of_result.get(op.outputs[0], ())[1:]
         if index in chained or all(t in graph.constants for t in op.outputs):
             continue
+        behind = homes.behind(op.outputs[0])
         ahead = _slice_ahead(graph, index)
-        if isinstance(op, Structured) and _is_elementwise(op) and not op.is_copy and behind:
-            clusters.append(cluster_of(graph, (index, *behind)))
+        if isinstance(op, Structured) and is_elementwise(op) and not op.is_copy and behind:
+            clusters.append(homes.led_by((index, *behind)))
             continue
         if isinstance(op, Structured) and op.is_contraction:
-            clusters.append(cluster_of(graph, (index, *behind)))
+            clusters.append(homes.led_by((index, *behind)))
             clusters += _behind(graph, ahead, clusters[-1])
-            shared = None if behind else _with_readers(egraph, index, home)
+            shared = None if behind else _with_readers(egraph, index, homes.of)
             if shared is not None:
                 whole, rest = shared
                 clusters += [whole, *_behind(graph, ahead, whole)]
-                if rest and rest not in split:
-                    split.add(rest)
-                    clusters.append(cluster_of(graph, rest))
+                apart(rest)
             chain = () if behind else _chain(egraph, index)
             if chain:
                 chained.update(chain)
                 last = graph.ops[chain[-1]].outputs
-                clusters.append(replace(cluster_of(graph, (index, *chain)), outputs=last))
+                followers = homes.behind(last[0])
+                whole = homes.led_by((index, *chain, *followers))
+                clusters.append(whole if followers else replace(whole, outputs=last))
                 clusters += _behind(graph, ahead, clusters[-1])
+                if followers:
+                    clusters.append(homes.led_by((*chain, *followers)))
             continue
         clusters.append(cluster_of(graph, (index,)))
         clusters += _behind(graph, ahead, clusters[-1])
-        if behind and isinstance(op, Structured) and _is_light(op) and op.reduction_dims:
+        if behind and isinstance(op, Structured) and is_light(op) and op.reduction_dims:
             clusters.append(cluster_of(graph, (index, *behind)))
-        if behind and behind not in split:
-            split.add(behind)
-            clusters.append(cluster_of(graph, behind))
+        apart(behind)
     return tuple(clusters)
+
+
+class _Homes:
+    """Where the model's own ops stand in its partition."""
+
+    def __init__(self, egraph: EGraph, partition: Iterable[tuple[int, ...]]) -> None:
+        self._egraph, self._graph = egraph, egraph.graph
+        self.of = {i: ops for ops in partition for i in ops}
+        """The cluster of each op."""
+        self._maker = {t: i for i in self.of for t in self._graph.ops[i].outputs}
+
+    def behind(self, tensor: int) -> tuple[int, ...]:
+        """The ops that follow the one that makes a tensor in its cluster.
+
+        None where that is no elementwise op or leads no dispatch, or where they read more of what
+        comes ahead of it.
+        """
+        maker = self._maker.get(tensor)
+        if maker is None:
+            return ()
+        whole = self.of[maker]
+        if maker == whole[0]:
+            return whole[1:]
+        if not is_elementwise(self._graph.ops[maker]) or not is_root(self._graph.ops[whole[0]]):
+            return ()
+        made, found = {tensor}, list[int]()
+        before = {t for i in whole for t in self._graph.ops[i].outputs} - made
+        for i in whole:
+            op = self._graph.ops[i]
+            if not any(t in made for t in op.inputs):
+                continue
+            found.append(i)
+            made.update(op.outputs)
+        if any(t in before - made for i in found for t in self._graph.ops[i].inputs):
+            return ()
+        return tuple(found)
+
+    def led_by(self, ops: tuple[int, ...]) -> Cluster:
+        """A cluster; of what is inside, others read what the model's own ops outside of it do."""
+        found = cluster_of(self._graph, ops)
+        own, inside = self._egraph.original_ops, {*ops}
+        last = self._graph.ops[ops[-1]].outputs
+        outputs = tuple(
+            t
+            for t in found.outputs
+            if t in last
+            or t in self._graph.outputs
+            or any(c < own and c not in inside for c in self._graph.consumers[t])
+        )
+        return replace(found, outputs=outputs)
 
 
 def _with_transposes(graph: Graph, partition: Iterable[tuple[int, ...]]) -> Iterator[Cluster]:
@@ -104,7 +163,7 @@ def _with_transposes(graph: Graph, partition: Iterable[tuple[int, ...]]) -> Iter
         transpose = graph.ops[ops[0]]
         source = transpose.inputs[0] if is_transpose(transpose) else None
         ahead = maker.get(source, ()) if source is not None else ()
-        if not ahead or not _is_light(graph.ops[ahead[0]]) or len(ahead) >= _LARGEST:
+        if not ahead or not is_light(graph.ops[ahead[0]]) or len(ahead) >= LARGEST:
             continue
         readers = {c for c in graph.consumers[transpose.inputs[0]] if c not in ahead}
         if isinstance(graph.ops[ahead[0]], Reshape) or not readers <= {ops[0]}:
@@ -156,7 +215,7 @@ def _with_readers(
     foreign = {t for i in whole for t in graph.ops[i].outputs}
     for i in whole:
         op = graph.ops[i]
-        if not _is_elementwise(op) or not any(t in made for t in op.inputs):
+        if not is_elementwise(op) or not any(t in made for t in op.inputs):
             continue
         assert isinstance(op, Structured)
         reads = [
@@ -166,7 +225,7 @@ def _with_readers(
         if (
             all(dims is not None and len(dims) == len(op.domain) for dims in reads)
             and not any(t in foreign or tensor in computed_from(graph, t) for t in others)
-            and len(taken) + 1 < _LARGEST
+            and len(taken) + 1 < LARGEST
         ):
             taken.append(i)
             made.update(op.outputs)
@@ -194,10 +253,10 @@ def _chain(egraph: EGraph, index: int) -> tuple[int, ...]:
             c
             for c in graph.consumers[tensor]
             if c >= egraph.original_ops
-            and _is_elementwise(graph.ops[c])
+            and is_elementwise(graph.ops[c])
             and tensor not in egraph.graph.ops[c].outputs
         ]
-        if len(readers) != 1 or len(found) + 1 >= _LARGEST:
+        if len(readers) != 1 or len(found) + 1 >= LARGEST:
             break
         op = graph.ops[readers[0]]
         assert isinstance(op, Structured)
@@ -207,139 +266,6 @@ def _chain(egraph: EGraph, index: int) -> tuple[int, ...]:
         found.append(readers[0])
         tensor = op.results[0]
     return tuple(found)
-
-
-def is_root(op: Op) -> bool:
-    """Whether an op's loops shape its dispatch: contraction, convolution, pooling."""
-    if not isinstance(op, Structured):
-        return False
-    return op.is_contraction or is_windowed(op)
-
-
-def is_transpose(op: Op) -> bool:
-    """Whether an op only reorders the dims of its input."""
-    if not isinstance(op, Structured) or not op.is_copy or len(op.maps) != 2:
-        return False
-    source, result = plain_dims(op.maps[0]), plain_dims(op.maps[1])
-    return source is not None and result is not None and sorted(source) == sorted(result)
-
-
-def _is_light(op: Op) -> bool:
-    return isinstance(op, Reshape) or (
-        isinstance(op, Structured) and not is_root(op) and not is_transpose(op)
-    )
-
-
-def partition_of(graph: Graph, ops: Iterable[int]) -> list[tuple[int, ...]]:
-    """The clusters of ops that come one after the other, but for what constants compute.
-
-    Each has its ops in the order in which they come.
-    """
-    ops = tuple(ops)
-    order = {index: position for position, index in enumerate(ops)}
-    members: dict[int, list[int]] = {}
-    owner: dict[int, int] = {}
-    for index in ops:
-        op = graph.ops[index]
-        if isinstance(op, Constant) or all(t in graph.constants for t in op.outputs):
-            continue
-        home = _home(graph, index, owner, members)
-        members.setdefault(home, []).append(index)
-        for tensor in op.outputs:
-            owner[tensor] = home
-        if home != index and _absorb(graph, index, owner, members):
-            members[home].sort(key=order.__getitem__)
-    return [
-        tuple(found) for home, found in members.items() if not isinstance(graph.ops[home], Opaque)
-    ]
-
-
-def _home(graph: Graph, index: int, owner: dict[int, int], members: dict[int, list[int]]) -> int:
-    """The cluster that op ``index`` joins, or its own."""
-    op = graph.ops[index]
-    if not _is_light(op):
-        return index
-    homes = sorted({owner[t] for t in op.inputs if t in owner}, reverse=True)
-    for home in homes:
-        shared = [t for t in op.inputs if owner.get(t) == home]
-        if len(members[home]) >= _LARGEST or not all(_joins(graph, op, home, t) for t in shared):
-            continue
-        others = [owner[t] for t in op.inputs if t in owner and owner[t] != home]
-        if not any(_reaches(graph, owner, members, home, other) for other in others):
-            return home
-    return index
-
-
-def _absorb(graph: Graph, index: int, owner: dict[int, int], members: dict[int, list[int]]) -> bool:
-    """Have elementwise ops that feed op ``index`` alone share the cluster that it has joined.
-
-    One half of a GELU, say, which reads what the other half starts from. Returns whether there were
-    any: they are then behind the others.
-    """
-    op = graph.ops[index]
-    home = owner[op.outputs[0]]
-    if not isinstance(op, Structured) or not _is_light(graph.ops[home]):
-        return False
-    absorbed = False
-    for tensor, index_map in zip(op.sources, op.source_maps, strict=True):
-        other = owner.get(tensor, home)
-        dims = plain_dims(index_map)
-        if other == home or dims is None or len(dims) != len(op.domain):
-            continue
-        inside = {*members[other], index}
-        made = {t for i in members[other] for t in graph.ops[i].outputs}
-        read = {t for i in members[other] for t in graph.ops[i].inputs} - made
-        if (
-            all(_is_elementwise(graph.ops[i]) for i in members[other])
-            and not any(t in graph.outputs or set(graph.consumers[t]) - inside for t in made)
-            and len(members[home]) + len(members[other]) <= _LARGEST
-            and not any(_reaches(graph, owner, members, home, owner[t]) for t in read if t in owner)
-        ):
-            members[home] += members.pop(other)
-            owner.update(dict.fromkeys(made, home))
-            absorbed = True
-    return absorbed
-
-
-def _joins(graph: Graph, op: Op, home: int, tensor: int) -> bool:
-    first = graph.ops[home]
-    if not (_is_light(first) or is_root(first)) or isinstance(first, Reshape):
-        return False
-    if _is_light(first):
-        return True
-    if not isinstance(op, Structured) or not op.is_elementwise or tensor in graph.outputs:
-        return False
-    dims = plain_dims(op.source_maps[op.sources.index(tensor)]) if tensor in op.sources else None
-    if dims is None or len(dims) != len(op.domain):
-        return False
-    return all(_is_elementwise(graph.ops[c]) for c in graph.consumers[tensor])
-
-
-def _is_elementwise(op: Op) -> bool:
-    return (
-        isinstance(op, Structured)
-        and op.is_elementwise
-        and not is_transpose(op)
-        and (not is_root(op))
-    )
-
-
-def _reaches(
-    graph: Graph, owner: dict[int, int], members: dict[int, list[int]], start: int, goal: int
-) -> bool:
-    """Whether cluster ``goal`` depends on cluster ``start``."""
-    pending, seen = [goal], {goal}
-    while pending:
-        at = pending.pop()
-        if at == start:
-            return True
-        for index in members[at]:
-            for tensor in graph.ops[index].inputs:
-                home = owner.get(tensor)
-                if home is not None and home not in seen:
-                    seen.add(home)
-                    pending.append(home)
-    return False
 
 
 def cluster_of(graph: Graph, ops: tuple[int, ...]) -> Cluster:

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from layoutopt.candidates.candidate import Candidate, follow, identity_candidate, physical_form
-from layoutopt.candidates.cluster import Cluster, is_root
+from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.convolution_ways import convolution_ways
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.form import Form
 from layoutopt.candidates.matmul_ways import ContractionForms, in_panels, matmul_ways, panel_ways
 from layoutopt.candidates.output_variants import output_layout_variants, padding_variants
 from layoutopt.candidates.packing.options import PackingOptions, packings
+from layoutopt.candidates.partition import is_root
 from layoutopt.candidates.preference import (
     lhs_layouts,
     result_layouts,

@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from layoutopt.candidates.candidate import Candidate, identity_candidate
 from layoutopt.candidates.choice import Choice, is_free
-from layoutopt.candidates.cluster import Cluster, cluster_of, partition_of
+from layoutopt.candidates.cluster import Cluster, cluster_of
 from layoutopt.candidates.egraph import EGraph
+from layoutopt.candidates.partition import partition_of
 from layoutopt.ir.graph import Graph
 
 

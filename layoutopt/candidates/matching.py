@@ -8,7 +8,7 @@ from typing import Any, Self, SupportsIndex
 
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.refusal import Refusal
-from layoutopt.rules.rule import Expression, RewriteRule, apply
+from layoutopt.rules.rule import EveryProducer, Expression, RewriteRule, apply
 
 _MOST = 64
 """Ways to choose producers at most, for one rule at one op."""
@@ -132,7 +132,7 @@ class _Search:
             return [(_LIMIT, chosen)]
         result = apply(self.rule, graph, self.op)
         self.asked.update(seen.asked)
-        undecided = seen.undecided()
+        undecided = None if isinstance(self.rule, EveryProducer) else seen.undecided()
         if undecided is None:
             return [] if result is None else [(result, chosen)]
         tensor, makers = undecided

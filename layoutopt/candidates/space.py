@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from layoutopt.candidates.cluster import is_root, is_transpose
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.packing.options import PackingOptions, packings
+from layoutopt.candidates.partition import is_root, is_transpose
 from layoutopt.candidates.preference import lhs_layouts, result_layouts, rhs_layouts
 from layoutopt.ir.canonical_layout import canonical
 from layoutopt.ir.graph import Constant, FromTensor, Op, Opaque, Structured

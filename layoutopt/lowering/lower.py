@@ -23,6 +23,7 @@ from layoutopt.ir.graph import (
     Insert,
     Op,
     Opaque,
+    Pad,
     Reshape,
     Structured,
 )
@@ -142,7 +143,7 @@ class _Lowering:
         """
         if all((tensor, self._plain(tensor)) in self.where for tensor in op.outputs):
             return
-        if (isinstance(op, Structured) and op.ahead) or isinstance(op, Concat | Insert):
+        if (isinstance(op, Structured) and op.ahead) or isinstance(op, Concat | Insert | Pad):
             (tensor,) = op.outputs
             self._hoist((tensor, self._plain(tensor)), is_copy=isinstance(op, Structured))
             return

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from layoutopt.candidates.candidate import Candidate, PhysicalForm
-from layoutopt.candidates.cluster import is_root, is_transpose
 from layoutopt.candidates.conversion import Conversion
+from layoutopt.candidates.partition import is_root, is_transpose
 from layoutopt.ir.graph import Pack, Structured, Unpack
 
 _RANKS = 8

@@ -13,15 +13,18 @@ from layoutopt.rules.rewrites.convolution_to_im2col import ConvolutionToIm2col
 from layoutopt.rules.rewrites.convolution_to_winograd_f2 import ConvolutionToWinogradF2
 from layoutopt.rules.rewrites.convolution_to_winograd_f4 import ConvolutionToWinogradF4
 from layoutopt.rules.rewrites.fold_reshape_by_expansion import FoldReshapeByExpansion
+from layoutopt.rules.rewrites.fold_scale_into_weights import FoldScaleIntoWeights
 from layoutopt.rules.rewrites.fold_slice_of_scatter import FoldSliceOfScatter
 from layoutopt.rules.rewrites.insert_to_scatter import InsertToScatter
 from layoutopt.rules.rewrites.merge_siblings import MergeSiblings
+from layoutopt.rules.rewrites.merge_summed_contractions import MergeSummedContractions
 from layoutopt.rules.rewrites.pad_to_index_arithmetic import PadToIndexArithmetic
 from layoutopt.rules.rewrites.patch_convolution_to_contraction import (
     PatchConvolutionToContraction,
 )
 from layoutopt.rules.rewrites.push_scatter_through_elementwise import PushScatterThroughElementwise
 from layoutopt.rules.rewrites.push_scatter_through_reshape import PushScatterThroughReshape
+from layoutopt.rules.rewrites.reassociate_contractions import ReassociateContractions
 from layoutopt.rules.rewrites.scatter_to_index_arithmetic import ScatterToIndexArithmetic
 from layoutopt.rules.rewrites.split_convolution_into_phases import SplitConvolutionIntoPhases
 from layoutopt.rules.rewrites.split_reduction import SplitReduction
@@ -38,6 +41,13 @@ PARALLELIZING: tuple[RewriteRule[Any], ...] = (SplitReduction(),)
 WIDENING: tuple[RewriteRule[Any], ...] = (WidenFactors(),)
 """Those that bring narrow elements to the type that vectors compute in, weights too."""
 
+MERGING: tuple[RewriteRule[Any], ...] = (
+    ReassociateContractions(),
+    FoldScaleIntoWeights(),
+    MergeSummedContractions(),
+)
+"""Those that make weights of weights: products, sums and multiples of them."""
+
 REWRITES: tuple[RewriteRule[Any], ...] = (
     UnitFilterToContraction(),
     StridedUnitFilterToSlice(),
@@ -49,6 +59,7 @@ REWRITES: tuple[RewriteRule[Any], ...] = (
     MergeSiblings(),
     FoldReshapeByExpansion(),
     AttentionToContractions(),
+    *MERGING,
     InsertToScatter(),
     CommuteScatterWithContraction(),
     SplitReductionIntoPhases(),

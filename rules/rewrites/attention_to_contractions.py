@@ -16,7 +16,6 @@ from layoutopt.ir.affine import identity_map, plain_map
 from layoutopt.ir.extensions.attention import Attention
 from layoutopt.ir.extensions.softmax import Softmax
 from layoutopt.ir.graph import (
-    Fill,
     Graph,
     GraphBuilder,
     IteratorType,
@@ -25,11 +24,12 @@ from layoutopt.ir.graph import (
     Uninitialized,
 )
 from layoutopt.ir.refusal import Refusal
-from layoutopt.ir.scalar import Body, ScalarOp, contraction_body, scalar_constant
+from layoutopt.ir.scalar import Body, ScalarOp, scalar_constant
 from layoutopt.ir.types import TensorType
+from layoutopt.rules.rewrites.product import contraction
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
-_P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION
+_P = IteratorType.PARALLEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class AttentionToContractions:
         shape = tuple(sizes[d] for d in scored)
         products, scaled, shares = (builder.tensor(shape, score) for _ in range(3))
         builder.add(
-            _contraction(
+            contraction(
                 (query, key), (op.maps[0], op.maps[1], scored), products, sizes,
                 (graph.types[query].element, graph.types[key].element, score),
             )
@@ -119,7 +119,7 @@ class AttentionToContractions:
         result = match.types[-1]
         wide = op.results[0] if result.element == score else builder.tensor(result.shape, score)
         builder.add(
-            _contraction(
+            contraction(
                 (narrow, value), (scored, op.maps[2], op.maps[-1]), wide, sizes,
                 (graph.types[value].element, graph.types[value].element, score),
             )
@@ -136,28 +136,6 @@ def _sizes(op: Attention, types: Sequence[TensorType]) -> dict[int, int]:
         for loops, kind in zip(op.maps, types, strict=True)
         for d, size in zip(loops, kind.shape, strict=True)
     }
-
-
-def _contraction(
-    sources: tuple[int, int],
-    maps: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]],
-    result: int,
-    sizes: dict[int, int],
-    elements: tuple[str, str, str],
-) -> Structured:
-    """A contraction whose operands are read along these loops; the sums run last."""
-    used = {*maps[0], *maps[1]}
-    loops = (*maps[2], *sorted(used - {*maps[2]}))
-    place = {d: i for i, d in enumerate(loops)}
-    return Structured(
-        sources,
-        (Fill(f"0.0 : {elements[2]}"),),
-        (result,),
-        tuple(sizes[d] for d in loops),
-        tuple(_P if d in maps[2] else _R for d in loops),
-        tuple(plain_map(place[d] for d in own) for own in maps),
-        contraction_body(*elements),
-    )
 
 
 def _scaling(op: Attention, score: str, masks: Sequence[str]) -> Body:
@@ -185,7 +163,7 @@ def _scaling(op: Attention, score: str, masks: Sequence[str]) -> Body:
 
 def _lowest(element: str) -> str:
     """Minus infinity."""
-    return f"{ {'f16': '0xFC00', 'bf16': '0xFF80', 'f32': '0xFF800000'}[element]} : {element}"
+    return f"{ {'f16': '0xFC00', 'bf16': '0xFF80', 'f32': '0xFF800000'}[element] } : {element}"
 
 
 def _cast(builder: GraphBuilder, tensor: int, like: TensorType, element: str) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from layoutopt.ir.affine import Affine, IndexMap
-from layoutopt.ir.graph import Graph, Structured
+from layoutopt.ir.graph import Graph, Op, Structured
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,16 @@ class Convolution:
 
 
 def convolution(graph: Graph, index: int) -> Convolution | None:
-    """The windows of op ``index``, None where it is not a convolution with a plain filter.
+    """The windows of op ``index``, None where it is not a convolution with a plain filter."""
+    return convolution_of(graph, graph.ops[index])
+
+
+def convolution_of(graph: Graph, op: Op) -> Convolution | None:
+    """The windows of an op, None where it is not a convolution with a plain filter.
 
     Each loop occurs once in each map: a window has loops of its own, and no operand is read along
     a diagonal. The filter is read along every window.
     """
-    op = graph.ops[index]
     if not isinstance(op, Structured) or not op.is_contraction or op.body.reads_index:
         return None
     read = [[d for form in m for d in form.dims] for m in op.maps]

@@ -25,6 +25,7 @@ from layoutopt.ir.graph import (
 )
 from layoutopt.ir.scalar import Body, ScalarOp
 from layoutopt.ir.types import is_float
+from tests.property.rules.algebra import ALGEBRA
 from tests.property.rules.odd_bodies import any_body, with_dead_argument
 from tests.property.rules.odd_operands import Operands
 from tests.property.rules.siblings import add_siblings, loops_of_weights
@@ -34,7 +35,12 @@ _FACTORS = (("f32", "f32"),) * 4 + (("i8", "i32"), ("f16", "f32"), ("f64", "f64"
 
 
 def odd_graph(random: Random) -> Graph:
-    """One structured op with odd maps, what makes its operands, and what reads its result."""
+    """One structured op with odd maps, what makes its operands, and what reads its result.
+
+    Seldom several with plain ones, for rules that look for these.
+    """
+    if random.random() < 0.08:
+        return random.choice(ALGEBRA)(random)
     return _Graph(random).build()
 
 

@@ -44,6 +44,7 @@ from layoutopt.rules.rule import Expression, apply
 from tests.extension_inputs import random_inputs
 from tests.parsing import verified
 from tests.property.layouts import assert_close, small_integers
+from tests.property.rules.algebra import ALGEBRA
 from tests.property.rules.expanded import expanded
 from tests.property.rules.interior_padded import (
     backward_convolutions,
@@ -112,6 +113,7 @@ REWRITTEN: Mapping[str, st.SearchStrategy[Graph]] = {
     "siblings": siblings(),
     "behind slices": behind_slices(),
     "expanded": expanded(),
+    **{made.__name__: st.randoms(use_true_random=False).map(made) for made in ALGEBRA},
     "backward convolution": backward_convolutions(),
     "backward convolution, unit filters": backward_convolutions(filters=1),
     "weight gradient": weight_gradients(),

@@ -19,6 +19,7 @@ from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rule import Example, Expression, RewriteRule, apply
 from tests.parsing import verified
 from tests.property.layouts import assert_close, small_integers
+from tests.property.rules.algebra import ALGEBRA
 from tests.property.rules.expanded import expanded
 from tests.property.rules.interior_padded import (
     backward_convolutions,
@@ -86,6 +87,7 @@ GRAPHS = (
     siblings(),
     behind_slices(),
     expanded(),
+    *(st.randoms(use_true_random=False).map(made) for made in ALGEBRA),
     poolings(),
     backward_convolutions(),
     backward_convolutions(filters=1),

@@ -38,7 +38,7 @@ from layoutopt.rules.rewrites import REWRITES
 from layoutopt.solver import Search
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
-from tests.planning import TWO_MATMULS, SizedPrices, packed_for_many, setting
+from tests.planning import AS_WRITTEN, TWO_MATMULS, SizedPrices, packed_for_many, setting
 from tests.unit.planning.test_carried_layouts import loop
 
 GRAPH = lifted(CONVOLUTIONS)
@@ -246,7 +246,8 @@ def test_layouts_of_carried_tensors_that_do_not_fit(
 def several(tmp_path: Path) -> tuple[Graph, GraphPlan, Options]:
     """A function with a plan for few rows and one for many."""
     (tmp_path / "model.mlir").write_text(TWO_MATMULS)
-    options = Options(sizes=(PlannedSize("arg0.0", (1, 300), (3.0, 1.0)),))
+    sizes = (PlannedSize("arg0.0", (1, 300), (3.0, 1.0)),)
+    options = Options(sizes=sizes, rules=AS_WRITTEN)
     graph = planned_for(parse_module(tmp_path / "model.mlir").graphs[0], {"arg0.0": 1})
     wanted = setting(load_target("host"), AtSizes(SizedPrices(packed_for_many)), options)
     return graph, plan_graph(graph, wanted), options

@@ -5,8 +5,8 @@ import pytest
 
 from layoutopt.candidates.candidate import Candidate, identity_candidate
 from layoutopt.candidates.choice import needed_conversions
-from layoutopt.candidates.cluster import is_transpose
 from layoutopt.candidates.explore import Space, explore
+from layoutopt.candidates.partition import is_transpose
 from layoutopt.ir.graph import Graph, Slice, Structured
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.lowered import Lowered

@@ -19,7 +19,7 @@ from layoutopt.planning.planner import plan_graphs
 from layoutopt.pricing.at_sizes import AtSizes
 from layoutopt.pricing.prices import Work
 from layoutopt.solver import Status
-from tests.planning import HOST, TWO_MATMULS, SizedPrices, packed_for_many, setting
+from tests.planning import AS_WRITTEN, HOST, TWO_MATMULS, SizedPrices, packed_for_many, setting
 
 SIZES = (1, 16, 300)
 FIRST, SECOND = (8, 64, 8), (4, 64, 8)
@@ -55,7 +55,8 @@ def read(folder: Path, text: str) -> Module:
 
 
 def options(*numbers: int, weights: tuple[float, ...] = ()) -> Options:
-    return Options(sizes=(PlannedSize("arg0.0", numbers, weights),), effort=Effort.THOROUGH)
+    sizes = (PlannedSize("arg0.0", numbers, weights),)
+    return Options(sizes=sizes, effort=Effort.THOROUGH, rules=AS_WRITTEN)
 
 
 def plan(

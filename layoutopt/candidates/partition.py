@@ -1,0 +1,151 @@
+"""The partition of a model's ops: each with those that IREE is expected to run in its dispatch.
+
+A contraction, convolution or pooling takes along the elementwise ops behind it; elementwise ops
+and reductions without one stay together. Everything else stands alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from layoutopt.ir.affine import plain_dims
+from layoutopt.ir.graph import Constant, Graph, Op, Opaque, Reshape, Structured
+from layoutopt.ir.roles import is_windowed
+
+LARGEST = 32
+"""Ops in one cluster at most: beyond that a benchmark no longer resembles one dispatch."""
+
+
+def is_root(op: Op) -> bool:
+    """Whether an op's loops shape its dispatch: contraction, convolution, pooling."""
+    if not isinstance(op, Structured):
+        return False
+    return op.is_contraction or is_windowed(op)
+
+
+def is_transpose(op: Op) -> bool:
+    """Whether an op only reorders the dims of its input."""
+    if not isinstance(op, Structured) or not op.is_copy or len(op.maps) != 2:
+        return False
+    source, result = plain_dims(op.maps[0]), plain_dims(op.maps[1])
+    return source is not None and result is not None and sorted(source) == sorted(result)
+
+
+def is_light(op: Op) -> bool:
+    """Whether an op shares the dispatch of another: elementwise, a reduction, a reshape."""
+    return isinstance(op, Reshape) or (
+        isinstance(op, Structured) and not is_root(op) and not is_transpose(op)
+    )
+
+
+def partition_of(graph: Graph, ops: Iterable[int]) -> list[tuple[int, ...]]:
+    """The clusters of ops that come one after the other, but for what constants compute.
+
+    Each has its ops in the order in which they come.
+    """
+    ops = tuple(ops)
+    order = {index: position for position, index in enumerate(ops)}
+    members: dict[int, list[int]] = {}
+    owner: dict[int, int] = {}
+    for index in ops:
+        op = graph.ops[index]
+        if isinstance(op, Constant) or all(t in graph.constants for t in op.outputs):
+            continue
+        home = _home(graph, index, owner, members)
+        members.setdefault(home, []).append(index)
+        for tensor in op.outputs:
+            owner[tensor] = home
+        if home != index and _absorb(graph, index, owner, members):
+            members[home].sort(key=order.__getitem__)
+    return [
+        tuple(found) for home, found in members.items() if not isinstance(graph.ops[home], Opaque)
+    ]
+
+
+def _home(graph: Graph, index: int, owner: dict[int, int], members: dict[int, list[int]]) -> int:
+    """The cluster that op ``index`` joins, or its own."""
+    op = graph.ops[index]
+    if not is_light(op):
+        return index
+    homes = sorted({owner[t] for t in op.inputs if t in owner}, reverse=True)
+    for home in homes:
+        shared = [t for t in op.inputs if owner.get(t) == home]
+        if len(members[home]) >= LARGEST or not all(_joins(graph, op, home, t) for t in shared):
+            continue
+        others = [owner[t] for t in op.inputs if t in owner and owner[t] != home]
+        if not any(_reaches(graph, owner, members, home, other) for other in others):
+            return home
+    return index
+
+
+def _absorb(graph: Graph, index: int, owner: dict[int, int], members: dict[int, list[int]]) -> bool:
+    """Have elementwise ops that feed op ``index`` alone share the cluster that it has joined.
+
+    One half of a GELU, say, which reads what the other half starts from. Returns whether there were
+    any: they are then behind the others.
+    """
+    op = graph.ops[index]
+    home = owner[op.outputs[0]]
+    if not isinstance(op, Structured) or not is_light(graph.ops[home]):
+        return False
+    absorbed = False
+    for tensor, index_map in zip(op.sources, op.source_maps, strict=True):
+        other = owner.get(tensor, home)
+        dims = plain_dims(index_map)
+        if other == home or dims is None or len(dims) != len(op.domain):
+            continue
+        inside = {*members[other], index}
+        made = {t for i in members[other] for t in graph.ops[i].outputs}
+        read = {t for i in members[other] for t in graph.ops[i].inputs} - made
+        if (
+            all(is_elementwise(graph.ops[i]) for i in members[other])
+            and not any(t in graph.outputs or set(graph.consumers[t]) - inside for t in made)
+            and len(members[home]) + len(members[other]) <= LARGEST
+            and not any(_reaches(graph, owner, members, home, owner[t]) for t in read if t in owner)
+        ):
+            members[home] += members.pop(other)
+            owner.update(dict.fromkeys(made, home))
+            absorbed = True
+    return absorbed
+
+
+def _joins(graph: Graph, op: Op, home: int, tensor: int) -> bool:
+    first = graph.ops[home]
+    if not (is_light(first) or is_root(first)) or isinstance(first, Reshape):
+        return False
+    if is_light(first):
+        return True
+    if not isinstance(op, Structured) or not op.is_elementwise or tensor in graph.outputs:
+        return False
+    dims = plain_dims(op.source_maps[op.sources.index(tensor)]) if tensor in op.sources else None
+    if dims is None or len(dims) != len(op.domain):
+        return False
+    return all(is_elementwise(graph.ops[c]) for c in graph.consumers[tensor])
+
+
+def is_elementwise(op: Op) -> bool:
+    """Whether an op computes point by point, and neither transposes nor reads through windows."""
+    return (
+        isinstance(op, Structured)
+        and op.is_elementwise
+        and not is_transpose(op)
+        and (not is_root(op))
+    )
+
+
+def _reaches(
+    graph: Graph, owner: dict[int, int], members: dict[int, list[int]], start: int, goal: int
+) -> bool:
+    """Whether cluster ``goal`` depends on cluster ``start``."""
+    pending, seen = [goal], {goal}
+    while pending:
+        at = pending.pop()
+        if at == start:
+            return True
+        for index in members[at]:
+            for tensor in graph.ops[index].inputs:
+                home = owner.get(tensor)
+                if home is not None and home not in seen:
+                    seen.add(home)
+                    pending.append(home)
+    return False
