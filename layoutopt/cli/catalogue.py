@@ -15,7 +15,7 @@ COMMANDS = {
     "optimize": "Plan a model, write it, verify it, time it.",
     "pack-weights": "Rewrite parameters (.irpa, .safetensors, .gguf) as MODULE reads them.",
     "profile": "Measure what prices lack; look after them.",
-    "rules": "List the rewrite rules, what they do, why they are sound and how that is known.",
+    "rules": "List the rules, why they are sound, and how often they fire on a model.",
     "targets": "List the targets that layoutopt knows.",
 }
 """By name, in the order of `--help`: what each is for. It lives in the module of that name."""

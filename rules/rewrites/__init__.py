@@ -26,6 +26,7 @@ from layoutopt.rules.rewrites.push_scatter_through_elementwise import PushScatte
 from layoutopt.rules.rewrites.push_scatter_through_reshape import PushScatterThroughReshape
 from layoutopt.rules.rewrites.reassociate_contractions import ReassociateContractions
 from layoutopt.rules.rewrites.scatter_to_index_arithmetic import ScatterToIndexArithmetic
+from layoutopt.rules.rewrites.split_contraction_of_concat import SplitContractionOfConcat
 from layoutopt.rules.rewrites.split_convolution_into_phases import SplitConvolutionIntoPhases
 from layoutopt.rules.rewrites.split_reduction import SplitReduction
 from layoutopt.rules.rewrites.split_reduction_into_phases import SplitReductionIntoPhases
@@ -60,6 +61,7 @@ REWRITES: tuple[RewriteRule[Any], ...] = (
     FoldReshapeByExpansion(),
     AttentionToContractions(),
     *MERGING,
+    SplitContractionOfConcat(),
     InsertToScatter(),
     CommuteScatterWithContraction(),
     SplitReductionIntoPhases(),

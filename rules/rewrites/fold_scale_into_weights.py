@@ -34,6 +34,7 @@ from layoutopt.ir.scalar import (
 )
 from layoutopt.ir.types import is_float
 from layoutopt.rules.rewrites.interior_padding import is_zero, typed
+from layoutopt.rules.rewrites.sums import counted
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 _P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION
@@ -86,7 +87,7 @@ def _example(*, constant: bool) -> Graph:
     c, sums = builder.tensor((3, 5), "f32"), builder.tensor((3, 5), "f32")
     turned, y = builder.tensor((5, 3), "f32"), builder.tensor((5, 3), "f32")
     for weights, shape in ((w, (4, 5)), (b, (5,)))[not constant :]:
-        builder.add(_counted(weights, shape))
+        builder.add(counted(weights, shape))
     builder.add(
         Structured(
             (x, w), (Fill("0.0 : f32"),), (c,), (3, 5, 4), (_P, _P, _R),
@@ -104,19 +105,6 @@ def _example(*, constant: bool) -> Graph:
     maps = (identity_map(2),) * 2
     builder.add(Structured((turned,), (Uninitialized(),), (y,), (5, 3), (_P, _P), maps, half))
     return builder.build((x,) if constant else (x, w), (y,))
-
-
-def _counted(tensor: int, shape: tuple[int, ...]) -> Structured:
-    """A constant whose elements are their places along the last dim."""
-    rank = len(shape)
-    ops = (
-        ScalarOp("linalg.index", (), "index", (("dim", str(rank - 1)),)),
-        ScalarOp("arith.index_cast", (1,), "i32"),
-        ScalarOp("arith.sitofp", (2,), "f32"),
-    )
-    maps = (identity_map(rank),)
-    body = Body(("f32",), ops, (3,))
-    return Structured((), (Uninitialized(),), (tensor,), shape, (_P,) * rank, maps, body)
 
 
 class FoldScaleIntoWeights:

@@ -83,6 +83,21 @@ def filled(tensor: int, shape: tuple[int, ...], value: str) -> Structured:
     )
 
 
+def counted(tensor: int, shape: tuple[int, ...]) -> Structured:
+    """A constant whose elements are their places along the last dim."""
+    rank = len(shape)
+    ops = (
+        ScalarOp("linalg.index", (), "index", (("dim", str(rank - 1)),)),
+        ScalarOp("arith.index_cast", (1,), "i32"),
+        ScalarOp("arith.sitofp", (2,), "f32"),
+    )
+    maps = (identity_map(rank),)
+    body = Body(("f32",), ops, (3,))
+    return Structured(
+        (), (Uninitialized(),), (tensor,), shape, (IteratorType.PARALLEL,) * rank, maps, body
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Weighted:
     """A contraction from zero of one tensor with another one, its weights, read along plain dims.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.fuzz.kinds import (
+    algebra,
     calls,
     contractions,
     convolutions,
@@ -49,6 +50,12 @@ WEIGHTED: dict[str, tuple[Kind, int]] = {
     "wide-matmul": (contractions.wide_matmul, 1),
     "wide-convolution": (convolutions.wide_convolution, 2),
     "long-matmul": (contractions.long_matmul, 2),
+    "product-chain": (algebra.product_chain, 2),
+    "scaled-matmul": (algebra.scaled_matmul, 2),
+    "summed-matmuls": (algebra.summed_matmuls, 2),
+    "branches": (algebra.branches, 2),
+    "side-by-side": (algebra.side_by_side, 2),
+    "attention": (algebra.attention, 1),
 }
 
 KINDS: dict[str, Kind] = {name: kind for name, (kind, _) in WEIGHTED.items()}

@@ -157,13 +157,8 @@ def sibling_matmuls(writer: Writer, draw: Draw) -> None:
     biased = draw.below(2)
     for n in widths:
         weights = writer.constant(whole_numbers(draw, (k, n)), x.element)
-        name, kind = writer.fill(0, (m, n), "f32"), tensor_text((m, n), "f32")
-        begin = Value(name, (m, n), "f32", 0.0)
-        bound, error, integral = summed("f32", [x, weights], max(k, 1), begin, windowed=False)
-        result = writer.op(
-            f"linalg.matmul ins({writer.read(x)}, {writer.read(weights)} : {x.type}, "
-            f"{weights.type}) outs({name} : {kind}) -> {kind}"
-        )
+        kind = tensor_text((m, n), "f32")
+        result, bound, error, integral = _product(writer, x, weights)
         if biased:
             bias = writer.constant(whole_numbers(draw, (n,)), "f32")
             into = writer.empty((m, n), "f32")
@@ -177,6 +172,25 @@ def sibling_matmuls(writer: Writer, draw: Draw) -> None:
             bound += bias.bound
             error += 2.0**-23 * bound * (not integral)
         writer.define(result, (m, n), "f32", bound, error, integral)
+
+
+def multiplied(writer: Writer, x: Value, y: Value) -> Value:
+    """The product of two matrices, from zero, as a value that later steps may read."""
+    result, bound, error, integral = _product(writer, x, y)
+    return writer.define(result, (x.shape[0], y.shape[1]), "f32", bound, error, integral)
+
+
+def _product(writer: Writer, x: Value, y: Value) -> tuple[str, float, float, bool]:
+    """The product of two matrices, from zero: its name, and what is known of its numbers."""
+    (m, k), n = x.shape, y.shape[1]
+    name, kind = writer.fill(0, (m, n), "f32"), tensor_text((m, n), "f32")
+    begin = Value(name, (m, n), "f32", 0.0)
+    bound, error, integral = summed("f32", [x, y], max(k, 1), begin, windowed=False)
+    result = writer.op(
+        f"linalg.matmul ins({writer.read(x)}, {writer.read(y)} : {x.type}, {y.type}) "
+        f"outs({name} : {kind}) -> {kind}"
+    )
+    return result, bound, error, integral
 
 
 def quantized_matmul(writer: Writer, draw: Draw) -> None:

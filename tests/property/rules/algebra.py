@@ -7,6 +7,7 @@ from random import Random
 from layoutopt.ir.affine import IndexMap, affine, identity_map, plain_map
 from layoutopt.ir.extensions.attention import Attention
 from layoutopt.ir.graph import (
+    Concat,
     Fill,
     Graph,
     GraphBuilder,
@@ -205,6 +206,36 @@ def adapters(random: Random) -> Graph:
     return builder.build((x,), (_summed(builder, parts, (m, n)),))
 
 
+def side_by_side(random: Random) -> Graph:
+    """A convolution or matmul of tensors side by side, along what it sums over or not."""
+    builder = GraphBuilder()
+    rows, n = random.choice((2, 3, 4)), random.choice((1, 2, 3))
+    widths = [random.choice((1, 2, 3)) for _ in range(random.randint(2, 3))]
+    parts = [builder.tensor((rows, width), "f32") for width in widths]
+    total = sum(widths)
+    x = builder.tensor((rows, total), "f32")
+    builder.add(Concat(tuple(parts), x, 1))
+    if random.random() < 0.5:
+        w = counted(builder, (total, n), random.randint(1, 3))
+        return builder.build(parts, (_matmul(builder, x, w, (rows, n, total)),))
+    taps = random.choice((1, 3))
+    if taps == 3:
+        image = builder.tensor((rows + 2, total), "f32")
+        builder.add(Pad(x, image, (1, 0), (1, 0), "0.0 : f32"))
+        x = image
+    w = counted(builder, (taps, total, n), random.randint(1, 3))
+    y = builder.tensor((rows, n), "f32")
+    maps = (
+        (affine([(0, 1), (2, 1)]), *plain_map((3,))),
+        plain_map((2, 3, 1)),
+        plain_map((0, 1)),
+    )
+    body, sizes = contraction_body("f32", "f32", "f32"), (rows, n, taps, total)
+    kinds = (P, P, R, R)
+    builder.add(Structured((x, w), (Fill("1.0 : f32"),), (y,), sizes, kinds, maps, body))
+    return builder.build(parts, (y,))
+
+
 def _summed(builder: GraphBuilder, parts: list[int], shape: tuple[int, int]) -> int:
     """All of some tensors, a vector read along the last dim."""
     total, *others = parts
@@ -223,4 +254,4 @@ def attention(random: Random) -> Graph:
     return Graph(types, (op,), op.sources, op.results)
 
 
-ALGEBRA = (chain, scaled, branches, adapters, attention)
+ALGEBRA = (chain, scaled, branches, adapters, side_by_side, attention)

@@ -5,6 +5,7 @@ from layoutopt.candidates.saturation import saturate
 from layoutopt.ir.graph import kind_name
 from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rewrites.examples import convolution_example
+from layoutopt.rules.rewrites.merge_summed_contractions import MergeSummedContractions
 from tests.parsing import lifted
 
 PLAIN = tuple(rule for rule in REWRITES if rule.name != "reassociate-contractions")
@@ -231,3 +232,28 @@ def test_a_sum_of_parts_shares_its_dispatch_with_what_reads_it() -> None:
     found = [[kind_name(egraph.graph.ops[i]) for i in c.ops] for c in form_clusters(egraph)]
     assert ["reduction", "elementwise"] in found
     assert ["reduction"] in found
+
+
+def test_what_follows_inside_a_cluster_follows_other_ways_to_make_it_too() -> None:
+    """``exp(x . w1 + b + x . w2)``: the merged contraction takes along the bias and the exp."""
+    graph = lifted(f"""func.func @f(%x: {T}, %b: {T}) -> {T} {{
+      %zero = arith.constant dense<0.0> : {T}
+      %w1 = arith.constant dense<1.0> : {T}
+      %w2 = arith.constant dense<2.0> : {T}
+      %p = linalg.matmul ins(%x, %w1 : {T}, {T}) outs(%zero : {T}) -> {T}
+      %q = linalg.matmul ins(%x, %w2 : {T}, {T}) outs(%zero : {T}) -> {T}
+      {mapped("%s", "arith.addf", "%p", "%b")}
+      {mapped("%t", "arith.addf", "%s", "%q")}
+      {mapped("%r", "math.exp", "%t")}
+      return %r : {T}
+    }}""")
+    egraph = saturate(graph, (MergeSummedContractions(),))
+    formed = form_clusters(egraph)
+    new = [c for c in formed if any(i >= egraph.original_ops for i in c.ops)]
+    kinds = [[kind_name(egraph.graph.ops[i]) for i in c.ops] for c in new]
+    assert kinds == [
+        ["contraction"],
+        ["contraction", "elementwise", "elementwise"],
+        ["elementwise", "elementwise"],
+    ]
+    assert all(c.outputs == graph.outputs for c in new[1:])

@@ -21,6 +21,7 @@ def test_rules_say_how_exact_they_are() -> None:
         "split-reduction-into-phases": Exactness.ASSUMES_FINITE,
         "split-convolution-into-phases": Exactness.ASSUMES_FINITE,
         "split-reduction": Exactness.REASSOCIATES,
+        "split-contraction-of-concat": Exactness.REASSOCIATES,
         "attention-to-contractions": Exactness.APPROXIMATES,
         "reassociate-contractions": Exactness.APPROXIMATES,
         "fold-scale-into-weights": Exactness.APPROXIMATES,
