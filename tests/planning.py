@@ -47,7 +47,7 @@ def setting(target: Target, pricer: Pricer, options: Options | None = None) -> P
 
 def planned(graph: Graph, price: Price, conversion_ns: int, budget: int | None = None) -> Lowered:
     """The cheapest plan under made-up prices."""
-    space = explore(graph, HOST)
+    space = explore(graph, HOST, rules=AS_WRITTEN)
     costs = {c: price(space, c) for c in space.candidates}
     conversions = needed_conversions(space.egraph.graph, space.clusters, tuple(costs))
     changes = {c: 0 if is_free(space.egraph.graph, c) else conversion_ns for c in conversions}

@@ -17,6 +17,8 @@ class SaturationStop(Enum):
 
     SATURATED = "saturated"
     OP_LIMIT = "op limit"
+    MATCH_LIMIT = "match limit"
+    """Rules were tried so often that the rest is left."""
 
 
 @dataclass(frozen=True, slots=True)

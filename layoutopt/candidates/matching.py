@@ -29,6 +29,8 @@ class Matches:
     """Those of the classes that the rule looked into: with others it may find more."""
     consumers: Mapping[int, tuple[int, ...]]
     """The same for ops that read a class."""
+    tried: int = 0
+    """How often the rule ran."""
 
     def hold(self, graph: Graph) -> bool:
         """Whether the rule would see the same in a graph that has grown since."""
@@ -105,6 +107,7 @@ class Matcher:
             found,
             {t: self.graph.producers[t] for t in search.asked},
             {t: self.graph.consumers[t] for t in self._readers.asked},
+            search.tried,
         )
 
     def _view(self, chosen: Chosen) -> _View:

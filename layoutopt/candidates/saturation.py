@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from layoutopt.candidates.classes import Addition, Classes
@@ -18,10 +19,32 @@ from layoutopt.rules.rule import EVERY_EXACTNESS, Exactness, Expression, Rewrite
 _Rules = Sequence[RewriteRule[Any]]
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where saturation ends though more may be found."""
+
+    ops: int = 20_000
+    tries: int = 50_000
+    """How often rules are tried at most in all, however small the model."""
+    tries_per_op: int = 400
+    """And for each of its ops: models take 20 to 180."""
+
+    def reached(self, model_ops: int, ops: int, tries: int) -> SaturationStop | None:
+        """The limit that is reached, if any."""
+        if ops > self.ops:
+            return SaturationStop.OP_LIMIT
+        if tries > max(self.tries, self.tries_per_op * model_ops):
+            return SaturationStop.MATCH_LIMIT
+        return None
+
+
+_LIMITS = Limits()
+
+
 def saturate(
     graph: Graph,
     rules: _Rules = REWRITES,
-    op_limit: int = 20_000,
+    limits: Limits = _LIMITS,
     soundness: Soundness | None = None,
     admitted: Collection[Exactness] = EVERY_EXACTNESS,
     made_by: Sequence[tuple[str, ...]] | None = None,
@@ -35,13 +58,13 @@ def saturate(
     """
     admitted_rules = [rule for rule in rules if rule.exactness in admitted]
     run = _Run(graph, admitted_rules, soundness, made_by or [()] * len(graph.ops))
-    stop = SaturationStop.SATURATED
+    stop = None
     while run.pending:
-        if len(run.classes.graph.ops) > op_limit:
-            stop = SaturationStop.OP_LIMIT
+        stop = limits.reached(len(graph.ops), len(run.classes.graph.ops), run.tried)
+        if stop is not None:
             break
         run.look_at(run.next())
-    return run.egraph(stop)
+    return run.egraph(stop or SaturationStop.SATURATED)
 
 
 class _Run:
@@ -53,6 +76,7 @@ class _Run:
         made_by: Sequence[tuple[str, ...]],
     ) -> None:
         self.classes = Classes(graph)
+        self.tried = 0
         self.pending: dict[int, None] = dict.fromkeys(range(len(graph.ops)))
         self._original = len(graph.ops)
         self._rules, self._soundness = rules, soundness
@@ -86,6 +110,7 @@ class _Run:
                 self._matcher = Matcher(graph, self.classes.atomic)
             found = self._matcher.matches(rule, index)
             self._matches[index, rule.name] = found
+            self.tried += found.tried
             for tensor in found.producers:
                 self._lookers[tensor][index] = None
             for expression, chosen in found.found:

@@ -29,7 +29,7 @@ class Searched:
     cut: int
     """Tensors for which more layouts were found than were taken into account."""
     op_limit: bool
-    """Whether rewriting stopped at its limit of ops."""
+    """Whether rewriting stopped at a limit, of ops or of tries."""
     effort: Effort
     """How much was to be priced of what could be cheaper."""
     rounds_ended: bool
@@ -50,7 +50,7 @@ def searched(plan_space: PlanSpace, priced: Priced) -> Searched:
         regions=regions,
         tensors=len(graph.types) - len(graph.constants),
         cut=len(space.cut),
-        op_limit=space.egraph.stop_reason is SaturationStop.OP_LIMIT,
+        op_limit=space.egraph.stop_reason is not SaturationStop.SATURATED,
         effort=priced.effort,
         rounds_ended=priced.rounds_ended,
     )

@@ -48,7 +48,7 @@ class SolverReport:
     cut: int = 0
     """Tensors for which more layouts were found than were taken into account."""
     op_limit: bool = False
-    """Whether rewriting stopped at its limit of ops in some function."""
+    """Whether rewriting stopped at a limit in some function, of ops or of tries."""
     rounds_ended: bool = False
     """Whether pricing stopped at its limit of rounds in some function."""
     given: bool = False
@@ -145,7 +145,7 @@ def _limits(solver: SolverReport) -> Iterator[str]:
     if solver.cut:
         yield f"layouts cut on {solver.cut} of {solver.tensors} tensors"
     if solver.op_limit:
-        yield "rewriting stopped at its limit of ops"
+        yield "rewriting stopped at its limit"
     if solver.rounds_ended:
         yield "pricing stopped at its limit of rounds"
     if solver.added_ns:

@@ -23,7 +23,7 @@ from layoutopt.rules.rewrites.sums import (
     Summand,
     Weighted,
     added,
-    are_alike,
+    differ_in_weights,
     filled,
     is_sum,
     margin_of,
@@ -182,7 +182,7 @@ def _pairs(graph: Graph, op: Structured, summed: Sequence[Summand]) -> Iterator[
             constant = all(t in graph.constants for t in weights)
             if len({*kinds}) > 1:
                 continue
-            if i < j and are_alike(one, other):
+            if i < j and differ_in_weights(one, other):
                 order = permutation(one, other)
                 if order is not None:
                     yield Summed(op, one, other, order, None, others, constant)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from layoutopt.ir.graph import Graph, GraphBuilder
 from layoutopt.ir.refusal import Refusal
@@ -31,16 +32,25 @@ _Operand = tuple[int, Loops]
 
 
 @dataclass(frozen=True, slots=True)
+class _Way:
+    """An order of three factors. They stay in the sequence in which they stand, if they can."""
+
+    pair: tuple[_Operand, _Operand]
+    """The factors that are multiplied first now."""
+    third: _Operand
+    leads: bool = False
+    """Whether the third factor stands ahead of the pair."""
+
+
+@dataclass(frozen=True, slots=True)
 class Chain:
     """A product of three factors: two of them first, the third with what they make."""
 
     outer: Product
     sizes: dict[int, int]
-    pair: tuple[_Operand, _Operand]
-    """The factors that are multiplied first now."""
+    way: _Way
     between: Loops
-    """The dims of their product."""
-    third: _Operand
+    """The dims of the pair's product."""
     constant: bool
     """Whether the pair is constant."""
     before: int
@@ -97,8 +107,8 @@ class ReassociateContractions:
 
     def rewrite(self, graph: Graph, match: Chain) -> Expression:
         """The pair first, then the third factor."""
-        (first, first_loops), (second, second_loops) = match.pair
-        third, third_loops = match.third
+        (first, first_loops), (second, second_loops) = match.way.pair
+        third, third_loops = match.way.third
         element = graph.types[match.outer.result].element
         builder = GraphBuilder(len(graph.types))
         between = builder.tensor((match.sizes[d] for d in match.between), element)
@@ -110,12 +120,15 @@ class ReassociateContractions:
             (graph.types[first].element, graph.types[second].element, element),
         )
         builder.add(replace(inside, ahead=match.constant))
+        factors = ((third, third_loops), (between, match.between))
+        (left, left_loops), (right, right_loops) = factors if match.way.leads else factors[::-1]
+        kinds = {third: graph.types[third].element, between: element}
         outside = contraction(
-            (third, between),
-            (third_loops, match.between, match.outer.loops[2]),
+            (left, right),
+            (left_loops, right_loops, match.outer.loops[2]),
             match.outer.result,
             match.sizes,
-            (graph.types[third].element, element, element),
+            (kinds[left], kinds[right], element),
         )
         builder.add(replace(outside, inits=match.outer.op.inits))
         return Expression(tuple(builder.types), tuple(builder.ops))
@@ -133,34 +146,34 @@ def _chains(graph: Graph, outer: Product) -> Iterator[Chain]:
         first = len(outer.op.domain)
         number |= {d: first + i for i, d in enumerate(inner.op.reduction_dims)}
         sizes = {**outer.sizes} | {number[d]: size for d, size in inner.sizes.items()}
-        inside = [
+        one, two = (
             (t, tuple(number[d] for d in own))
-            for t, own in zip(inner.factors, inner.loops, strict=False)
-        ]
+            for t, own in zip(inner.factors, inner.loops[:2], strict=True)
+        )
         other = (outer.factors[1 - position], outer.loops[1 - position])
         before = points(inner.sizes, inner.sizes) + points(outer.sizes, outer.sizes)
-        for one, third in (inside, inside[::-1]):
-            chain = _in_order(graph, outer, sizes, (one, other), third, before)
-            if chain is not None:
-                yield chain
+        ways: tuple[_Way, _Way]
+        if position == 0:  # (one two) other
+            ways = (_Way((two, other), one, leads=True), _Way((one, other), two))
+        else:  # other (one two)
+            ways = (_Way((other, one), two), _Way((other, two), one))
+        chains = (_in_order(graph, outer, sizes, way, before) for way in ways)
+        yield from islice(filter(None, chains), 1)
 
 
 def _in_order(
-    graph: Graph,
-    outer: Product,
-    sizes: dict[int, int],
-    pair: tuple[_Operand, _Operand],
-    third: _Operand,
-    before: int,
+    graph: Graph, outer: Product, sizes: dict[int, int], way: _Way, before: int
 ) -> Chain | None:
     """A pair first, where it has a sum of its own and leaves one."""
     result = outer.loops[2]
-    loops = tuple(dict.fromkeys((*pair[0][1], *pair[1][1])))
-    between = tuple(d for d in loops if d in (*third[1], *result))
-    if len(between) == len(loops) or {*third[1], *between} <= {*result}:
+    (_, one), (_, two) = way.pair
+    third = way.third[1]
+    loops = tuple(dict.fromkeys((*one, *two)))
+    between = tuple(d for d in loops if d in (*third, *result))
+    if len(between) == len(loops) or {*third, *between} <= {*result}:
         return None
-    constant = all(t in graph.constants for t, _ in pair)
-    after = points(sizes, (*third[1], *between, *result))
+    constant = all(t in graph.constants for t, _ in way.pair)
+    after = points(sizes, (*third, *between, *result))
     if not constant:
         after += points(sizes, loops)
-    return Chain(outer, sizes, pair, between, third, constant, before, after)
+    return Chain(outer, sizes, way, between, constant, before, after)

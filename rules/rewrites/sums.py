@@ -157,7 +157,7 @@ def weighted(graph: Graph, tensor: int) -> Iterator[Weighted]:
                 yield Weighted(op, position, names)
 
 
-def are_alike(one: Weighted, other: Weighted) -> bool:
+def differ_in_weights(one: Weighted, other: Weighted) -> bool:
     """Whether two contractions differ in their weights alone."""
     return (one.tensor, one.forms, one.sizes) == (other.tensor, other.forms, other.sizes)
 

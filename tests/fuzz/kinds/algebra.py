@@ -72,7 +72,7 @@ def branches(writer: Writer, draw: Draw) -> None:
         into = writer.fill(0, shape, "f32")
         bound, error, integral = summed(
             "f32", [image, weights], max(taps * channels, 1), Value(into, shape, "f32", 0.0),
-            windowed=False,
+            windowed=True,
         )  # fmt: skip
         (result,) = writer.generic(
             [

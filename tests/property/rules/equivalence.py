@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 
 from layoutopt.candidates.matmul_form import with_matmuls
-from layoutopt.candidates.saturation import saturate
+from layoutopt.candidates.saturation import Limits, saturate
 from layoutopt.ir.copy_folding import simplified
 from layoutopt.ir.graph import (
     Constant,
@@ -144,7 +144,7 @@ def assert_passed(graph: Graph, made: Graph, values: Values, wanted: Values) -> 
 
 def assert_ways(graph: Graph, values: Values) -> None:
     """Every op that saturation adds is well-formed and makes the numbers of its tensors."""
-    egraph = saturate(graph, op_limit=300)
+    egraph = saturate(graph, limits=Limits(ops=300))
     for op in egraph.graph.ops:
         assert_well_formed(egraph.graph.types, op)
     assert_every_op_agrees(egraph.graph, values)

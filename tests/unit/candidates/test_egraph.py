@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 
 from layoutopt.candidates.egraph import SaturationStop
-from layoutopt.candidates.saturation import saturate
+from layoutopt.candidates.saturation import Limits, saturate
 from layoutopt.ir.graph import Constant, Graph, Reshape, Slice, Structured
 from layoutopt.rules.rewrites.examples import convolution_example
 from tests.parsing import lifted
@@ -34,9 +34,12 @@ def test_patches_and_windows_are_both_kept() -> None:
 
 
 def test_the_limit_is_reported() -> None:
-    egraph = saturate(convolution_example(filter_size=2, stride=2), op_limit=0)
+    egraph = saturate(convolution_example(filter_size=2, stride=2), limits=Limits(ops=0))
     assert egraph.stop_reason is SaturationStop.OP_LIMIT
     assert len(egraph.graph.ops) == 1
+    few = Limits(tries=0, tries_per_op=0)
+    egraph = saturate(convolution_example(filter_size=2, stride=2), limits=few)
+    assert egraph.stop_reason is SaturationStop.MATCH_LIMIT
 
 
 def test_new_ops_carry_the_name_of_their_origin() -> None:

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from layoutopt.candidates import explore
-from layoutopt.candidates.saturation import saturate
+from layoutopt.candidates.saturation import Limits, saturate
 from layoutopt.planning.planner import plan_graph
 from layoutopt.planning.searched import Searched
 from layoutopt.pricing.prices import Analytic
@@ -40,5 +40,5 @@ def test_tensors_whose_layouts_were_cut_are_counted(monkeypatch: pytest.MonkeyPa
 
 
 def test_rewriting_that_stopped_at_its_limit_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explore, "saturate", partial(saturate, op_limit=3))
+    monkeypatch.setattr(explore, "saturate", partial(saturate, limits=Limits(ops=3)))
     assert searched().op_limit

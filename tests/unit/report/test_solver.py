@@ -44,7 +44,7 @@ SOLVER = REPORT.solver
             ),
             Objective.LATENCY,
             "Solver: FEASIBLE over 640 of 700 candidates priced (58 refused, 2 dispatch regions "
-            "that are not estimated); rewriting stopped at its limit of ops; pricing stopped at "
+            "that are not estimated); rewriting stopped at its limit; pricing stopped at "
             "its limit of rounds; 1.5 us of conversions added behind the solver, which its "
             "objective and bound do not hold; gap 12.5000 %, objective 19.000 ms, bound 19.000 ms; "
             "0.10 s (time limit)",

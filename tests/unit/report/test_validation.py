@@ -12,7 +12,7 @@ from layoutopt.pricing.at_sizes import AtSizes
 from layoutopt.pricing.prices import Work
 from layoutopt.report.validation import validate
 from layoutopt.verification.dispatch_names import loops_of
-from tests.planning import HOST, TWO_MATMULS, SizedPrices, setting
+from tests.planning import AS_WRITTEN, HOST, TWO_MATMULS, SizedPrices, setting
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_of_several_sizes_the_first_one_is_compared(tmp_path: Path) -> None:
     def by_rows(piece: Work, size: int) -> int:
         return 1000 * size * len(piece.form.graph.ops)
 
-    options = Options(sizes=(PlannedSize("arg0.0", (1, 300)),))
+    options = Options(sizes=(PlannedSize("arg0.0", (1, 300)),), rules=AS_WRITTEN)
     plan = plan_graph(graph, setting(HOST, AtSizes(SizedPrices(by_rows)), options))
     calls = [("main_dispatch_0_matmul_Dx64x64_f32", 500.0)] * 2
     found = validate([plan], calls, 0.1, (1,), plan.cost_ns)

@@ -51,7 +51,8 @@ def matmul(name: str, x: str, w: str, m: int, k: int, n: int) -> str:
 def added(name: str, x: str, y: str, kind: str) -> str:
     return f"""
       %e{name} = tensor.empty() : {kind}
-      %{name} = linalg.map {{ arith.addf }} ins({x}, {y} : {kind}, {kind}) outs(%e{name} : {kind})"""
+      %{name} = linalg.map {{ arith.addf }} ins({x}, {y} : {kind}, {kind})
+          outs(%e{name} : {kind})"""
 
 
 def adapter(weights: str = "dense_resource<{}>") -> Graph:

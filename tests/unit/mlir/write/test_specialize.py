@@ -14,7 +14,7 @@ from layoutopt.mlir.module import Module, parse_module
 from layoutopt.options import Options, PlannedSize
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.at_sizes import AtSizes
-from tests.planning import HOST, TWO_MATMULS, SizedPrices, packed_for_many, setting
+from tests.planning import AS_WRITTEN, HOST, TWO_MATMULS, SizedPrices, packed_for_many, setting
 from tests.splicing import unchanged
 
 SMALL, MIDDLE, LARGE = (
@@ -32,7 +32,7 @@ def module(tmp_path: Path) -> Module:
 
 def plans(module: Module) -> tuple[Lowered, Lowered]:
     """A plan without tiles, and one over tiles."""
-    options = Options(sizes=(PlannedSize("arg0.0", (1, 300)),))
+    options = Options(sizes=(PlannedSize("arg0.0", (1, 300)),), rules=AS_WRITTEN)
     wanted = setting(HOST, AtSizes(SizedPrices(packed_for_many)), options)
     plain, tiled = plan_graph(module.planned_for({"arg0.0": 1}).graphs[0], wanted).bodies
     return plain.lowered(), tiled.lowered()
