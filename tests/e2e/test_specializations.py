@@ -20,7 +20,7 @@ from layoutopt.runtime.model import run_model
 from layoutopt.runtime.steps import Clock
 from layoutopt.verification.whole_model import Comparison
 from tests.parameters import FLAGS
-from tests.planning import TWO_MATMULS, SizedPrices, packed_for_many
+from tests.planning import AS_WRITTEN, TWO_MATMULS, SizedPrices, packed_for_many
 
 BOUNDARY = 17
 """Between 1 and 300: their geometric mean."""
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def options(folder: Path, **more: object) -> layoutopt.Options:
     sizes = (PlannedSize("arg0.0", (1, 300), (2.0, 1.0)),)
-    return layoutopt.Options(cache=folder / "cache", sizes=sizes, **more)  # type: ignore[arg-type]
+    return layoutopt.Options(cache=folder / "cache", sizes=sizes, rules=AS_WRITTEN, **more)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

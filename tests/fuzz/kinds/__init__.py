@@ -50,11 +50,11 @@ WEIGHTED: dict[str, tuple[Kind, int]] = {
     "wide-matmul": (contractions.wide_matmul, 1),
     "wide-convolution": (convolutions.wide_convolution, 2),
     "long-matmul": (contractions.long_matmul, 2),
-    "product-chain": (algebra.product_chain, 2),
-    "scaled-matmul": (algebra.scaled_matmul, 2),
-    "summed-matmuls": (algebra.summed_matmuls, 2),
-    "branches": (algebra.branches, 2),
-    "side-by-side": (algebra.side_by_side, 2),
+    "product-chain": (algebra.product_chain, 1),
+    "scaled-matmul": (algebra.scaled_matmul, 1),
+    "summed-matmuls": (algebra.summed_matmuls, 1),
+    "branches": (algebra.branches, 1),
+    "side-by-side": (algebra.side_by_side, 1),
     "attention": (algebra.attention, 1),
 }
 
