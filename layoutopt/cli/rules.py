@@ -38,7 +38,10 @@ def rules_command(models: tuple[Path, ...], profile: str) -> None:
     if models:
         every: _Rules = [*NORMALIZATIONS, *every_rule()]
         found = [_counted(path, profile) for path in models]
-        out.print(_fired([path.name for path in models], every, found))
+        met = [rule for rule in every if any(rule.name in counts for counts in found)]
+        out.print(_fired([path.name for path in models], met, found))
+        others = ", ".join(rule.name for rule in every if rule not in met)
+        out.print(f"Rules that match nothing there: {others or 'none'}")
         return
     out.print("normalization: applied before anything is priced, beside the model as it came")
     out.print(_listed(NORMALIZATIONS))
