@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from layoutopt.ir.affine import affine, dim, plain_map
-from layoutopt.ir.graph import Fill, Graph, GraphBuilder, IteratorType, Structured
-from layoutopt.ir.scalar import contraction_body
+from layoutopt.ir.affine import affine, dim, identity_map, plain_map
+from layoutopt.ir.graph import (
+    Fill,
+    Graph,
+    GraphBuilder,
+    IteratorType,
+    Structured,
+    Uninitialized,
+)
+from layoutopt.ir.scalar import Body, ScalarOp, contraction_body, fill_body
 
 _P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION
 
@@ -65,3 +72,25 @@ def depthwise_example(
         )
     )
     return builder.build((x, w), (y,))
+
+
+def counted(tensor: int, shape: tuple[int, ...]) -> Structured:
+    """A constant of f32 whose elements are their places along the last dim."""
+    ops = (
+        ScalarOp("linalg.index", (), "index", (("dim", str(len(shape) - 1)),)),
+        ScalarOp("arith.index_cast", (1,), "i32"),
+        ScalarOp("arith.sitofp", (2,), "f32"),
+    )
+    return _computed(tensor, shape, Body(("f32",), ops, (3,)))
+
+
+def filled(tensor: int, shape: tuple[int, ...], value: str) -> Structured:
+    """A constant of f32 of one value, as MLIR text."""
+    return _computed(tensor, shape, fill_body(value, "f32"))
+
+
+def _computed(tensor: int, shape: tuple[int, ...], body: Body) -> Structured:
+    """What a body makes of no tensor."""
+    rank = len(shape)
+    kinds, maps = (IteratorType.PARALLEL,) * rank, (identity_map(rank),)
+    return Structured((), (Uninitialized(),), (tensor,), shape, kinds, maps, body)

@@ -33,8 +33,8 @@ from layoutopt.ir.scalar import (
     scalar_constant,
 )
 from layoutopt.ir.types import is_float
+from layoutopt.rules.rewrites.examples import counted
 from layoutopt.rules.rewrites.interior_padding import is_zero, typed
-from layoutopt.rules.rewrites.sums import counted
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 _P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION

@@ -24,11 +24,11 @@ from layoutopt.ir.graph import (
     IteratorType,
     Slice,
     Structured,
-    Uninitialized,
 )
 from layoutopt.ir.refusal import Refusal
-from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
+from layoutopt.ir.scalar import contraction_body
 from layoutopt.ir.types import TensorType
+from layoutopt.rules.rewrites.examples import counted
 from layoutopt.rules.rewrites.window import convolution
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
@@ -51,14 +51,6 @@ class Siblings:
     """Whether the others that the loop runs along are constants."""
 
 
-_COUNTED = (
-    ScalarOp("linalg.index", (), "index", (("dim", "1"),)),
-    ScalarOp("arith.index_cast", (1,), "i32"),
-    ScalarOp("arith.sitofp", (2,), "f32"),
-)
-"""Of each element the number of its column."""
-
-
 def _siblings_example(constant: bool) -> Graph:
     """Two matmuls of x (tensor 0) with weights of three and of five columns."""
     builder = GraphBuilder()
@@ -67,12 +59,7 @@ def _siblings_example(constant: bool) -> Graph:
     results = [builder.tensor((2, n), "f32") for n in (3, 5)]
     parallel, reduction = IteratorType.PARALLEL, IteratorType.REDUCTION
     for w, n in zip(weights, (3, 5), strict=True) if constant else ():
-        builder.add(
-            Structured(
-                (), (Uninitialized(),), (w,), (4, n), (parallel, parallel), (plain_map((0, 1)),),
-                Body(("f32",), _COUNTED, (3,)),
-            )
-        )  # fmt: skip
+        builder.add(counted(w, (4, n)))
     for w, y, n in zip(weights, results, (3, 5), strict=True):
         builder.add(
             Structured(

@@ -18,13 +18,13 @@ from layoutopt.ir.affine import affine, identity_map, plain_map
 from layoutopt.ir.graph import Fill, Graph, GraphBuilder, IteratorType, Pad, Structured
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import contraction_body
+from layoutopt.rules.rewrites.examples import filled
 from layoutopt.rules.rewrites.margin import Margin
 from layoutopt.rules.rewrites.sums import (
     Summand,
     Weighted,
     added,
     differ_in_weights,
-    filled,
     is_sum,
     margin_of,
     permutation,

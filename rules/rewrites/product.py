@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from layoutopt.ir.affine import plain_dims, plain_map
@@ -96,8 +96,3 @@ def contraction(
 def points(sizes: Mapping[int, int], loops: Iterable[int]) -> int:
     """Points of some loops together, at the sizes that are planned for."""
     return math.prod(planned(sizes[d]) for d in {*loops})
-
-
-def elements_of(graph: Graph, tensors: Sequence[int]) -> tuple[str, ...]:
-    """The element types of some tensors."""
-    return tuple(graph.types[t].element for t in tensors)

@@ -29,7 +29,7 @@ from layoutopt.ir.graph import (
 )
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import contraction_body, is_reassociable
-from layoutopt.rules.rewrites.sums import counted
+from layoutopt.rules.rewrites.examples import counted
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 _P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from layoutopt.ir.affine import Affine, IndexMap, affine, identity_map, plain_dims
 from layoutopt.ir.graph import Fill, Graph, IteratorType, Op, Structured, Uninitialized
-from layoutopt.ir.scalar import Body, ScalarOp, fill_body, is_exact_contraction
+from layoutopt.ir.scalar import Body, ScalarOp, is_exact_contraction
 from layoutopt.rules.rewrites.interior_padding import is_zero
 from layoutopt.rules.rewrites.margin import Margin, margin
 from layoutopt.rules.rewrites.window import convolution_of
@@ -69,32 +69,6 @@ def added(
         (IteratorType.PARALLEL,) * rank,
         (*(summand.forms for summand in summed), identity_map(rank)),
         Body((element,) * (count + 1), tuple(ops), (count + count - 1,)),
-    )
-
-
-def filled(tensor: int, shape: tuple[int, ...], value: str) -> Structured:
-    """A constant of one value."""
-    rank = len(shape)
-    return replace(
-        added([Summand(0, identity_map(rank))] * 2, tensor, shape, "f32"),
-        sources=(),
-        maps=(identity_map(rank),),
-        body=fill_body(value, "f32"),
-    )
-
-
-def counted(tensor: int, shape: tuple[int, ...]) -> Structured:
-    """A constant whose elements are their places along the last dim."""
-    rank = len(shape)
-    ops = (
-        ScalarOp("linalg.index", (), "index", (("dim", str(rank - 1)),)),
-        ScalarOp("arith.index_cast", (1,), "i32"),
-        ScalarOp("arith.sitofp", (2,), "f32"),
-    )
-    maps = (identity_map(rank),)
-    body = Body(("f32",), ops, (3,))
-    return Structured(
-        (), (Uninitialized(),), (tensor,), shape, (IteratorType.PARALLEL,) * rank, maps, body
     )
 
 
