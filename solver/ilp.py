@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from layoutopt.solver.cycles import cuts
 from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.flow import Flow, build
+from layoutopt.solver.landmarks import landmarks
 from layoutopt.solver.problem import Pair, Problem
-from layoutopt.solver.program import ProgramSolution, Term
+from layoutopt.solver.program import ProgramSolution, Relaxed, Term
 from layoutopt.solver.reduce import Reduced, reduce, restore
 from layoutopt.solver.solution import Solution, Status, StopReason, answer, no_answer
 
 _FIRST_REACH = 1e-5  # of the relaxation's bound: enough for a good answer early
 _SMALLEST_REACH_NS = 1_000.0
+_LANDMARK_ROUNDS = 20
 _WIDER = 10.0  # times the reach, at most, from one round to the next
 _ROUNDING_NS = 1e-3
 
@@ -67,8 +69,7 @@ def _search(reduced: Reduced, deadline: float) -> _Found:
         return _Found(([], []), 0, 0, StopReason.PROVED)
     flow = build(reduced.problem)
     tables = Derivability(reduced.problem)
-    left_s = deadline - time.perf_counter()
-    relaxed = flow.program.relax(left_s) if left_s > 0 else None
+    relaxed = _relaxed(tables, flow, deadline)
     floor = 0.0 if relaxed is None else max(0.0, relaxed.bound)
     reach_ns = math.inf if relaxed is None else max(_SMALLEST_REACH_NS, floor * _FIRST_REACH)
     costs = [0.0] * len(flow.program.costs) if relaxed is None else relaxed.reduced_costs
@@ -101,6 +102,23 @@ def _search(reduced: Reduced, deadline: float) -> _Found:
             return replace(best, stop_reason=StopReason.NUMERICS)
         reach_ns = min(best.cost_ns - floor + 1, reach_ns * _WIDER)
     return best
+
+
+def _relaxed(tables: Derivability, flow: Flow, deadline: float) -> Relaxed | None:
+    """The relaxation, with the landmarks that it breaks as rows of the program."""
+    found: Relaxed | None = None
+    for _ in range(_LANDMARK_ROUNDS):
+        left_s = deadline - time.perf_counter()
+        relaxed = flow.program.relax(left_s) if left_s > 0 else None
+        if relaxed is None:
+            break
+        found = relaxed
+        rows = landmarks(tables, flow, relaxed.values)
+        for terms in rows:
+            flow.program.at_most(terms, 0)
+        if not rows:
+            break
+    return found
 
 
 def _ceil_ns(bound_ns: float) -> int:

@@ -28,6 +28,7 @@ class Relaxed:
 
     bound: float
     reduced_costs: Sequence[float]
+    values: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,8 @@ class IntegerProgram:
         if not optimal or not result.has_dual_feasible_solution():
             return None
         bound = result.termination.objective_bounds.dual_bound
-        return Relaxed(bound, _by_id(result.reduced_costs(), count))
+        values = _by_id(result.variable_values(), count)
+        return Relaxed(bound, _by_id(result.reduced_costs(), count), values)
 
     def solve(self, time_limit_s: float, keep: Sequence[bool]) -> ProgramSolution:
         """Minimize, with the variables not to keep held at 0.

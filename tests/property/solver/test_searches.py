@@ -1,11 +1,17 @@
 """Every search against the oracle, on small problems of every kind."""
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layoutopt.solver import Problem, Search, Status, check, solve
+from layoutopt.solver import Problem, Search, Status, check, solve, solve_ilp
+from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.exhaustive import solve_exhaustively
+from layoutopt.solver.flow import build
+from layoutopt.solver.landmarks import landmarks
+from layoutopt.solver.reduce import reduce
 from tests.property.solver.problems import (
     loose_problems,
     network,
@@ -47,6 +53,22 @@ def test_same_problem_same_answer(problem: Problem, search: Search) -> None:
     first, second = solve(problem, search), solve(problem, search)
     assert (first.candidates, first.conversions) == (second.candidates, second.conversions)
     assert (first.status, first.stop_reason) == (second.status, second.stop_reason)
+
+
+@settings(max_examples=300)
+@given(problems, st.integers(0, 1_000_000))
+def test_every_answer_keeps_the_landmarks(problem: Problem, seed: int) -> None:
+    """Whatever fractions they are looked for in."""
+    oracle = solve_exhaustively(problem)
+    reduced = reduce(problem)
+    if reduced is None or oracle.objective_ns is None:
+        return
+    flow, r = build(reduced.problem), random.Random(seed)
+    halves = [r.choice((0.0, 0.3, 0.5, 1.0)) for _ in flow.program.costs]
+    best = solve_ilp(problem)
+    used = {flow.candidates[i] for i, c in enumerate(reduced.candidates) if c in best.candidates}
+    for terms in landmarks(Derivability(reduced.problem), flow, halves):
+        assert sum(factor for variable, factor in terms if variable in used) <= 0
 
 
 @pytest.mark.parametrize("seed", range(2))
