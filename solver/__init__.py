@@ -9,16 +9,17 @@ from layoutopt.solver.greedy import solve_greedy
 from layoutopt.solver.ilp import solve_ilp
 from layoutopt.solver.pbqp import solve_pbqp
 from layoutopt.solver.problem import Candidate, Conversion, Demand, Pair, Problem
-from layoutopt.solver.searches import SEARCHES, Search, solve
+from layoutopt.solver.searches import Search, solve
 from layoutopt.solver.solution import Solution, Status, StopReason
 from layoutopt.solver.taso import solve_taso
-from layoutopt.solver.time_limit import TimeLimit
+from layoutopt.solver.time_limit import CHEAPEST, Enough, TimeLimit
 
 __all__ = [
-    "SEARCHES",
+    "CHEAPEST",
     "Candidate",
     "Conversion",
     "Demand",
+    "Enough",
     "Pair",
     "Problem",
     "Search",

@@ -32,17 +32,18 @@ class _Found:
 
 
 def solve_ilp(
-    problem: Problem, time_limit_s: float = 60.0, warm: Solution | None = None
+    problem: Problem, time_limit_s: float = 60.0, warm: Solution | None = None, gap: float = 0.0
 ) -> Solution:
     """Return the cheapest answer, or the best one known when the time is up.
 
-    `warm` is an answer of another search, returned where nothing better was found in time.
+    `warm` is an answer of another search, returned where nothing better was found in time. `gap`:
+    how far from the cheapest an answer may be, relative to it, that is good enough.
     """
     start = time.perf_counter()
     reduced = reduce(problem)
     if reduced is None:
         return no_answer(Status.INFEASIBLE, time.perf_counter() - start, StopReason.PROVED)
-    found = _search(reduced, start + time_limit_s)
+    found = _search(reduced, start + time_limit_s, gap)
     if found.infeasible:
         return no_answer(Status.INFEASIBLE, time.perf_counter() - start, StopReason.PROVED)
     tables = Derivability(problem)
@@ -58,7 +59,7 @@ def solve_ilp(
     return answer(*best, tables.cost_ns(*best), found.bound_ns, seconds, found.stop_reason)
 
 
-def _search(reduced: Reduced, deadline: float) -> _Found:
+def _search(reduced: Reduced, deadline: float, gap: float) -> _Found:
     """Solve near the linear relaxation, then as far from it as the answer found there demands.
 
     An answer that uses a variable costs at least the relaxation's bound plus its reduced cost. So
@@ -77,7 +78,7 @@ def _search(reduced: Reduced, deadline: float) -> _Found:
     while (left_s := deadline - time.perf_counter()) > 0:
         keep = [cost <= reach_ns for cost in costs]
         horizon = math.inf if all(keep) else floor + reach_ns
-        outcome = flow.program.solve(left_s, keep)
+        outcome = flow.program.solve(left_s, keep, gap)
         if outcome.infeasible:
             if all(keep):
                 return replace(best, stop_reason=StopReason.PROVED, infeasible=True)
@@ -98,6 +99,8 @@ def _search(reduced: Reduced, deadline: float) -> _Found:
             best = replace(best, chosen=chosen, cost_ns=cost_ns)
         if outcome.timed_out:
             break
+        if best.cost_ns - best.bound_ns <= gap * best.cost_ns:
+            return replace(best, stop_reason=StopReason.CLOSE)
         if cost_ns <= horizon:
             return replace(best, stop_reason=StopReason.NUMERICS)
         reach_ns = min(best.cost_ns - floor + 1, reach_ns * _WIDER)

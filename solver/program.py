@@ -88,12 +88,13 @@ class IntegerProgram:
         values = _by_id(result.variable_values(), count)
         return Relaxed(bound, _by_id(result.reduced_costs(), count), values)
 
-    def solve(self, time_limit_s: float, keep: Sequence[bool]) -> ProgramSolution:
-        """Minimize, with the variables not to keep held at 0.
+    def solve(self, time_limit_s: float, keep: Sequence[bool], gap: float = 0.0) -> ProgramSolution:
+        """Minimize, with the variables not to keep held at 0, to a gap relative to the answer.
 
         Deterministic, unless the time limit strikes.
         """
-        result = self._run(self._proto(self.integer, [float(k) for k in keep]), time_limit_s)
+        model = self._proto(self.integer, [float(k) for k in keep])
+        result = self._run(model, time_limit_s, gap)
         values = None
         if result.has_primal_feasible_solution():
             values = _by_id(result.variable_values(), len(self.costs))
@@ -104,14 +105,16 @@ class IntegerProgram:
             timed_out=result.termination.limit == mathopt.Limit.TIME,
         )
 
-    def _run(self, model: model_pb2.ModelProto, time_limit_s: float) -> mathopt.SolveResult:
+    def _run(
+        self, model: model_pb2.ModelProto, time_limit_s: float, gap: float = 0.0
+    ) -> mathopt.SolveResult:
         limit = datetime.timedelta(seconds=max(time_limit_s, _SHORTEST_LIMIT_S))
         return mathopt.solve(
             mathopt.Model.from_model_proto(model),
             mathopt.SolverType.HIGHS,
             params=mathopt.SolveParameters(
                 time_limit=limit,
-                relative_gap_tolerance=0.0,
+                relative_gap_tolerance=gap,
                 absolute_gap_tolerance=_SMALLEST_GAP_NS,
                 random_seed=1,
             ),

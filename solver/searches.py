@@ -25,10 +25,10 @@ _GAP = 0.01
 """Of an answer that was cut short, above which another search may help."""
 
 
-def _warm_ilp(problem: Problem, time_limit_s: float) -> Solution:
+def _warm_ilp(problem: Problem, time_limit_s: float, gap: float) -> Solution:
     start = time.perf_counter()
     warm = solve_greedy(problem)
-    found = solve_ilp(problem, time_limit_s - (time.perf_counter() - start), warm)
+    found = solve_ilp(problem, time_limit_s - (time.perf_counter() - start), warm, gap)
     near = found.gap is not None and found.gap <= _GAP
     if near or found.stop_reason is not StopReason.TIME_LIMIT:
         return found
@@ -40,14 +40,20 @@ def _warm_ilp(problem: Problem, time_limit_s: float) -> Solution:
     return answer(*chosen, cost_ns, found.bound_ns, seconds, found.stop_reason)
 
 
-SEARCHES: dict[Search, Callable[[Problem, float], Solution]] = {
-    Search.ILP: _warm_ilp,
+_HEURISTICS: dict[Search, Callable[[Problem, float], Solution]] = {
     Search.GREEDY: solve_greedy,
     Search.TASO: solve_taso,
     Search.PBQP: solve_pbqp,
 }
 
 
-def solve(problem: Problem, search: Search = Search.ILP, time_limit_s: float = 60.0) -> Solution:
-    """Solve with the named search; a time limit in seconds is never an error."""
-    return SEARCHES[search](problem, time_limit_s)
+def solve(
+    problem: Problem, search: Search = Search.ILP, time_limit_s: float = 60.0, gap: float = 0.0
+) -> Solution:
+    """Solve with the named search; a time limit in seconds is never an error.
+
+    `gap`: how far from the cheapest, relative to it, is good enough for the integer program.
+    """
+    if search is Search.ILP:
+        return _warm_ilp(problem, time_limit_s, gap)
+    return _HEURISTICS[search](problem, time_limit_s)

@@ -20,6 +20,7 @@ class StopReason(StrEnum):
     TIME_LIMIT = "time limit"
     EXHAUSTED = "search exhausted"  # a heuristic did all it does
     NUMERICS = "numerics"  # the integer program's solver gave up
+    CLOSE = "close enough"  # the gap that was asked for is reached
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from layoutopt.solver.check import check
 from layoutopt.solver.derivability import Derivability
@@ -14,6 +15,19 @@ from layoutopt.solver.solution import Solution, Status, StopReason, answer
 
 Answer = tuple[tuple[int, ...], tuple[int, ...]]
 """Indices of candidates and conversions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enough:
+    """When a search may end before it knows the cheapest answer."""
+
+    seconds: float = math.inf
+    gap: float = 0.0
+    """Of an answer, relative to it."""
+
+
+CHEAPEST = Enough()
+"""Not before the time that all solves have is over."""
 
 
 class TimeLimit:
@@ -32,15 +46,16 @@ class TimeLimit:
         problem: Problem,
         search: Search = Search.ILP,
         known: Iterable[Answer] = (),
-        at_most_s: float = math.inf,
+        enough: Enough = CHEAPEST,
     ) -> Solution:
-        """Solve in the seconds that are left, or in ``at_most_s`` of them.
+        """Solve in the seconds that are left, or until an answer is good ``enough``.
 
         ``known``: answers of this problem, which serve where the search ends without one or where
         its time is up; what is not an answer of it is left out.
         """
         start = time.perf_counter()
-        solution = solve(problem, search, max(0.0, min(self._left_s, at_most_s)))
+        seconds = max(0.0, min(self._left_s, enough.seconds))
+        solution = solve(problem, search, seconds, enough.gap)
         self._left_s -= time.perf_counter() - start
         cut_short = solution.stop_reason is StopReason.TIME_LIMIT
         if solution.status is not Status.UNKNOWN and not cut_short:

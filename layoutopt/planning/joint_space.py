@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
@@ -16,7 +15,7 @@ from layoutopt.planning.carried_layouts import end_conversions, possible_layouts
 from layoutopt.planning.joint_selection import JointChoice, JointSelection, Part, joined
 from layoutopt.planning.objective import Movable, conversion_objective
 from layoutopt.planning.plan_space import PlanSpace, with_conversions
-from layoutopt.solver import Search, Solution, TimeLimit
+from layoutopt.solver import CHEAPEST, Enough, Search, Solution, TimeLimit
 
 Costs = tuple[Mapping[Candidate, int], Mapping[Conversion, int]]
 """Of candidates and of conversions."""
@@ -49,12 +48,12 @@ class JointSpace:
         search: Search,
         limit: TimeLimit,
         known: Iterable[JointChoice] = (),
-        at_most_s: float = math.inf,
+        enough: Enough = CHEAPEST,
     ) -> tuple[JointSelection, Solution]:
         """The cheapest plans at these costs; what has none is left out.
 
         ``known``: plans that serve where the time is over, beside the model as it came;
-        ``at_most_s``: of that time for this answer.
+        ``enough``: when the search may end before.
         """
         parts = [
             Part(space.graph, space.selection(*own), runs, space.budgeted_weights)
@@ -63,7 +62,7 @@ class JointSpace:
         selection = joined(parts, self.layouts)
         answers = (selection.indices(choice) for choice in (self.as_it_came, *known))
         found = (a for a in answers if a is not None)
-        return selection, limit.solve(selection.problem, search, found, at_most_s)
+        return selection, limit.solve(selection.problem, search, found, enough)
 
     def objective(self, costs: Sequence[Costs], options: Options) -> Sequence[Costs]:
         """What is minimized: times, or conversions counted where these are to be few."""

@@ -12,7 +12,6 @@ candidates keeps the others like them from being priced; of each kind of loops a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Sequence
 
 from layoutopt.candidates.candidate import Candidate
@@ -26,7 +25,7 @@ from layoutopt.planning.priced import Keys, Priced, Text, record, text_of
 from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.prices import Price, Pricer, Work
 from layoutopt.runtime.progress import Progress
-from layoutopt.solver import Solution
+from layoutopt.solver import CHEAPEST, Enough, Solution
 from layoutopt.solver.solution import StopReason, answer
 
 ROUNDS = 100
@@ -36,8 +35,8 @@ ROUNDS = 100
 AT_ONCE = 16
 """Pieces of a round that are asked for at least, where as many may pay: compiling a few takes as
 long as one."""
-ROUND_S = 2.0
-"""Seconds of solving in a round that only asks for prices; the last one has all that are left."""
+ASKING = Enough(seconds=2.0, gap=1e-3)
+"""What a round that only asks for prices waits for; the last one waits for the cheapest plan."""
 
 
 def price_all(space: JointSpace, pricer: Pricer, progress: Progress) -> tuple[Priced, ...]:
@@ -79,10 +78,10 @@ def price_lazily(
     take_in()
     bound_ns = 0
     tried: list[JointChoice] = []
-    at_most_s = ROUND_S
+    enough = ASKING
     for number in range(ROUNDS):
         costs = [own.filled(priced) for own, priced in zip(bounds, found, strict=True)]
-        selection, solution = space.solved(costs, search, limit, tried, at_most_s)
+        selection, solution = space.solved(costs, search, limit, tried, enough)
         choice = selection.choice(solution)
         wanted = [
             own.known_enough(_wanted(part, priced, own, chosen))
@@ -93,15 +92,15 @@ def price_lazily(
         if any(wanted) and number == 0 and _each(Bounds.narrow, bounds):
             continue
         if not any(wanted):
-            cut_short = solution.stop_reason is StopReason.TIME_LIMIT
-            if not cut_short or at_most_s == math.inf:
+            cut_short = solution.stop_reason in (StopReason.TIME_LIMIT, StopReason.CLOSE)
+            if not cut_short or enough is CHEAPEST:
                 if _each(Bounds.widen, bounds):
-                    at_most_s = ROUND_S
+                    enough = ASKING
                     continue
                 return _answered(found, selection, solution)
-            at_most_s = math.inf
+            enough = CHEAPEST
             continue
-        at_most_s = ROUND_S
+        enough = ASKING
         bound_ns = solution.bound_ns
         if limit.is_over:
             break

@@ -30,7 +30,13 @@ def at_device(
     if threads > 1 and target.device == "local-sync":
         target = replace(target, device="local-task")
     if target.device == "local-task":
-        target = replace(target, machine=replace(target.machine, compute_units=threads))
+        more = threads / target.machine.compute_units
+        rates = {element: rate * more for element, rate in target.rates.gflops.items()}
+        target = replace(
+            target,
+            rates=replace(target.rates, gflops=rates),
+            machine=replace(target.machine, compute_units=threads),
+        )
     return target
 
 

@@ -119,7 +119,7 @@ def _specializations(report: Report) -> Iterator[Fact]:
 def _when(report: Report) -> Iterator[Fact]:
     """When the modules ran, and what is newer than it might be."""
     if report.measured_on is not None:
-        yield Fact(f"Run on {report.measured_on}")
+        yield Fact(f"Run on {report.measured_on}, memory kept from call to call")
     if report.lost_before:
         yield Fact(
             f"The plan of earlier prices lost (it took {report.lost_before}), so they were "

@@ -4,7 +4,7 @@
 
 for each dispatch, after Williams, Waterman, Patterson, "Roofline" (CACM 2009); bytes are those of
 the tensors that it reads and writes, each once. Tensors that a cache holds move faster than that.
-The memory of this machine is timed; all other rates are those of the target.
+The memory of this machine and its multiply-adds are timed; all other rates are the target's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from layoutopt.pricing.analytic.form import all_work
 from layoutopt.pricing.analytic.work import DispatchWork
 from layoutopt.profiles.host import caches_of_this_machine
 from layoutopt.profiles.target import Rates, Target
+from layoutopt.runtime.compute_rate import compute_gflops
 from layoutopt.runtime.memory_rate import memory_gb_s
+from layoutopt.runtime.setting import RunSetting
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +37,18 @@ class Roof:
 
 
 def peak_rates(target: Target, threads: int) -> Rates:
-    """The rates of a target; where it is this machine's processor, of the memory as it is now."""
+    """The rates of a target; where it is this machine's processor, as they are now.
+
+    Of types other than f32, what the target says of them in relation to f32.
+    """
     if not target.measurable or not target.device.startswith("local"):
         return target.rates
+    rates = target.rates
     read = memory_gb_s(threads, 2 * caches_of_this_machine().last_bytes)
-    return replace(target.rates, bandwidth_gb_s=round(read, 1))
+    timed = compute_gflops(target.flags, RunSetting(target.device, threads))
+    over = 1.0 if timed is None else timed / rates.gflops["f32"]
+    gflops = {element: round(rate * over, 1) for element, rate in rates.gflops.items()}
+    return replace(rates, gflops=gflops, bandwidth_gb_s=round(read, 1))
 
 
 def roof_of(plan: GraphPlan, chosen: Candidate, target: Target, rates: Rates) -> Roof | None:

@@ -14,7 +14,7 @@ from layoutopt.compiler.installed import quirks
 from layoutopt.errors import LoweringError
 from layoutopt.runtime.binding import read_declarations
 from layoutopt.runtime.element import Value, element_name
-from layoutopt.runtime.process import Ended, find_tool, run_tool
+from layoutopt.runtime.process import Ended, find_tool, keeping_memory, run_tool
 from layoutopt.runtime.reason import failure_reason
 from layoutopt.runtime.sampling import fastest_ns
 from layoutopt.runtime.setting import HERE, RunSetting
@@ -114,7 +114,7 @@ def _input(array: Value, path: Path) -> str:
 
 
 def _checked(command: Sequence[str], timeout_s: float) -> str:
-    run = run_tool(command, timeout_s)
+    run = run_tool(command, timeout_s, keeping_memory())
     if run.ended is not Ended.OK:
         tool = Path(command[0]).name
         reason = failure_reason(tool, run, timeout_s)

@@ -14,7 +14,7 @@ from typing import IO
 from layoutopt.errors import InputError
 from layoutopt.files.closing import Closing
 from layoutopt.runtime.job import Event, EventKind, Job, decode_event, encode_job
-from layoutopt.runtime.process import Ended, how_ended, kill_group
+from layoutopt.runtime.process import Ended, how_ended, keeping_memory, kill_group
 
 START_TIMEOUT_S = 120.0
 
@@ -46,7 +46,7 @@ class WorkerProcess(Closing):
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
-            env={**os.environ, "PYTHONPATH": path},
+            env={**keeping_memory(), "PYTHONPATH": path},
             start_new_session=True,
         )
         pin(self._process.pid, threads)

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from layoutopt.runtime.element import Array
 
-PROTOCOL = 3
+PROTOCOL = 4
 """Version of timing and checking. It is part of every key: a new protocol makes old prices void."""
 
 _SSA_NAME = re.compile(r"%[\w$.-]+")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layoutopt.solver import Problem, Search, Status, check, solve, solve_ilp
+from layoutopt.solver import Problem, Search, Status, StopReason, check, solve, solve_ilp
 from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.exhaustive import solve_exhaustively
 from layoutopt.solver.flow import build
@@ -16,6 +16,7 @@ from tests.property.solver.problems import (
     loose_problems,
     network,
     residual_network,
+    small_graph,
     small_graphs,
 )
 from tests.property.solver.rewritten import rewritten_graphs
@@ -84,6 +85,16 @@ def test_a_random_network_is_solved_to_the_optimum() -> None:
     found = solve(problem, time_limit_s=60)
     assert found.status is Status.OPTIMAL
     assert check(problem, found) == []
+
+
+def test_an_answer_that_is_close_enough_ends_the_search() -> None:
+    problem = small_graph(56)  # its bound is below its optimum until a proof is asked for
+    found = solve_ilp(problem, gap=0.5)
+    assert (found.status, found.stop_reason) == (Status.FEASIBLE, StopReason.CLOSE)
+    assert found.gap is not None
+    assert 0 < found.gap <= 0.5
+    assert check(problem, found) == []
+    assert solve_ilp(problem, gap=0.1).stop_reason is StopReason.PROVED
 
 
 def test_an_early_stop_keeps_an_answer_and_a_bound() -> None:

@@ -26,7 +26,7 @@ from layoutopt.pricing.prices import Price, Pricer, Work
 from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.progress import Progress
-from layoutopt.solver import Problem, Search, Solution, Status, solve, time_limit
+from layoutopt.solver import Problem, Search, Solution, Status, StopReason, solve, time_limit
 from tests.models import CONVOLUTIONS, chain_of_convolutions
 from tests.parsing import lifted
 from tests.planning import TWO_MATMULS, SizedPrices, setting
@@ -158,9 +158,10 @@ def test_rounds_that_are_cut_short_leave_the_proof_to_the_last(
     """What a round asks for needs no proof: rounds that wait for one would use up the time."""
     limits: list[float] = []
 
-    def slow(problem: Problem, search: Search, limit_s: float) -> Solution:
+    def slow(problem: Problem, search: Search, limit_s: float, gap: float) -> Solution:
         limits.append(limit_s)
-        return solve(problem, search, limit_s if limit_s > lazy_pricing.ROUND_S else 0.0)
+        asking = limit_s <= lazy_pricing.ASKING.seconds
+        return solve(problem, search, 0.0 if asking else limit_s, gap)
 
     monkeypatch.setattr(time_limit, "solve", slow)
     plan = planned(models["gradient"], MadeUp(PriceSource.MEASURED, 1.0, 3.0))
@@ -168,7 +169,27 @@ def test_rounds_that_are_cut_short_leave_the_proof_to_the_last(
     whole = planned(models["gradient"], MadeUp(PriceSource.ANALYTIC, 1.0, 3.0))
     assert plan.solution.status is Status.OPTIMAL
     assert plan.solution.objective_ns == whole.solution.objective_ns
-    assert limits[0] == lazy_pricing.ROUND_S < last
+    assert limits[0] == lazy_pricing.ASKING.seconds < last
+
+
+def test_rounds_that_ask_take_an_answer_that_is_close(
+    models: dict[str, Graph], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gaps: list[float] = []
+
+    def close(problem: Problem, search: Search, limit_s: float, gap: float) -> Solution:
+        gaps.append(gap)
+        found = solve(problem, search, limit_s, gap)
+        if not gap or found.objective_ns is None:
+            return found
+        bound_ns = found.bound_ns - 1
+        return replace(found, bound_ns=bound_ns, stop_reason=StopReason.CLOSE)
+
+    monkeypatch.setattr(time_limit, "solve", close)
+    plan = planned(models["gradient"], MadeUp(PriceSource.MEASURED, 1.0, 3.0))
+    assert gaps[0] == lazy_pricing.ASKING.gap
+    assert gaps[-1] == 0.0
+    assert plan.solution.status is Status.OPTIMAL
 
 
 def test_what_is_stored_takes_no_rounds(
@@ -179,9 +200,9 @@ def test_what_is_stored_takes_no_rounds(
     plan = planned(models["gradient"], cold)
     problems: list[object] = []
 
-    def counted(problem: Problem, search: Search, limit_s: float) -> Solution:
+    def counted(problem: Problem, search: Search, limit_s: float, gap: float) -> Solution:
         problems.append(problem)
-        return solve(problem, search, limit_s)
+        return solve(problem, search, limit_s, gap)
 
     warm.remembered = cold.said
     monkeypatch.setattr(time_limit, "solve", counted)

@@ -55,9 +55,9 @@ def graph() -> Graph:
 def unanswered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without time, no search finds anything."""
 
-    def late(problem: Problem, search: Search, limit_s: float) -> Solution:
+    def late(problem: Problem, search: Search, limit_s: float, gap: float) -> Solution:
         if limit_s > 0:
-            return solve(problem, search, limit_s)
+            return solve(problem, search, limit_s, gap)
         return no_answer(Status.UNKNOWN, 0.0, StopReason.TIME_LIMIT)
 
     monkeypatch.setattr(time_limit, "solve", late)
@@ -100,13 +100,13 @@ def test_lazy_pricing_ends_with_the_best_plan_that_has_them(
     """Of the plans of the rounds before, and of the model as it came."""
     calls, now = 0, 0.0
 
-    def twice(problem: Problem, search: Search, limit_s: float) -> Solution:
+    def twice(problem: Problem, search: Search, limit_s: float, gap: float) -> Solution:
         nonlocal calls, now
         calls += 1
         if calls > 2:
             now += limit_s
             return no_answer(Status.UNKNOWN, 0.0, StopReason.TIME_LIMIT)
-        return solve(problem, search, limit_s)
+        return solve(problem, search, limit_s, gap)
 
     monkeypatch.setattr(time_limit, "solve", twice)
     monkeypatch.setattr(time, "perf_counter", lambda: now)
@@ -124,9 +124,9 @@ def test_lazy_pricing_ends_with_the_best_plan_that_has_them(
 def test_functions_share_the_limit(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[float] = []
 
-    def recorded(problem: Problem, search: Search, limit_s: float) -> Solution:
+    def recorded(problem: Problem, search: Search, limit_s: float, gap: float) -> Solution:
         limits.append(limit_s)
-        return solve(problem, search, limit_s)
+        return solve(problem, search, limit_s, gap)
 
     monkeypatch.setattr(time_limit, "solve", recorded)
     plan_graphs([graph] * 3, setting(ABSENT, Analytic(ABSENT)))

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from layoutopt.solver import (
-    SEARCHES,
     Candidate,
     Conversion,
     Demand,
@@ -23,14 +22,14 @@ from tests.unit.solver.small import BUDGET, CHAIN, CIRCLE, TWICE
 
 
 @pytest.mark.parametrize("problem", [CHAIN, CIRCLE, TWICE, BUDGET])
-@pytest.mark.parametrize("search", list(SEARCHES))
+@pytest.mark.parametrize("search", list(Search))
 def test_every_search_answers_behind_one_interface(problem: Problem, search: Search) -> None:
     found = solve(problem, search, time_limit_s=10)
     assert check(problem, found) == []
     assert found.objective_ns is not None
 
 
-@pytest.mark.parametrize("search", list(SEARCHES))
+@pytest.mark.parametrize("search", list(Search))
 def test_no_answer_is_infeasible_for_every_search(search: Search) -> None:
     found = solve(replace(CIRCLE, candidates=CIRCLE.candidates[:2]), search)
     assert (found.status, found.stop_reason) == (Status.INFEASIBLE, StopReason.PROVED)

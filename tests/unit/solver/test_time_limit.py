@@ -41,13 +41,13 @@ def limits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     found: list[float] = []
     now = 0.0
 
-    def slow(problem: Problem, search: Search, limit_s: float) -> Solution:
+    def slow(problem: Problem, search: Search, limit_s: float, gap: float) -> Solution:
         nonlocal now
         found.append(limit_s)
         now += min(2.0, limit_s)
         if limit_s < 2.0:
             return no_answer(Status.UNKNOWN, limit_s, StopReason.TIME_LIMIT)
-        return solve(problem, search, limit_s)
+        return solve(problem, search, limit_s, gap)
 
     monkeypatch.setattr(time_limit, "solve", slow)
     monkeypatch.setattr(time, "perf_counter", lambda: now)
@@ -80,7 +80,7 @@ def test_what_is_no_answer_does_not_serve(
 
 
 def test_a_heuristic_that_gives_up_is_helped_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    def gives_up(problem: Problem, search: Search, limit_s: float) -> Solution:
+    def gives_up(problem: Problem, search: Search, limit_s: float, gap: float) -> Solution:
         return no_answer(Status.UNKNOWN, 0.0, StopReason.EXHAUSTED)
 
     monkeypatch.setattr(time_limit, "solve", gives_up)
