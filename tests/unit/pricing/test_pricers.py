@@ -91,6 +91,13 @@ def test_weights_are_not_driven_out_of_the_caches_of_a_gpu(tmp_path: Path) -> No
         pass
 
 
+def test_threads_compute_together() -> None:
+    one = load_target("host")
+    two = at_device(one, None, None, 2)
+    assert two.rates.gflops == {name: 2 * rate for name, rate in one.rates.gflops.items()}
+    assert at_device(two, None, None, 2) == two
+
+
 def test_what_is_measured_here_is_no_price_of_a_target_elsewhere(tmp_path: Path) -> None:
     absent = load_target("x86-64-avx2")
     here = at_device(absent, "local-sync", None, 1)

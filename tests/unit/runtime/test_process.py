@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 import threading
@@ -11,7 +12,14 @@ from pathlib import Path
 import pytest
 
 from layoutopt.errors import InputError
-from layoutopt.runtime.process import Ended, find_tool, how_ended, kill_running, run_tool
+from layoutopt.runtime.process import (
+    Ended,
+    find_tool,
+    how_ended,
+    keeping_memory,
+    kill_running,
+    run_tool,
+)
 
 _COMPUTE = """
 import time
@@ -136,3 +144,27 @@ def _sleepers() -> list[str]:
             if path.read_bytes() == b"sleep\x0061.25\x00":
                 found.append(str(path))
     return found
+
+
+FAULTS = """
+import ctypes, resource
+c = ctypes.CDLL(None)
+c.malloc.restype, c.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+c.free.argtypes = [ctypes.c_void_p]
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    block = c.malloc(SIZE)
+    ctypes.memset(block, 1, SIZE)
+    c.free(block)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+first, second = faults(), faults()
+print(first > 1000, second < 10)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the settings are those of glibc")
+def test_memory_that_was_freed_is_not_taken_from_the_system_again() -> None:
+    program = FAULTS.replace("SIZE", str(64 << 20))
+    command = [sys.executable, "-c", program]
+    assert run_tool(command, 60.0, keeping_memory()).stdout.split() == ["True", "True"]
+    assert run_tool(command, 60.0).stdout.split() == ["True", "False"]
