@@ -55,6 +55,12 @@ def scalar_constant(value: str, element: str) -> ScalarOp:
     return ScalarOp(name, (), element, (("value", value),))
 
 
+def lowest(element: str) -> str:
+    """Minus infinity in a type of floats, as MLIR text."""
+    bits = {"f16": "0xFC00", "bf16": "0xFF80", "f32": "0xFF800000", "f64": "0xFFF0000000000000"}
+    return f"{bits[element]} : {element}"
+
+
 def size_constant(size: int) -> ScalarOp:
     """A size as an index in a body."""
     return ScalarOp("arith.constant", (), "index", size=size)

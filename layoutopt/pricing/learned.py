@@ -16,7 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from layoutopt.candidates.candidate import PhysicalForm
+from layoutopt.ir.extension import Extension
 from layoutopt.ir.graph import Op, Structured
+from layoutopt.ir.size import planned
+from layoutopt.ir.types import TensorType
 from layoutopt.pricing.analytic.form import all_work
 from layoutopt.pricing.analytic.lower_bound import Roofs
 from layoutopt.pricing.analytic.regression import Floats, Kernel, Level, Points, Regression
@@ -37,6 +40,7 @@ KERNEL = Kernel(
 )
 """Variances of the binary logarithm, fitted to the marginal likelihood of 1,400 prices of four
 models (CNNs and BERT) on a Zen 4; what they weigh are the prices of the run itself."""
+_TILE = 32
 FEWEST = 16
 """Prices that tell of others at least."""
 MOST = 1000
@@ -88,12 +92,23 @@ def _loops(form: PhysicalForm) -> Hashable:
     """The maps of what is summed up; of forms without sums, of all ops."""
     sums = [op for op in _structured(form) if op.reduction_dims]
     ops: Sequence[Op] = sums or form.graph.ops
-    return form.region, tuple(
-        (op.maps, tuple(op.reduction_dims), op.data_tiled, op.generalized, op.schedule is not None)
-        if isinstance(op, Structured)
-        else type(op).__name__
-        for op in ops
-    )
+    return form.region, tuple(_how(op, form.graph.types) for op in ops)
+
+
+def _how(op: Op, types: Sequence[TensorType]) -> Hashable:
+    """How one op runs: a structured one by its maps, an extension by what divides its sizes.
+
+    IREE has other kernels of an attention for sizes that no tile divides, many times as slow.
+    """
+    if isinstance(op, Structured):
+        summed = tuple(op.reduction_dims)
+        return op.maps, summed, op.data_tiled, op.generalized, op.schedule is not None
+    if isinstance(op, Extension):
+        shapes = (types[t].shape for t in (*op.inputs, *op.outputs))
+        return type(op).__name__, tuple(
+            tuple(planned(size) % _TILE == 0 for size in shape) for shape in shapes
+        )
+    return type(op).__name__
 
 
 def _tiles(form: PhysicalForm) -> Hashable:

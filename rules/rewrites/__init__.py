@@ -9,6 +9,7 @@ from typing import Any
 from layoutopt.rules.rewrites.attention_to_contractions import AttentionToContractions
 from layoutopt.rules.rewrites.bubble_up_slice import BubbleUpSlice
 from layoutopt.rules.rewrites.commute_scatter_with_contraction import CommuteScatterWithContraction
+from layoutopt.rules.rewrites.contractions_to_attention import ContractionsToAttention
 from layoutopt.rules.rewrites.convolution_to_im2col import ConvolutionToIm2col
 from layoutopt.rules.rewrites.convolution_to_winograd_f2 import ConvolutionToWinogradF2
 from layoutopt.rules.rewrites.convolution_to_winograd_f4 import ConvolutionToWinogradF4
@@ -18,6 +19,7 @@ from layoutopt.rules.rewrites.fold_slice_of_scatter import FoldSliceOfScatter
 from layoutopt.rules.rewrites.insert_to_scatter import InsertToScatter
 from layoutopt.rules.rewrites.merge_siblings import MergeSiblings
 from layoutopt.rules.rewrites.merge_summed_contractions import MergeSummedContractions
+from layoutopt.rules.rewrites.pad_attention import PadAttention
 from layoutopt.rules.rewrites.pad_to_index_arithmetic import PadToIndexArithmetic
 from layoutopt.rules.rewrites.patch_convolution_to_contraction import (
     PatchConvolutionToContraction,
@@ -42,6 +44,9 @@ PARALLELIZING: tuple[RewriteRule[Any], ...] = (SplitReduction(),)
 WIDENING: tuple[RewriteRule[Any], ...] = (WidenFactors(),)
 """Those that bring narrow elements to the type that vectors compute in, weights too."""
 
+ATTENDING: tuple[RewriteRule[Any], ...] = (ContractionsToAttention(), PadAttention())
+"""Those that make one op of the parts of an attention, in sizes that its kernels divide."""
+
 MERGING: tuple[RewriteRule[Any], ...] = (
     ReassociateContractions(),
     FoldScaleIntoWeights(),
@@ -60,6 +65,7 @@ REWRITES: tuple[RewriteRule[Any], ...] = (
     MergeSiblings(),
     FoldReshapeByExpansion(),
     AttentionToContractions(),
+    *ATTENDING,
     *MERGING,
     SplitContractionOfConcat(),
     InsertToScatter(),

@@ -24,7 +24,7 @@ from layoutopt.ir.graph import (
     Uninitialized,
 )
 from layoutopt.ir.refusal import Refusal
-from layoutopt.ir.scalar import Body, ScalarOp, scalar_constant
+from layoutopt.ir.scalar import Body, ScalarOp, lowest, scalar_constant
 from layoutopt.ir.types import TensorType
 from layoutopt.rules.rewrites.product import contraction
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
@@ -73,9 +73,9 @@ class AttentionToContractions:
     )
 
     def match(self, graph: Graph, op: int) -> Parts | None:
-        """Any attention that the graph knows."""
+        """Any attention that did not come as its parts."""
         found = graph.ops[op]
-        if not isinstance(found, Attention):
+        if not isinstance(found, Attention) or found.joined:
             return None
         return Parts(found, tuple(graph.types[t] for t in (*found.inputs, *found.outputs)))
 
@@ -91,7 +91,7 @@ class AttentionToContractions:
         op, score = match.op, match.op.score
         query, key, value, *mask = op.sources
         builder = GraphBuilder(len(graph.types))
-        sizes = _sizes(op, match.types)
+        sizes = op.sizes(match.types)
         scored = op.scored
         shape = tuple(sizes[d] for d in scored)
         products, scaled, shares = (builder.tensor(shape, score) for _ in range(3))
@@ -129,15 +129,6 @@ class AttentionToContractions:
         return Expression(tuple(builder.types), tuple(builder.ops), rounds=True)
 
 
-def _sizes(op: Attention, types: Sequence[TensorType]) -> dict[int, int]:
-    """Of each loop its size."""
-    return {
-        d: size
-        for loops, kind in zip(op.maps, types, strict=True)
-        for d, size in zip(loops, kind.shape, strict=True)
-    }
-
-
 def _scaling(op: Attention, score: str, masks: Sequence[str]) -> Body:
     """``score * scale + mask``; where the mask is a truth value, scores that do not count go."""
     arguments = (score, *masks, score)
@@ -150,7 +141,7 @@ def _scaling(op: Attention, score: str, masks: Sequence[str]) -> Body:
     for mask in masks:
         before = len(arguments) + len(ops) - 1
         if mask == "i1":
-            ops.append(scalar_constant(_lowest(score), score))
+            ops.append(scalar_constant(lowest(score), score))
             ops.append(ScalarOp("arith.select", (1, before, before + 1), score))
             continue
         added = 1
@@ -159,11 +150,6 @@ def _scaling(op: Attention, score: str, masks: Sequence[str]) -> Body:
             added = before + 1
         ops.append(ScalarOp("arith.addf", (before, added), score))
     return Body(arguments, tuple(ops), (len(arguments) + len(ops) - 1,))
-
-
-def _lowest(element: str) -> str:
-    """Minus infinity."""
-    return f"{ {'f16': '0xFC00', 'bf16': '0xFF80', 'f32': '0xFF800000'}[element] } : {element}"
 
 
 def _cast(builder: GraphBuilder, tensor: int, like: TensorType, element: str) -> int:

@@ -19,7 +19,7 @@ from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.refusal import Assignment, Refusal
 from layoutopt.ir.region import known_errors, plain_maps, yielded_argument
 from layoutopt.ir.size_values import empty_text
-from layoutopt.ir.types import Array, TensorType, roundoff
+from layoutopt.ir.types import Array, TensorType, numpy_dtype, roundoff
 
 _ROUNDINGS = 128
 """Of the exponential, which IREE approximates, of the difference, the quotient and the casts."""
@@ -41,6 +41,8 @@ class Attention(EvaluatedExtension):
     scale: str = "1.0 : f32"
     score: str = "f32"
     """The element type of the products of queries and keys."""
+    joined: bool = False
+    """Whether a rule made it of its parts, which are another way to compute it already."""
 
     mlir_name = "iree_linalg_ext.attention"
 
@@ -108,7 +110,7 @@ class Attention(EvaluatedExtension):
         wide = list(map(_wide, values))
         with np.errstate(all="ignore"):
             found = self._weighted(_softmax(self._scores(wide), self.softmax_axes), wide[2])
-        return (found.astype(values[0].dtype),)
+        return (found.astype(numpy_dtype(types[self.results[0]].element)),)
 
     def error(self, made: Evaluated) -> tuple[Array | None, ...]:
         """To first order, an error d of all scores changes each share y by 2 d y."""
@@ -181,6 +183,14 @@ class Attention(EvaluatedExtension):
     def loops(self, types: Sequence[TensorType]) -> Mapping[int, Sequence[Hashable]]:
         """Those of the maps."""
         return dict(zip((*self.sources, *self.results), self.maps, strict=True))
+
+    def sizes(self, types: Sequence[TensorType]) -> dict[int, int]:
+        """Of each loop its size; ``types``: of the sources and of the result."""
+        return {
+            d: size
+            for loops, kind in zip(self.maps, types, strict=True)
+            for d, size in zip(loops, kind.shape, strict=True)
+        }
 
     def _rank(self) -> int:
         return 1 + max(d for own in self.maps for d in own)

@@ -56,6 +56,7 @@ WEIGHTED: dict[str, tuple[Kind, int]] = {
     "branches": (algebra.branches, 1),
     "side-by-side": (algebra.side_by_side, 1),
     "attention": (algebra.attention, 1),
+    "attention-parts": (algebra.attention_parts, 1),
 }
 
 KINDS: dict[str, Kind] = {name: kind for name, (kind, _) in WEIGHTED.items()}

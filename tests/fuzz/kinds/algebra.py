@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.fuzz.draw import Draw
 from tests.fuzz.kinds.contractions import MOST_PRODUCTS, multiplied
-from tests.fuzz.kinds.shapes import fresh, given, need, of_type, whole_numbers
+from tests.fuzz.kinds.shapes import fresh, given, infinite, need, of_type, whole_numbers
 from tests.fuzz.value import EPSILON, Value, rounded, tensor_text
 from tests.fuzz.writer import Read, Writer, summed
 
@@ -111,10 +111,14 @@ def side_by_side(writer: Writer, draw: Draw) -> None:
 
 
 def attention(writer: Writer, draw: Draw) -> None:
-    """One head, whose queries may be there already."""
-    query = _matrix(writer, draw)
+    """One head, whose queries may be there already, or that is of sizes like those of models."""
+    if draw.one_in(2):
+        query = fresh(writer, draw, (draw.between(17, 40), draw.between(1, 4)), "f32")
+        along, n = draw.between(17, 40), draw.between(1, 5)
+    else:
+        query = _matrix(writer, draw)
+        along, n = draw.between(1, 5), draw.between(1, 5)
     m, inner = query.shape
-    along, n = draw.between(1, 5), draw.between(1, 5)
     key = of_type(writer, draw, (along, inner), "f32")
     scores = query.bound * key.bound * inner
     need(0 < scores < 30, "small scores")
@@ -132,6 +136,56 @@ def attention(writer: Writer, draw: Draw) -> None:
     apart = inner * (query.error * key.bound + key.error * query.bound)
     apart += 256 * EPSILON["f32"] * (1 + scores)
     writer.define(result, (m, n), "f32", value.bound, 2 * apart * value.bound + value.error, False)
+
+
+def attention_parts(writer: Writer, draw: Draw) -> None:
+    """The same written as two products with a softmax between them."""
+    query = _matrix(writer, draw)
+    m, inner = query.shape
+    along, n = draw.between(1, 5), draw.between(1, 5)
+    key, value = (of_type(writer, draw, s, "f32") for s in ((inner, along), (along, n)))
+    size = query.bound * key.bound * inner
+    need(0 < size < 30, "small scores")
+    scores = multiplied(writer, query, key)
+    highest = _folded(writer, "maximumf", scores.name, (m, along))
+    less = _rows(writer, "arith.subf %x, %y", (scores.name, highest), (m, along))
+    powers = _rows(writer, "math.exp %x", (less,), (m, along))
+    total = _folded(writer, "addf", powers, (m, along))
+    name = _rows(writer, "arith.divf %x, %y", (powers, total), (m, along))
+    apart = 2 * scores.error + 256 * EPSILON["f32"] * (1 + size)
+    shares = writer.define(name, (m, along), "f32", 1.0, apart, False)
+    multiplied(writer, shares, value)
+
+
+def _folded(writer: Writer, fold: str, x: str, shape: tuple[int, int]) -> str:
+    """The rows of a matrix folded into a number each."""
+    if fold == "addf":
+        begin = writer.fill(0, shape[:1], "f32")
+    else:
+        begin = infinite(writer, -1, shape[:1], "f32")
+    (result,) = writer.generic(
+        [Read(x, tensor_text(shape, "f32"), "d0, d1")],
+        [Read(begin, tensor_text(shape[:1], "f32"), "d0")],
+        "pr",
+        [f"%r = arith.{fold} %x, %o : f32", "linalg.yield %r : f32"],
+        ["%x: f32", "%o: f32"],
+    )
+    return result
+
+
+def _rows(writer: Writer, made: str, names: tuple[str, ...], shape: tuple[int, int]) -> str:
+    """What is made of each element of a matrix, and of a number for its row."""
+    kind = tensor_text(shape, "f32")
+    reads = [Read(names[0], kind, "d0, d1")]
+    reads += [Read(name, tensor_text(shape[:1], "f32"), "d0") for name in names[1:]]
+    (result,) = writer.generic(
+        reads,
+        [Read(writer.empty(shape, "f32"), kind, "d0, d1")],
+        "pp",
+        [f"%r = {made} : f32", "linalg.yield %r : f32"],
+        [*(f"{name}: f32" for name in ("%x", "%y")[: len(names)]), "%o: f32"],
+    )
+    return result
 
 
 def _matrix(writer: Writer, draw: Draw) -> Value:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from random import Random
 
 from layoutopt.ir.affine import IndexMap, affine, identity_map, plain_map
-from layoutopt.ir.extensions.attention import Attention
 from layoutopt.ir.graph import (
     Concat,
     Fill,
@@ -19,6 +18,7 @@ from layoutopt.ir.graph import (
     Uninitialized,
 )
 from layoutopt.ir.scalar import Body, ScalarOp, contraction_body, copy_body
+from tests.property.rules.attentions import ATTENTIONS
 from tests.property.rules.siblings import counted
 
 P, R = IteratorType.PARALLEL, IteratorType.REDUCTION
@@ -248,10 +248,4 @@ def _summed(builder: GraphBuilder, parts: list[int], shape: tuple[int, int]) -> 
     return total
 
 
-def attention(random: Random) -> Graph:
-    """One of the op's own examples."""
-    op, types = random.choice(Attention.examples())
-    return Graph(types, (op,), op.sources, op.results)
-
-
-ALGEBRA = (chain, scaled, branches, adapters, side_by_side, attention)
+ALGEBRA = (chain, scaled, branches, adapters, side_by_side, *ATTENTIONS)

@@ -23,6 +23,8 @@ def test_rules_say_how_exact_they_are() -> None:
         "split-reduction": Exactness.REASSOCIATES,
         "split-contraction-of-concat": Exactness.REASSOCIATES,
         "attention-to-contractions": Exactness.APPROXIMATES,
+        "contractions-to-attention": Exactness.APPROXIMATES,
+        "pad-attention": Exactness.APPROXIMATES,
         "reassociate-contractions": Exactness.APPROXIMATES,
         "fold-scale-into-weights": Exactness.APPROXIMATES,
         "merge-summed-contractions": Exactness.APPROXIMATES,
