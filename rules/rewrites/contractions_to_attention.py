@@ -174,23 +174,19 @@ class ContractionsToAttention(EveryProducer):
         result = weighted.result
         kind = graph.types[result]
         shape = (*batch, *kind.shape[-2:])
-        whole = shape == kind.shape
-        made = result
-        if not whole or match.not_a_number is not None:
-            made = builder.tensor(shape, kind.element)
-        element = match.elements[0]
+        guarded = match.not_a_number is not None
+        shown = builder.tensor(kind.shape, kind.element) if guarded else result
+        made = shown if shape == kind.shape else builder.tensor(shape, kind.element)
         builder.add(
             Attention(
-                tuple(sources), (made,), tuple(maps), f"{scores.scale} : {element}",
+                tuple(sources), (made,), tuple(maps), f"{scores.scale} : {match.elements[0]}",
                 graph.types[scores.product.result].element, joined=True,
             )
         )  # fmt: skip
-        if match.not_a_number is not None:
-            shown = result if whole else builder.tensor(shape, kind.element)
-            builder.add(_numbers(made, shown, shape, kind.element, match.not_a_number))
-            made = shown
-        if made != result:
-            builder.add(Reshape(made, result))
+        if made != shown:
+            builder.add(Reshape(made, shown))
+        if match.not_a_number is not None:  # last, where casts may share its dispatch
+            builder.add(_numbers(shown, result, kind.shape, kind.element, match.not_a_number))
         return Expression(tuple(builder.types), tuple(builder.ops), rounds=True)
 
 
