@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import layoutopt
 from layoutopt.options import Effort
@@ -14,22 +15,37 @@ from layoutopt.options import Effort
 HEADS, WIDTH = 4, 64
 
 
-def attention(rows: int, *, mask: bool) -> onnx.ModelProto:
-    """Four heads in f16."""
+def attention(rows: int, *, mask: bool, nothing_left: bool = False) -> onnx.ModelProto:
+    """Four heads in f16; with ``nothing_left``, the mask is a constant that leaves a row nothing.
+
+    Shares of that row are not a number, for which exporters put zeros.
+    """
     kind = TensorProto.FLOAT16
     shapes = {"q": (1, HEADS, rows, WIDTH), "k": (1, HEADS, WIDTH, rows)}
     shapes["v"] = (1, HEADS, rows, WIDTH)
     nodes = [helper.make_node("MatMul", ["q", "k"], ["products"])]
     scores = "products"
-    if mask:
+    constants = []
+    if nothing_left:
+        values = np.zeros((1, 1, rows, rows), np.float16)
+        values[..., 1, :] = -np.inf
+        constants.append(numpy_helper.from_array(values, "mask"))
+        constants.append(numpy_helper.from_array(np.array(0, np.float16), "zero"))
+    elif mask:
         shapes["mask"] = (1, 1, rows, rows)
+    if mask:
         nodes.append(helper.make_node("Add", ["products", "mask"], ["scores"]))
         scores = "scores"
     nodes.append(helper.make_node("Softmax", [scores], ["shares"], axis=-1))
-    nodes.append(helper.make_node("MatMul", ["shares", "v"], ["y"]))
+    shares = "shares"
+    if nothing_left:
+        nodes.append(helper.make_node("IsNaN", ["shares"], ["wrong"]))
+        nodes.append(helper.make_node("Where", ["wrong", "zero", "shares"], ["numbers"]))
+        shares = "numbers"
+    nodes.append(helper.make_node("MatMul", [shares, "v"], ["y"]))
     given = [helper.make_tensor_value_info(n, kind, shape) for n, shape in shapes.items()]
     made = [helper.make_tensor_value_info("y", kind, shapes["v"])]
-    graph = helper.make_graph(nodes, "main", given, made)
+    graph = helper.make_graph(nodes, "main", given, made, initializer=constants)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
 
 
@@ -42,9 +58,19 @@ def attention(rows: int, *, mask: bool) -> onnx.ModelProto:
     ids=["whole tiles", "padded"],
 )
 def test_it_is_one_op_in_whole_tiles(rows: int, mask: bool, form: str, tmp_path: Path) -> None:
-    source, written = tmp_path / "model.onnx", tmp_path / "model.opt.mlir"
-    onnx.save(attention(rows, mask=mask), source)
-    options = layoutopt.Options(effort=Effort.QUICK, cache=tmp_path)
+    planned(attention(rows, mask=mask), form, tmp_path)
+
+
+def test_rows_that_a_mask_leaves_nothing_of_are_zeros(tmp_path: Path) -> None:
+    model = attention(96, mask=True, nothing_left=True)
+    planned(model, "contractions-to-attention", tmp_path)
+
+
+def planned(model: onnx.ModelProto, form: str, folder: Path) -> None:
+    """A plan with one attention in that form, which computes the same."""
+    source, written = folder / "model.onnx", folder / "model.opt.mlir"
+    onnx.save(model, source)
+    options = layoutopt.Options(effort=Effort.QUICK, cache=folder)
     plan = layoutopt.optimize(source, profile="mi355x", options=options)
     plan.apply(written)
     assert form in {choice.form for choice in plan.report.choices}
