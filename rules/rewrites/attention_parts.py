@@ -221,7 +221,9 @@ def _scaled(graph: Graph, tensor: int) -> Iterator[tuple[int, str]]:
                 "arith.mulf",
                 (0, 2),
             ):
-                yield op.sources[0], factor.attribute("value").split(":")[0].strip()
+                number = factor.attribute("value").split(":")[0].strip()
+                if not number.startswith("0x"):  # infinite, or not a number
+                    yield op.sources[0], number
 
 
 def _masked(graph: Graph, tensor: int) -> Iterator[_Masked]:
@@ -230,9 +232,11 @@ def _masked(graph: Graph, tensor: int) -> Iterator[_Masked]:
         if not _named(op, "arith.addf", (0, 1)):
             continue
         for place in (0, 1):
-            if _same_points(op, place):
-                other = 1 - place
-                yield _Masked(op, op.sources[place], op.sources[other], op.maps[other])
+            other = 1 - place
+            shape, forms = graph.types[op.sources[other]].shape, op.maps[other]
+            whole = all(form.terms or size == 1 for form, size in zip(forms, shape, strict=True))
+            if _same_points(op, place) and whole:
+                yield _Masked(op, op.sources[place], op.sources[other], forms)
 
 
 def _numbers_of(graph: Graph, tensor: int) -> Iterator[tuple[int, ScalarOp]]:

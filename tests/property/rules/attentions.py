@@ -136,8 +136,8 @@ class _Parts:
                 forms.append(dim(d))
                 sizes.append(size)
             elif one[d]:
-                forms.append(Affine((), 0))
-                sizes.append(1)
+                sizes.append(self.random.choice((1, 1, 2)))
+                forms.append(Affine((), self.random.randrange(sizes[-1])))
         mask = self._argument(tuple(sizes))
         whole = identity_map(len(shape))
         return self._point((scores, mask), (whole, tuple(forms)), shape, _binary("arith.addf"))
