@@ -92,10 +92,10 @@ def _loops(form: PhysicalForm) -> Hashable:
     """The maps of what is summed up; of forms without sums, of all ops."""
     sums = [op for op in _structured(form) if op.reduction_dims]
     ops: Sequence[Op] = sums or form.graph.ops
-    return form.region, tuple(_how(op, form.graph.types) for op in ops)
+    return form.region, tuple(how_it_runs(op, form.graph.types) for op in ops)
 
 
-def _how(op: Op, types: Sequence[TensorType]) -> Hashable:
+def how_it_runs(op: Op, types: Sequence[TensorType]) -> Hashable:
     """How one op runs: a structured one by its maps, an extension by what divides its sizes.
 
     IREE has other kernels of an attention for sizes that no tile divides, many times as slow.
