@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     )
     from layoutopt.ir.extension import BoundedExtension, EvaluatedExtension, Extension
     from layoutopt.ir.graph import Graph, GraphBuilder
-    from layoutopt.options import Effort, Objective, Options, ParameterFile, WeightBudget
+    from layoutopt.options import Budget, Effort, Objective, Options, ParameterFile, Resource
     from layoutopt.parameters.pack import PackedWeights, pack_weights
     from layoutopt.pipeline.job import optimize
     from layoutopt.pipeline.plan import Plan
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = [
     "REWRITES",
     "BoundedExtension",
+    "Budget",
     "Effort",
     "EvaluatedExtension",
     "Extension",
@@ -68,11 +69,11 @@ __all__ = [
     "PriceSource",
     "Pricer",
     "Report",
+    "Resource",
     "RewriteRule",
     "Search",
     "SolverError",
     "Target",
-    "WeightBudget",
     "Work",
     "enumerate",
     "lift",
@@ -89,6 +90,7 @@ __all__ = [
 
 _HOMES = {
     "BoundedExtension": "ir.extension",
+    "Budget": "options",
     "Effort": "options",
     "EvaluatedExtension": "ir.extension",
     "Extension": "ir.extension",
@@ -112,11 +114,11 @@ _HOMES = {
     "Pricer": "pricing.prices",
     "REWRITES": "rules.rewrites",
     "Report": "report.report",
+    "Resource": "options",
     "RewriteRule": "rules.rule",
     "Search": "solver",
     "SolverError": "errors",
     "Target": "profiles.target",
-    "WeightBudget": "options",
     "Work": "pricing.prices",
     "enumerate": "pipeline.stages",
     "lift": "pipeline.stages",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +21,13 @@ class Objective(StrEnum):
 
     LATENCY = "latency"  # time
     CONVERSIONS = "conversions"  # conversions at run time, with every contraction packed
+
+
+class Resource(StrEnum):
+    """What a plan may have less of for more time."""
+
+    MEMORY = "memory"  # of tensors while a call runs
+    WEIGHTS = "weights"  # copies of weights in other layouts
 
 
 class Effort(StrEnum):
@@ -44,8 +51,14 @@ class Options:
     free_state_layout: bool = False
     """Private mutable globals may take any layout that all functions agree on; the report says
     which."""
-    weight_budget: WeightBudget | None = None
-    """What copies of weights in other layouts may take; None for no bound."""
+    weight_budget: Budget | None = None
+    """What copies of weights in other layouts may take; a share is of the model's weights, None
+    for no bound."""
+    memory_budget: Budget | None = None
+    """What tensors may take in memory while a call runs, weights and arguments aside; a share is of
+    what the model takes as it came, None for no bound."""
+    trade_offs: frozenset[Resource] = frozenset()
+    """What to plan with several budgets of, to tell what a plan with less of it costs."""
     search: Search = Search.ILP
     """An algorithm, or its name."""
     effort: Effort = Effort.NORMAL
@@ -232,27 +245,34 @@ _TEXT = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*|%)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class WeightBudget:
-    """A number of bytes, or a share of the bytes that the model's weights take."""
+class Budget:
+    """A number of bytes, or a share of what the model has as it came."""
 
     amount: float
     percent: bool = False
 
     @classmethod
-    def parse(cls, text: str) -> WeightBudget:
-        """``2GiB``, ``500 MB``, ``4096`` or ``150%``. Raises InputError for anything else."""
+    def parse(cls, text: str, option: str) -> Budget:
+        """``2GiB``, ``500 MB``, ``4096`` or ``150%``. Raises InputError for anything else.
+
+        ``option``: whose value it is.
+        """
         found = _TEXT.fullmatch(text.strip())
         if found is not None and found[2] == "%":
             return cls(float(found[1]), percent=True)
         if found is None or found[2].lower() not in _UNITS:
             raise InputError(
-                "--weight-budget",
-                "bytes such as 2GiB, or a share of the model's weights such as 50%",
+                option,
+                "bytes such as 2GiB, or a share of what the model has as it came such as 50%",
                 f"'{text}'",
                 "correct the option",
             )
         return cls(float(found[1]) * _UNITS[found[2].lower()])
 
-    def size_bytes(self, weight_bytes: int) -> int:
-        """The budget in bytes of a model whose weights take ``weight_bytes``."""
-        return int(self.amount * weight_bytes / 100 if self.percent else self.amount)
+    def part(self, share: float) -> Budget:
+        """A share of it."""
+        return replace(self, amount=self.amount * share)
+
+    def size_bytes(self, whole_bytes: int) -> int:
+        """The budget in bytes of a model that has ``whole_bytes``."""
+        return int(self.amount * whole_bytes / 100 if self.percent else self.amount)

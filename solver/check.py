@@ -1,6 +1,6 @@
 """Re-check an answer from the definition alone: no solver, no table shared with one."""
 
-from layoutopt.solver.problem import Pair, Problem
+from layoutopt.solver.problem import Candidate, Pair, Problem
 from layoutopt.solver.solution import Solution, Status
 
 
@@ -22,6 +22,7 @@ def check(problem: Problem, solution: Solution) -> list[str]:
         unmet(problem, solution.candidates, solution.conversions)
         + _unused(problem, solution)
         + _budget(problem, solution)
+        + _memory(problem, solution)
         + _objective(problem, solution)
     )
 
@@ -115,6 +116,48 @@ def _budget(problem: Problem, solution: Solution) -> list[str]:
     if budget is None or spent <= budget:
         return []
     return [f"conversions: {spent} bytes, over the weight budget of {budget} bytes"]
+
+
+def _memory(problem: Problem, solution: Solution) -> list[str]:
+    """Find steps at which more is held than may be."""
+    budget, of, places = problem.memory.budget_bytes, problem.memory.of, problem.memory.places
+    if budget is None:
+        return []
+    used = [problem.candidates[i] for i in solution.candidates]
+    converted = [problem.conversions[i] for i in solution.conversions]
+    there = {pair for c in used for pair in c.outputs} | {(c.tensor, c.target) for c in converted}
+    made = {of[pair] for c in used for pair in c.outputs if pair in of}
+    inside = {place for c in used for place, _ in c.within}
+    demanded = [
+        (of[d.tensor, layout], d.until)
+        for d in problem.demanded
+        for layout in d.layouts
+        if (d.tensor, layout) in of and (len(d.layouts) == 1 or (d.tensor, layout) in there)
+    ]
+
+    def is_held(place: int, step: int) -> bool:
+        born = places[place].born
+        read = any(of.get(pair) == place and step <= c.step for c in used for pair in c.inputs)
+        around = any(
+            is_held(made_there, step) for c in used for made_there, it in c.within if it == place
+        )
+        kept = any(it == place and step <= max(born, until) for it, until in demanded)
+        waits = step == born and (place in made or _is_read(problem, place, used))
+        return step >= born and (read or around or kept or waits)
+
+    steps = sorted({c.step for c in used} | {place.born for place in places})
+    wrong = []
+    for step in steps:
+        held = [m for m in range(len(places)) if m not in inside and is_held(m, step)]
+        size = sum(places[m].size_bytes for m in held)
+        size += sum(c.scratch_bytes for c in used if c.step == step)
+        if size > budget:
+            wrong.append(f"step {step}: {size} bytes held, over the memory budget of {budget}")
+    return wrong
+
+
+def _is_read(problem: Problem, place: int, used: list[Candidate]) -> bool:
+    return any(problem.memory.of.get(pair) == place for c in used for pair in c.inputs)
 
 
 def _objective(problem: Problem, solution: Solution) -> list[str]:

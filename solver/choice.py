@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from layoutopt.solver.derivability import Derivability
+from layoutopt.solver.memory import is_over
 from layoutopt.solver.problem import Pair
 
 Choice = tuple[int | None, ...]  # for each tensor, the candidate that makes it if it is needed
@@ -60,6 +61,8 @@ def price(tables: Derivability, choice: Choice) -> Priced | None:
     pruned = tables.pruned(candidates, ways.values())
     budget = problem.weight_budget_bytes
     if pruned is None or (budget is not None and tables.size_bytes(pruned[1]) > budget):
+        return None
+    if is_over(problem, *pruned):
         return None
     made = [t for i in pruned[0] for t in {t for t, _ in problem.candidates[i].outputs}]
     if len(made) != len(set(made)):

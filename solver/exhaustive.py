@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from itertools import chain, combinations
 
+from layoutopt.solver.memory import is_over
 from layoutopt.solver.problem import Pair, Problem
 from layoutopt.solver.solution import Solution, Status, StopReason, answer, no_answer
 
@@ -32,7 +33,9 @@ def solve_exhaustively(problem: Problem) -> Solution:
             total_ns = candidates_ns + sum(problem.conversions[i].cost_ns for i in conversions)
             if best is not None and total_ns >= best_ns:
                 continue
-            if _is_answer(problem, candidates, conversions):
+            if _is_answer(problem, candidates, conversions) and not is_over(
+                problem, candidates, conversions
+            ):
                 best, best_ns = (candidates, conversions), total_ns
     seconds = time.perf_counter() - start
     if best is None:

@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass, field
 
 from layoutopt.solver.derivability import Derivability
+from layoutopt.solver.memory import is_over
 from layoutopt.solver.problem import Pair, Problem
 from layoutopt.solver.solution import Solution, Status, StopReason, answer, no_answer
 
@@ -22,7 +23,7 @@ def solve_greedy(problem: Problem, time_limit_s: float = 60.0) -> Solution:
     tables = Derivability(problem)
     walk = walked(tables)
     found = tables.pruned(walk.candidates, walk.conversions)
-    if found is not None:
+    if found is not None and not is_over(problem, *found):
         seconds = time.perf_counter() - start
         return answer(*found, tables.cost_ns(*found), 0, seconds, StopReason.EXHAUSTED)
     everything = range(len(problem.candidates)), range(len(problem.conversions))

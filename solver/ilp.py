@@ -1,13 +1,15 @@
-"""The exact search: reduce, solve the flow form, cut circles, map back."""
+"""The exact search: reduce, solve the flow form, cut circles and full memory, map back."""
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from layoutopt.solver.cycles import cuts
 from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.flow import Flow, build
 from layoutopt.solver.landmarks import landmarks
+from layoutopt.solver.memory import MemoryRows, held_bytes, is_over
 from layoutopt.solver.problem import Pair, Problem
 from layoutopt.solver.program import ProgramSolution, Relaxed, Term
 from layoutopt.solver.reduce import Reduced, reduce, restore
@@ -64,16 +66,16 @@ def _search(reduced: Reduced, deadline: float, gap: float) -> _Found:
 
     An answer that uses a variable costs at least the relaxation's bound plus its reduced cost. So
     variables beyond `reach_ns` are left out; an answer within the reach is proved against them.
-    A circular answer is forbidden, and the same solved again.
+    A circular answer, or one that holds too much at some steps, is forbidden, and the same solved
+    again.
     """
     if not reduced.problem.demanded:
         return _Found(([], []), 0, 0, StopReason.PROVED)
     flow = build(reduced.problem)
     tables = Derivability(reduced.problem)
-    relaxed = _relaxed(tables, flow, deadline)
-    floor = 0.0 if relaxed is None else max(0.0, relaxed.bound)
-    reach_ns = math.inf if relaxed is None else max(_SMALLEST_REACH_NS, floor * _FIRST_REACH)
-    costs = [0.0] * len(flow.program.costs) if relaxed is None else relaxed.reduced_costs
+    memory = MemoryRows(tables, flow, reduced.problem.memory.budget_bytes)
+    floor, costs = _bounded(flow, _relaxed(tables, flow, deadline))
+    reach_ns = max(_SMALLEST_REACH_NS, floor * _FIRST_REACH)
     best = _Found(None, math.inf, _ceil_ns(floor), StopReason.TIME_LIMIT)
     while (left_s := deadline - time.perf_counter()) > 0:
         keep = [cost <= reach_ns for cost in costs]
@@ -85,17 +87,18 @@ def _search(reduced: Reduced, deadline: float, gap: float) -> _Found:
             reach_ns *= _WIDER
             continue
         best = replace(best, bound_ns=max(best.bound_ns, _ceil_ns(min(outcome.bound, horizon))))
-        chosen = _chosen(tables, flow, outcome)
+        chosen = chosen_of(tables, flow, outcome)
         if chosen is None:
             reason = StopReason.TIME_LIMIT if outcome.timed_out else StopReason.NUMERICS
             return replace(best, stop_reason=reason)
-        broken = _broken_rows(tables, flow, *chosen)
-        for terms, high in broken:
-            flow.program.at_most(terms, high)
-        if broken:
+        if forbidden(tables, flow, *chosen):
+            continue
+        if memory.add(held_bytes(tables.problem, *chosen)):
+            floor, costs = _bounded(flow, flow.program.relax(deadline - time.perf_counter()))
+            best = replace(best, bound_ns=max(best.bound_ns, _ceil_ns(floor)))
             continue
         cost_ns = tables.cost_ns(*chosen)
-        if cost_ns < best.cost_ns:
+        if cost_ns < best.cost_ns and not is_over(tables.problem, *chosen):
             best = replace(best, chosen=chosen, cost_ns=cost_ns)
         if outcome.timed_out:
             break
@@ -105,6 +108,13 @@ def _search(reduced: Reduced, deadline: float, gap: float) -> _Found:
             return replace(best, stop_reason=StopReason.NUMERICS)
         reach_ns = min(best.cost_ns - floor + 1, reach_ns * _WIDER)
     return best
+
+
+def _bounded(flow: Flow, relaxed: Relaxed | None) -> tuple[float, Sequence[float]]:
+    """What every answer costs, and how much more one with a variable; without a relaxation: 0."""
+    if relaxed is None:
+        return 0.0, [0.0] * len(flow.program.costs)
+    return max(0.0, relaxed.bound), relaxed.reduced_costs
 
 
 def _relaxed(tables: Derivability, flow: Flow, deadline: float) -> Relaxed | None:
@@ -129,7 +139,7 @@ def _ceil_ns(bound_ns: float) -> int:
     return max(0, math.ceil(bound_ns - _ROUNDING_NS)) if math.isfinite(bound_ns) else 0
 
 
-def _chosen(
+def chosen_of(
     tables: Derivability, flow: Flow, outcome: ProgramSolution
 ) -> tuple[list[int], list[int]] | None:
     """Return the candidates that the outcome uses, and conversions to match, the free ones too."""
@@ -165,6 +175,16 @@ def _cheapest_way(
     if not ways or any(i in used for _, i in ways):
         return None
     return min(ways)[1]
+
+
+def forbidden(
+    tables: Derivability, flow: Flow, candidates: list[int], conversions: list[int]
+) -> bool:
+    """Forbid an answer that is circular or over the weight budget; whether it is."""
+    rows = _broken_rows(tables, flow, candidates, conversions)
+    for terms, high in rows:
+        flow.program.at_most(terms, high)
+    return bool(rows)
 
 
 def _broken_rows(

@@ -6,13 +6,14 @@ In this order, the middle three until nothing changes:
 2. An input or demand that is given, or converts for free from what is given, is met already.
 3. What cannot be computed from the given pairs by all candidates together goes.
 4. What the demands cannot lead back to goes: candidates and conversions.
-5. A candidate goes if another of its tensors needs no more, makes no less and costs no more.
-   A conversion goes if one of its target from a given layout costs no more.
+5. A candidate goes if another of its tensors needs no more, makes no less and costs no more; and
+   holds no more, where memory is bounded. A conversion goes if one of its target from a given
+   layout costs no more.
 
 None of them makes a circle out of an answer without one: 5 only takes needs away.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 
 from layoutopt.solver.derivability import Derivability
@@ -137,7 +138,7 @@ def _without_uncomputable(reduced: Reduced) -> Reduced | None:
         layouts = tuple(x for x in demand.layouts if (demand.tensor, x) in found.arrived)
         if not layouts:
             return None
-        demanded.append(Demand(demand.tensor, layouts))
+        demanded.append(replace(demand, layouts=layouts))
     ran = set(found.ran)
     reduced = replace(reduced, problem=replace(problem, demanded=tuple(demanded)))
     return reduced.keep(
@@ -171,18 +172,30 @@ def _without_undemanded(reduced: Reduced) -> Reduced:
     return reduced.keep(useful.__getitem__, lambda i: lands(problem.conversions[i]))
 
 
+def _made(problem: Problem, c: Candidate) -> Hashable:
+    """What only candidates that make the same can dominate in."""
+    if problem.memory.budget_bytes is None:
+        return frozenset(t for t, _ in c.outputs)
+    return frozenset(c.outputs), c.step, c.within
+
+
+def _scratch(problem: Problem, c: Candidate) -> int:
+    return 0 if problem.memory.budget_bytes is None else c.scratch_bytes
+
+
 def _without_dominated(reduced: Reduced) -> Reduced:
     problem = reduced.problem
-    alternatives: dict[frozenset[int], list[int]] = {}  # by the tensors that they make
+    alternatives: dict[Hashable, list[int]] = {}  # by what they make, and how that lies in memory
     for i, candidate in enumerate(problem.candidates):
-        alternatives.setdefault(frozenset(t for t, _ in candidate.outputs), []).append(i)
+        alternatives.setdefault(_made(problem, candidate), []).append(i)
     kept: set[int] = set()
     for indices in alternatives.values():
-        best: list[tuple[set[Pair], set[Pair]]] = []  # cheapest first: only these can dominate
+        best: list[tuple[set[Pair], set[Pair], int]] = []  # cheapest first: only these can dominate
         for i in sorted(indices, key=lambda i: (problem.candidates[i].cost_ns, i)):
-            inputs, outputs = set(problem.candidates[i].inputs), set(problem.candidates[i].outputs)
-            if not any(a <= inputs and b >= outputs for a, b in best):
-                best.append((inputs, outputs))
+            made = problem.candidates[i]
+            inputs, outputs, scratch = set(made.inputs), set(made.outputs), _scratch(problem, made)
+            if not any(a <= inputs and b >= outputs and s <= scratch for a, b, s in best):
+                best.append((inputs, outputs, scratch))
                 kept.add(i)
 
     routes: dict[Pair, list[tuple[int, int, int]]] = {}  # from given layouts only

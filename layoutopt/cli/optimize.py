@@ -24,13 +24,14 @@ from layoutopt.cli.options import (
 from layoutopt.errors import InputError
 from layoutopt.files.written import check_output
 from layoutopt.options import (
+    Budget,
     Effort,
     Objective,
     Options,
     ParameterFile,
     PlannedSize,
+    Resource,
     TripCount,
-    WeightBudget,
     rules_without,
 )
 from layoutopt.pipeline.job import optimize
@@ -73,6 +74,19 @@ from layoutopt.solver import Search
     "--weight-budget",
     metavar="BYTES|N%",
     help="Bound on copies of weights in other layouts: 2GiB, or 50% of the weights.",
+)
+@click.option(
+    "--memory-budget",
+    metavar="BYTES|N%",
+    help="Bound on what tensors take while a call runs, weights and arguments aside: 64MiB, or "
+    "50% of what the model takes as it came.",
+)
+@click.option(
+    "--trade-off",
+    "trade_offs",
+    multiple=True,
+    type=OneOf(Resource),
+    help="Also plan with less and less of it, and show what that costs; repeatable.",
 )
 @click.option(
     "--search",
@@ -167,6 +181,8 @@ def optimize_command(
     free_io_layout: bool,
     free_state_layout: bool,
     weight_budget: str | None,
+    memory_budget: str | None,
+    trade_offs: tuple[Resource, ...],
     search: Search,
     effort: Effort,
     objective: Objective,
@@ -205,7 +221,9 @@ def optimize_command(
         time_limit_s=time_limit,
         free_io_layout=free_io_layout,
         free_state_layout=free_state_layout,
-        weight_budget=None if weight_budget is None else WeightBudget.parse(weight_budget),
+        weight_budget=_budget(weight_budget, "--weight-budget"),
+        memory_budget=_budget(memory_budget, "--memory-budget"),
+        trade_offs=frozenset(trade_offs),
         search=search,
         effort=effort,
         objective=objective,
@@ -243,3 +261,7 @@ def optimize_command(
         )
     if verbose:
         screen.print(found.report.to_json(), highlight=False, soft_wrap=True)
+
+
+def _budget(text: str | None, option: str) -> Budget | None:
+    return None if text is None else Budget.parse(text, option)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -39,10 +39,14 @@ from layoutopt.verification.attribution import attributed, data_tiled
 from layoutopt.verification.whole_model import (
     Comparison,
     OtherResultsError,
+    OverMemoryError,
     flags_of_original,
     keep_original,
 )
 
+_LEAST_SHARE, _FINEST_SHARE = 0.3, 0.01
+"""Of a memory budget that plans are made for at last, and what two such shares differ by at least.
+"""
 _ATTEMPTS = 8
 """Plans that are tried at most, each without what IREE refused inside the ones before."""
 
@@ -54,6 +58,33 @@ class Attempt:
     plans: tuple[GraphPlan, ...]
     lowered: LoweredModel
     held: Comparison
+
+
+@dataclass
+class MemoryShare:
+    """Of the memory budget, the share that plans are made for: a module holds more than its plan.
+
+    IREE lays out tensors with gaps, and holds what may run side by side.
+    """
+
+    share: float = 1.0
+    _tried: float = 1.0
+    """The last one that there was a plan for."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether plans are made for the budget as it is."""
+        return self.share == 1.0
+
+    def lower_it(self, factor: float) -> bool:
+        """The module of a plan holds too much, by this factor; whether another plan may do."""
+        self._tried, self.share = self.share, self.share * factor
+        return self.share > _LEAST_SHARE
+
+    def raise_it(self) -> bool:
+        """No plan takes as little; whether there is something in between."""
+        self.share = (self.share + self._tried) / 2
+        return self._tried - self.share > _FINEST_SHARE
 
 
 @dataclass
@@ -69,6 +100,7 @@ class Attempts:
     """For solving, for all functions and all plans that are tried."""
     one_body: str = ""
     """Why each function has one plan for all of its sizes; empty where there may be several."""
+    memory: MemoryShare = field(default_factory=MemoryShare)
 
     @cached_property
     def _explored(self) -> Explored:
@@ -84,6 +116,13 @@ class Attempts:
         for attempt in range(_ATTEMPTS):
             try:
                 plans = self._plans(refused, since)
+            except InputError:
+                if last is None or self.memory.is_whole:
+                    raise
+                if self.memory.raise_it():
+                    continue
+                held = self._kept(*last)  # no plan takes as little as it would have to
+                break
             except SolverError as error:
                 if last is None:
                     raise self._refusal(error) from error
@@ -122,8 +161,11 @@ class Attempts:
     def _planned(self, pricer: Pricer, refused: KnownRefusals) -> tuple[GraphPlan, ...]:
         model = self.model
         graphs = tuple(f.graph for f in model.functions)
+        options = model.options
+        if options.memory_budget is not None:
+            options = replace(options, memory_budget=options.memory_budget.part(self.memory.share))
         setting = PlanSetting(
-            model.target, AtSizes(pricer), model.options, self.limit, self.clock, self._explored
+            model.target, AtSizes(pricer), options, self.limit, self.clock, self._explored
         )
         one_body = [f.one_body or self.one_body for f in model.functions]
         return plan_graphs(graphs, setting, refused.digests, model.flow, one_body)
@@ -160,6 +202,8 @@ class Attempts:
         tiled = [frozenset[str]().union(*map(data_tiled, p.bodies)) for p in lowered.plans]
         if isinstance(error, OtherResultsError):
             return refused.add(tiled)
+        if isinstance(error, OverMemoryError):
+            return self.memory.lower_it(error.share)
         if not isinstance(error, RefusedModuleError):
             return False
         located = operands_at(lowered.path, error.lines)

@@ -100,7 +100,7 @@ class _Job:
         own_prices = attempts.given is None and attempts.pricer is None
         if not own_prices or held.evaluation is None or held.kept_for or attempts.limit.is_over:
             return ""
-        best, mine = held.evaluation.best_original, held.evaluation.result(OPTIMIZED).milliseconds
+        best, mine = held.best_original, held.evaluation.result(OPTIMIZED).milliseconds
         counts = self.model.options.objective is Objective.CONVERSIONS
         seen = held.evaluation.date_utc < started
         if counts or seen or held.winner == OPTIMIZED or best is None or mine is None:

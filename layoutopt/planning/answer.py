@@ -7,7 +7,7 @@ from dataclasses import replace
 from layoutopt.candidates.explore import RefusedForm
 from layoutopt.errors import InputError, SolverError
 from layoutopt.options import Options
-from layoutopt.solver import Problem, Solution, Status, StopReason, TimeLimit, check
+from layoutopt.solver import Problem, Solution, Status, StopReason, TimeLimit, check, least_memory
 
 
 def check_answer(
@@ -21,6 +21,8 @@ def check_answer(
     if solution.status in (Status.INFEASIBLE, Status.UNKNOWN):
         if problem.weight_budget_bytes is not None:
             _check_budget(problem, options, limit)
+        if problem.memory.budget_bytes is not None and problem.memory.places:
+            _check_memory(problem, problem.memory.budget_bytes, options)
         raise SolverError(
             "selection", "a consistent plan", solution.status.value, _advice(solution, refusals)
         )
@@ -56,5 +58,17 @@ def _check_budget(problem: Problem, options: Options, limit: TimeLimit) -> None:
             "--weight-budget",
             f"at least {smallest.bound_ns} bytes for --objective={options.objective}",
             f"{budget}",
+            "raise it",
+        )
+
+
+def _check_memory(problem: Problem, budget_bytes: int, options: Options) -> None:
+    """Raises InputError where the memory budget is why there is no plan."""
+    least = least_memory(problem, options.time_limit_s)
+    if least is not None and least.bound_bytes > budget_bytes:
+        raise InputError(
+            "--memory-budget",
+            f"at least {least.peak_bytes} bytes, which the plan with the least takes",
+            f"{budget_bytes}",
             "raise it",
         )

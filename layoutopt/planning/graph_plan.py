@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
 
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.choice import Choice
@@ -18,12 +20,16 @@ from layoutopt.ir.layout import Layout
 from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.size_range import Ranges
 from layoutopt.lowering.lower import lower, packs_lowered
+from layoutopt.planning.memory import MemoryMap, form_alone, peak_bytes
 from layoutopt.planning.plan_space import PlanSpace
 from layoutopt.planning.priced import Text
 from layoutopt.planning.searched import Searched
 from layoutopt.pricing.prices import Price
 from layoutopt.pricing.source import PriceSource
 from layoutopt.solver import Solution
+
+if TYPE_CHECKING:
+    from layoutopt.planning.trade_off import TradeOff
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,9 @@ class GraphPlan:
     specializations: tuple[Specialization, ...] = ()
     """Plans for ranges of its sizes, where these are written in its place; the solution is then
     that of all of them together."""
+    trade_offs: tuple[TradeOff, ...] = ()
+    """What plans cost that have less of something, of it and those that are planned with it; held
+    by the first of these."""
 
     @property
     def bodies(self) -> tuple[GraphPlan, ...]:
@@ -100,6 +109,15 @@ class GraphPlan:
     def form_name(self, candidate: Candidate) -> str:
         """The form of a candidate as reports name it."""
         return form_name(self.egraph, self.clusters[candidate.cluster], candidate)
+
+    @property
+    def peak_bytes(self) -> int:
+        """What tensors take in memory at most while it runs, at the first of its sizes."""
+        if self.space is not None:
+            return self.space.peak_bytes(self.choice)
+        graph, clusters = self.egraph.graph, self.clusters
+        memory = MemoryMap(graph, clusters, self.egraph.original_ops, (graph.types,))
+        return peak_bytes(self.choice, memory, partial(form_alone, graph, clusters))
 
     def lowered(self) -> Lowered:
         """The chosen candidates as one graph over row-major tensors; see `bodies` first."""

@@ -135,6 +135,7 @@ class _Joined:
             self.count += part.selection.problem.tensors
         self.shared: dict[Hashable, tuple[int, dict[Layout, int]]] = {}
         """By weight: the tensor that stands for it in all parts, and its layouts."""
+        self.moments = _moments(parts)
         self.numbers = [{t: dict(n) for t, n in p.selection.number.items()} for p in parts]
         """By part and tensor, the layouts that have numbers there."""
 
@@ -198,8 +199,21 @@ class _Joined:
             tuple(rows),
             tuple(conversions),
             self.parts[0].selection.problem.weight_budget_bytes,
+            self._memory(),
         )
         return JointSelection(problem, tuple(self.parts), tuple(candidates), same, tuple(ends))
+
+    def _memory(self) -> integer.Memory:
+        """Where tensors of all parts lie: each part runs by itself, one after another."""
+        places: list[integer.Place] = []
+        of: dict[integer.Pair, int] = {}
+        for place, (part, at) in enumerate(zip(self.parts, self.moments, strict=True)):
+            memory = part.selection.problem.memory
+            places += [replace(p, born=at.step + p.born) for p in memory.places]
+            of |= {self.pair(place, pair): at.place + m for pair, m in memory.of.items()}
+        return integer.Memory(
+            tuple(places), of, self.parts[0].selection.problem.memory.budget_bytes
+        )
 
     def _is_made(self, place: int, tensor: int) -> bool:
         """Whether a plan makes it: a constant is converted ahead of time."""
@@ -209,8 +223,16 @@ class _Joined:
         def moved(pairs: Sequence[integer.Pair]) -> tuple[integer.Pair, ...]:
             return tuple(dict.fromkeys(self.pair(place, pair) for pair in pairs))
 
-        cost_ns = c.cost_ns * self.parts[place].runs
-        return integer.Candidate(ops + c.op, cost_ns, moved(c.inputs), moved(c.outputs))
+        at = self.moments[place]
+        return replace(
+            c,
+            op=ops + c.op,
+            cost_ns=c.cost_ns * self.parts[place].runs,
+            inputs=moved(c.inputs),
+            outputs=moved(c.outputs),
+            step=at.step + c.step,
+            within=tuple((at.place + m, None if r is None else at.place + r) for m, r in c.within),
+        )
 
     def _conversions(
         self,
@@ -233,13 +255,35 @@ class _Joined:
         for place, part in enumerate(self.parts):
             only = only_handed(part.graph.handed_only, self.layouts)
             found += [
-                integer.Demand(self.first[place] + d.tensor, d.layouts)
+                replace(
+                    d, tensor=self.first[place] + d.tensor, until=self.moments[place].step + d.until
+                )
                 for d in part.selection.problem.demanded
                 if d.tensor not in only
             ]
             found += [
-                integer.Demand(self.first[place] + t, (0,))
+                integer.Demand(self.first[place] + t, (0,), self.moments[place].end)
                 for t in part.graph.outputs
                 if (place, t) in taken and t not in only
             ]
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """Where the steps and the places of a part begin, and its last step."""
+
+    step: int
+    place: int
+    end: int
+
+
+def _moments(parts: Sequence[Part]) -> list[_Moment]:
+    found: list[_Moment] = []
+    step = place = 0
+    for part in parts:
+        problem = part.selection.problem
+        ends = [d.until for d in problem.demanded] + [c.step for c in problem.candidates]
+        found.append(_Moment(step, place, step + max(ends, default=0)))
+        step, place = found[-1].end + 1, place + len(problem.memory.places)
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from layoutopt.candidates.candidate import Candidate
@@ -42,6 +42,20 @@ class JointSpace:
         plain = {c: layouts[0] for c, layouts in self.layouts.items()}
         return JointChoice(tuple(p.as_it_came for p in self.parts), plain)
 
+    def within(self, memory_bytes: int) -> JointSpace:
+        """The same with a bound on what tensors take while a plan runs."""
+        return replace(
+            self, parts=tuple(replace(part, memory_bytes=memory_bytes) for part in self.parts)
+        )
+
+    def selection(self, costs: Sequence[Costs]) -> JointSelection:
+        """The integer problem at these costs; what has none is left out."""
+        parts = [
+            Part(space.graph, space.selection(*own), runs, space.budgeted_weights)
+            for space, own, runs in zip(self.parts, costs, self.runs, strict=True)
+        ]
+        return joined(parts, self.layouts)
+
     def solved(
         self,
         costs: Sequence[Costs],
@@ -55,11 +69,7 @@ class JointSpace:
         ``known``: plans that serve where the time is over, beside the model as it came;
         ``enough``: when the search may end before.
         """
-        parts = [
-            Part(space.graph, space.selection(*own), runs, space.budgeted_weights)
-            for space, own, runs in zip(self.parts, costs, self.runs, strict=True)
-        ]
-        selection = joined(parts, self.layouts)
+        selection = self.selection(costs)
         answers = (selection.indices(choice) for choice in (self.as_it_came, *known))
         found = (a for a in answers if a is not None)
         return selection, limit.solve(selection.problem, search, found, enough)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from layoutopt.candidates.candidate import Candidate
+from layoutopt.candidates.candidate import Candidate, PhysicalForm
 from layoutopt.candidates.choice import Choice, is_free, needed_conversions
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.conversion import Conversion
@@ -14,6 +15,7 @@ from layoutopt.candidates.explore import RefusedForm, Space
 from layoutopt.candidates.form_name import form_name
 from layoutopt.candidates.identity import identity_candidates
 from layoutopt.ir.graph import Graph
+from layoutopt.ir.types import TensorType
 from layoutopt.ir.weights import constant_names, weight_bytes
 from layoutopt.options import Objective, Options
 from layoutopt.planning.chosen_sizes import other_sizes
@@ -21,6 +23,7 @@ from layoutopt.planning.copy_budget import CopyBudget, HeldCopies
 from layoutopt.planning.explored import Explored
 from layoutopt.planning.free_io import free_tensors
 from layoutopt.planning.known_refusals import among
+from layoutopt.planning.memory import MemoryMap, form_alone, in_memory, peak_bytes
 from layoutopt.planning.selection import Selection, build_selection
 from layoutopt.pricing.analytic.estimate import estimate_ns
 from layoutopt.pricing.prices import (
@@ -64,6 +67,10 @@ class PlanSpace:
     budget: CopyBudget | None = None
     first_group: int = 0
     """The number of the first group of pieces of conversions that compete."""
+    type_sets: tuple[tuple[TensorType, ...], ...] = ()
+    """Of the tensors, at each of the sizes that are planned for."""
+    memory_bytes: int | None = None
+    """What tensors may take while a plan runs; None for no bound."""
 
     @property
     def egraph(self) -> EGraph:
@@ -102,6 +109,7 @@ class PlanSpace:
                 for c, pieces in self.conversions.items()
             },
             identity_ns={**self.identity_ns, **estimates},
+            type_sets=tuple(self.type_sets[place] for place in places),
         )
 
     def refused(self, key: Candidate | Conversion, reason: str) -> RefusedForm:
@@ -122,9 +130,29 @@ class PlanSpace:
         self, costs: Mapping[Candidate, int], conversion_costs: Mapping[Conversion, int]
     ) -> Selection:
         """The integer problem of the function alone; what has no cost is left out."""
-        return build_selection(
+        found = build_selection(
             self.graph, self.clusters, costs, conversion_costs, self.free, self.budget
         )
+        if self.memory_bytes is None:
+            return found
+        return in_memory(found, self.memory, self.forms, self.memory_bytes)
+
+    @cached_property
+    def memory(self) -> MemoryMap:
+        """Where its tensors lie while a plan runs."""
+        own_ops = self.egraph.original_ops
+        return MemoryMap(self.graph, self.clusters, own_ops, self.type_sets)
+
+    def forms(self, candidate: Candidate) -> tuple[PhysicalForm, ...]:
+        """What is emitted for a candidate, at each of the sizes that are planned for."""
+        work = self.candidates.get(candidate)
+        if work is not None:
+            return tuple(piece.form for piece in work.everywhere)
+        return form_alone(self.graph, self.clusters, candidate)
+
+    def peak_bytes(self, choice: Choice) -> int:
+        """What tensors take at most while a plan runs."""
+        return peak_bytes(choice, self.memory, self.forms)
 
 
 def plan_space(
@@ -184,6 +212,7 @@ def plan_space(
             budget.size_bytes(weight_bytes([graph])), HeldCopies(constant_names(graph, 0))
         ),
         first_group + len(egraph.graph.types),
+        (egraph.graph.types, *(graph_there.types for _, graph_there in others)),
     )
     needed = needed_conversions(egraph.graph, clusters, tuple(work), free)
     return with_conversions(found_space, needed, options)

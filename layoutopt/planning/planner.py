@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -11,12 +11,14 @@ from layoutopt.candidates.explore import RefusedForm
 from layoutopt.ir.carried import Ends, ends_of
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout
+from layoutopt.ir.types import TensorType
 from layoutopt.ir.weights import constant_names, weight_bytes
-from layoutopt.options import Objective, Options, WeightBudget
+from layoutopt.options import Budget, Objective, Options, Resource
 from layoutopt.planning.answer import check_answer
 from layoutopt.planning.as_it_came import price_as_it_came
 from layoutopt.planning.control_flow import ControlFlow
 from layoutopt.planning.copy_budget import HeldCopies
+from layoutopt.planning.explored import Explored
 from layoutopt.planning.free_io import (
     chosen_io,
     with_one_input_layout,
@@ -29,6 +31,7 @@ from layoutopt.planning.priced import Priced, without_surcharges
 from layoutopt.planning.searched import searched
 from layoutopt.planning.setting import PlanSetting
 from layoutopt.planning.specialized import specialized
+from layoutopt.planning.trade_off import TradeOff, memory_trade_off, weights_trade_off
 from layoutopt.pricing.prices import Analytic
 from layoutopt.pricing.source import PriceSource
 from layoutopt.runtime.progress import Progress
@@ -57,7 +60,7 @@ def plan_graphs(
     plans: dict[int, GraphPlan] = {}
     left = setting.options.weight_budget
     if left is not None:
-        left = WeightBudget(left.size_bytes(weight_bytes(graphs)))
+        left = Budget(left.size_bytes(weight_bytes(graphs)))
     copies: frozenset[Hashable] = frozenset()
     for together in flow.groups:
         rest = replace(setting.options, weight_budget=left)
@@ -79,7 +82,7 @@ def plan_graphs(
         for plan, own in bodies:
             made = plan.lowered().copied_weights(own)
             spent = sum(kind.size_bytes for copy, kind in made.items() if copy not in copies)
-            left = WeightBudget(left.amount - spent)
+            left = Budget(left.amount - spent)
             copies |= made.keys()
     return tuple(plans[g] for g in range(len(graphs)))
 
@@ -128,15 +131,56 @@ def plan_together(
                 space = replace(space, budget=replace(space.budget, held=each.held))
             spaces.append(space)
             group += len(space.graph.types) + len(space.conversions) + len(space.unmoved)
+        spaces = _in_memory_budget(spaces, options)
         most = _MOST_COUNTED if counts else _MOST_RUNS
         runs = [min(max(1, n), most) for n in flow.runs] if flow.carried else [1] * len(asked)
         joint = joint_space(spaces, runs, flow.carried, options)
     plans = _priced_plans(joint, setting)
     plans_of = partial(_priced_plans, setting=setting)
-    return tuple(
+    first, *rest = (
         specialized(plan, space, setting, each.one_body or flow.one_body(place), plans_of)
         for place, (plan, space, each) in enumerate(zip(plans, joint.parts, asked, strict=True))
     )
+    found: list[TradeOff] = []
+    if Resource.MEMORY in options.trade_offs:
+        found += memory_trade_off(joint, plans, setting, _priced_plans)
+    if Resource.WEIGHTS in options.trade_offs:
+        found += _weights_trade_off(plans, asked, setting, flow)
+    return replace(first, trade_offs=tuple(found)), *rest
+
+
+def _weights_trade_off(
+    plans: tuple[GraphPlan, ...], asked: Sequence[Asked], setting: PlanSetting, flow: ControlFlow
+) -> Iterator[TradeOff]:
+    graphs = [each.graph for each in asked]
+    names = [constant_names(graph, place) for place, graph in enumerate(graphs)]
+    whole_bytes, options = weight_bytes(graphs), setting.options
+    own = replace(options, weight_budget=Budget(whole_bytes), trade_offs=frozenset())
+    explored = Explored(setting.target, own)
+
+    def copied_bytes(found: tuple[GraphPlan, ...]) -> int:
+        made: dict[Hashable, TensorType] = {}
+        for plan, called in zip(found, names, strict=True):
+            for body in plan.bodies:
+                made |= body.lowered().copied_weights(called)
+        return sum(kind.size_bytes for kind in made.values())
+
+    def planned(budget: int) -> tuple[GraphPlan, ...]:
+        bounded = replace(own, weight_budget=Budget(budget))
+        limit = TimeLimit(options.time_limit_s)
+        return plan_together(
+            asked, replace(setting, options=bounded, limit=limit, before=explored), flow
+        )
+
+    return weights_trade_off(plans, whole_bytes, copied_bytes, planned)
+
+
+def _in_memory_budget(spaces: list[PlanSpace], options: Options) -> list[PlanSpace]:
+    """The same with what tensors may take: a share is of what takes the most as it came."""
+    if options.memory_budget is None:
+        return spaces
+    most = max(space.peak_bytes(space.as_it_came) for space in spaces)
+    return [replace(s, memory_bytes=options.memory_budget.size_bytes(most)) for s in spaces]
 
 
 def _priced_plans(space: JointSpace, setting: PlanSetting) -> tuple[GraphPlan, ...]:
@@ -248,4 +292,7 @@ def _notes(space: PlanSpace, priced: Priced) -> list[RefusedForm]:
 def _stays(space: JointSpace, solution: Solution) -> bool:
     """Whether the model stays as it came: nothing was found in time, and it can be written."""
     late = solution.status is Status.UNKNOWN and solution.stop_reason is StopReason.TIME_LIMIT
-    return late and all(part.identity_ns.keys() >= {*part.identity} for part in space.parts)
+    return late and all(
+        part.memory_bytes is None and part.identity_ns.keys() >= {*part.identity}
+        for part in space.parts
+    )

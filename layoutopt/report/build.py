@@ -18,6 +18,7 @@ from layoutopt.report.census import came_with_the_model, discrepancies
 from layoutopt.report.checks import UncheckedReport
 from layoutopt.report.compared import verification_report
 from layoutopt.report.kernels import kernel_reports
+from layoutopt.report.memory import memory_report, trade_off_reports
 from layoutopt.report.moves import (
     compiled_moves,
     contractions_of,
@@ -101,6 +102,8 @@ def build_report(outcome: OptimizationResult) -> Report:
         moves_inside=inside,
         contractions=None if kept else contractions_of([plan for _, plan in outcome.bodies]),
         weights=_weights(outcome),
+        memory=memory_report(outcome),
+        trade_offs=trade_off_reports(outcome),
         weights_from=_weights_from(outcome),
         ops=_ops(outcome),
         unchecked=tuple(

@@ -36,6 +36,7 @@ def facts(report: Report) -> tuple[Fact, ...]:
         *_compiler(report),
         *_scope(report),
         *_weights(report),
+        *_memory(report),
         *_captured(report),
         *_verification(report),
         *_unchecked(report),
@@ -177,6 +178,21 @@ def _weights(report: Report) -> Iterator[Fact]:
     yield Fact(
         f"Weights: {_mib(w.size_bytes)}; {w.copies} copies in other layouts take "
         f"{_mib(w.copied_bytes)}{bound}"
+    )
+
+
+def _memory(report: Report) -> Iterator[Fact]:
+    m = report.memory
+    if m is None:
+        return
+    if m.after_bytes is None:
+        yield Fact(f"Memory of a call: {_mib(m.planned_bytes)} planned; {m.counted_by}")
+        return
+    bound = "" if m.budget_bytes is None else f", of {_mib(m.budget_bytes)} allowed"
+    before = "" if m.before_bytes is None else f"{_mib(m.before_bytes)} before, "
+    yield Fact(
+        f"Memory of a call, weights and arguments aside: {before}{_mib(m.after_bytes)} after"
+        f"{bound}, counted {m.counted_by}; {_mib(m.planned_bytes)} planned"
     )
 
 

@@ -136,6 +136,8 @@ class AtSizesReport:
     """Measured: the original with IREE's default flags."""
     measured_ms: float | None
     """Measured: the module that was written."""
+    best_flags_ms: float | None = None
+    """Measured: the original with those of IREE's own flag sets that are fastest at this size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +258,41 @@ class WeightsReport:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryReport:
+    """Memory of one call, weights and arguments aside, results included."""
+
+    before_bytes: int | None
+    """Counted, of the original with the flags that it was first compiled with; None where nothing
+    counts it."""
+    after_bytes: int | None
+    """The same of the module that was written."""
+    planned_bytes: int
+    """What the tensors of the plan take, laid out without a gap and run one after another."""
+    budget_bytes: int | None
+    """The bound on ``after_bytes``; None where there is none, and for a share of what is not
+    known."""
+    counted_by: str
+    """How, or why it was not."""
+
+
+@dataclass(frozen=True, slots=True)
+class TradeOffReport:
+    """The cheapest plan with less of something: what it has of it, and its predicted time."""
+
+    function: str
+    resource: str
+    """``memory`` or ``weights``, as ``--trade-off`` names it."""
+    budget_bytes: int | None
+    """None for the plan of this run."""
+    size_bytes: int | None
+    """What tensors take while it runs, or what copies of weights take, planned; None where no plan
+    was found in time."""
+    predicted_ms: float | None
+    gap: float | None
+    """How far from the cheapest it may be, relative to it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What one optimization did."""
 
@@ -293,6 +330,10 @@ class Report:
     captured: CapturedReport | None = None
     """Counted only where some op of the model writes over a constant."""
     weights: WeightsReport | None = None
+    memory: MemoryReport | None = None
+    """None where nothing was planned."""
+    trade_offs: tuple[TradeOffReport, ...] = ()
+    """What plans cost that have less memory, or fewer copies of weights, where that was asked."""
     peak_gflops: float = 0.0
     """The target's peak rate of arithmetic in f32; other types have their own."""
     memory_gb_s: float = 0.0

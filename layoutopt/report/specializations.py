@@ -12,7 +12,7 @@ from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.size_grid import size_grid
 from layoutopt.report.optimization_result import OptimizationResult
 from layoutopt.report.report import AtSizesReport, SpecializationReport
-from layoutopt.verification.evaluated import VariantResult
+from layoutopt.verification.evaluated import OPTIMIZED, VariantResult
 
 
 def specializations(outcome: OptimizationResult) -> tuple[SpecializationReport, ...]:
@@ -43,8 +43,10 @@ def _rows(
     if len(points) == 1 or any(block.name == name for block in outcome.blocks):
         return
     default = written = None
+    own: tuple[VariantResult, ...] = ()
     if outcome.evaluation is not None:
-        default = outcome.evaluation.variants[0]
+        own = tuple(v for v in outcome.evaluation.variants if v.name != OPTIMIZED)
+        default = own[0]
         written = outcome.evaluation.result(outcome.variant)
     known = {n: s.planned * times for s in open_sizes(graph) for n, times in (divided(s),)}
     predicted = _predicted(outcome, graph, plan)
@@ -62,6 +64,7 @@ def _rows(
             one if several else None,
             _measured(default, name, place),
             _measured(written, name, place),
+            min((ms for v in own if (ms := _measured(v, name, place)) is not None), default=None),
         )
 
 

@@ -29,6 +29,7 @@ def show(report: Report, console: Console) -> None:
     if report.flag_sets:
         _flag_sets(report, console)
     _at_sizes(report, console)
+    _trade_offs(report, console)
     _conversions(report, console)
     _contractions(report, console)
     _compiled_moves(report, console)
@@ -93,12 +94,28 @@ def _at_sizes(report: Report, console: Console) -> None:
         return
     table = _table(
         "At each size that is planned for", "", "sizes", "plan for", "weight", "one plan ms",
-        "predicted ms", "default ms", "measured ms", left=3,
+        "predicted ms", "default ms", "best flags ms", "measured ms", left=3,
     )  # fmt: skip
     for row in report.at_sizes:
         sizes = ", ".join(f"{name} = {size}" for name, size in row.sizes.items())
-        times = (row.one_plan_ms, row.predicted_ms, row.default_ms, row.measured_ms)
-        table.add_row(row.function, sizes, row.ranges or "all", f"{row.weight:g}", *map(_ms, times))
+        times = (row.one_plan_ms, row.predicted_ms, row.default_ms, row.best_flags_ms)
+        numbers = map(_ms, (*times, row.measured_ms))
+        table.add_row(row.function, sizes, row.ranges or "all", f"{row.weight:g}", *numbers)
+    console.print(table)
+
+
+def _trade_offs(report: Report, console: Console) -> None:
+    """What plans cost that have less of something."""
+    if not report.trade_offs:
+        return
+    table = _table(
+        "The cheapest plans with less of it", "", "of", "budget MiB", "planned MiB",
+        "predicted ms", "gap", left=2,
+    )  # fmt: skip
+    for row in report.trade_offs:
+        mib = ("-" if n is None else f"{n / 2**20:.2f}" for n in (row.budget_bytes, row.size_bytes))
+        gap = "no plan in time" if row.gap is None else f"{100 * row.gap:.2f} %"
+        table.add_row(row.function, row.resource, *mib, _ms(row.predicted_ms), gap)
     console.print(table)
 
 

@@ -134,8 +134,31 @@ class Call:
 
     def run(self) -> tuple[Array, ...]:
         """Call once and copy the results to the host."""
+        return self._called()[0]
+
+    def run_counted(self) -> tuple[tuple[Array, ...], int | None]:
+        """The same, and the most memory of the device that the call has, results included.
+
+        Arguments and weights are there before, and do not count. Where something before this call
+        took more at once, all that it allocates counts: the same where a call allocates once. None
+        where the device keeps no account.
+        """
+        allocator = self.device.allocator
+        before: Mapping[str, int] = allocator.statistics if allocator.has_statistics else {}
+        arrays, after = self._called()
+        if not after:
+            return arrays, None
+        held = before["device_bytes_allocated"] - before["device_bytes_freed"]
+        if after["device_bytes_peak"] > before["device_bytes_peak"]:
+            return arrays, after["device_bytes_peak"] - held
+        return arrays, after["device_bytes_allocated"] - before["device_bytes_allocated"]
+
+    def _called(self) -> tuple[tuple[Array, ...], Mapping[str, int]]:
+        """Results, and the account of memory right after the call."""
         results: Any = iree.VmVariantList(1)
         self.context.invoke(self.function, self.arguments, results)
+        allocator = self.device.allocator
+        statistics: Mapping[str, int] = allocator.statistics if allocator.has_statistics else {}
         arrays = []
         for index in range(len(results)):
             number: Any = results.get_variant(index)
@@ -144,7 +167,7 @@ class Call:
                 continue
             view: Any = results.get_as_object(index, iree.HalBufferView)
             arrays.append(self._to_host(view))
-        return tuple(arrays)
+        return tuple(arrays), statistics
 
     def _to_host(self, view: Any) -> Array:
         """The elements of a buffer view as an array of their own type."""

@@ -87,6 +87,7 @@ class Event:
     samples_ns: tuple[int, ...] = ()
     reason: str = ""
     outputs: tuple[ArrayFile, ...] = field(default=())
+    held_bytes: int | None = None
 
 
 def encode_job(job: Job) -> str:

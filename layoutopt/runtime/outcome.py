@@ -36,6 +36,9 @@ class Measurement:
     samples_ns: tuple[int, ...]
     reason: str = ""
     """Why it was refused; of what is OK, why its results were not checked, or how they differ."""
+    held_bytes: int | None = None
+    """Memory of the device that a call has at most, arguments and weights aside; None where the
+    device keeps no account."""
 
     @property
     def ok(self) -> bool:

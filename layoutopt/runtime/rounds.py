@@ -33,6 +33,8 @@ class Runner:
     first_ns: float
     note: str = ""
     """What there is to say of its results."""
+    held_bytes: int | None = None
+    """Memory of the device that a call has, of whole modules."""
     base_ns: float = 0.0
     """What a call costs without a dispatch; its times are without it."""
     leads: bool = False
@@ -75,8 +77,15 @@ def time_in_turns(
         if job.together and len(finished) < len(waiting):
             finished = [r for r in finished if is_beaten(r.samples_ns, best_ns[r.group], protocol)]
         for runner in sorted(finished, key=lambda runner: runner.place):
-            samples_ns = _rounded(runner.samples_ns)
-            emit(Event(EventKind.RESULT, runner.place, samples_ns=samples_ns, reason=runner.note))
+            emit(
+                Event(
+                    EventKind.RESULT,
+                    runner.place,
+                    samples_ns=_rounded(runner.samples_ns),
+                    reason=runner.note,
+                    held_bytes=runner.held_bytes,
+                )
+            )
         waiting = [runner for runner in waiting if runner not in finished]
 
 

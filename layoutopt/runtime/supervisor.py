@@ -76,7 +76,9 @@ class Supervisor(Closing):
                     return
                 if event.kind in {EventKind.RESULT, EventKind.REFUSED}:
                     done.add(event.place)
-                    measurement = Measurement(event.outcome, event.samples_ns, event.reason)
+                    measurement = Measurement(
+                        event.outcome, event.samples_ns, event.reason, event.held_bytes
+                    )
                     loaded = event.kind is EventKind.RESULT
                     yield Verdict(event.place, measurement, loaded, event.outputs)
                 else:

@@ -103,7 +103,7 @@ def check(
         call = prepare()
         emit(Event(EventKind.RUNNING, task.place))
         started = time.perf_counter_ns()
-        got = call.run()
+        got, held_bytes = call.run_counted() if isinstance(call, Call) else (call.run(), None)
         first_ns = float(time.perf_counter_ns() - started)
     except (RuntimeError, ValueError, LookupError, OSError) as error:
         emit(Event(EventKind.RESULT, task.place, Outcome.RUN_ERROR, reason=runtime_reason(error)))
@@ -121,7 +121,7 @@ def check(
     if not timed:
         emit(Event(EventKind.RESULT, task.place, outputs=_keep(task, got)))
         return None
-    return Runner(task.place, task.group, task.module, call, first_ns, note)
+    return Runner(task.place, task.group, task.module, call, first_ns, note, held_bytes)
 
 
 def _value(file: ArrayFile) -> Value:

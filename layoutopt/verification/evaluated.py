@@ -9,6 +9,7 @@ from pathlib import Path
 
 from layoutopt.files.sealed import sealed, unsealed
 from layoutopt.files.written import write_text
+from layoutopt.options import Budget
 from layoutopt.runtime.setting import RunSetting
 from layoutopt.runtime.version import iree_version
 from layoutopt.verification.data_movement import MoveDispatch
@@ -18,7 +19,7 @@ OPTIMIZED = "layoutopt"
 """Name of the planned variant among those that are timed."""
 
 
-_PROTOCOL = 6
+_PROTOCOL = 7
 """Goes up when modules are compared or timed in another way; what was remembered is done anew."""
 
 
@@ -61,6 +62,9 @@ class VariantResult:
     """The dispatches that only move data."""
     by_size: tuple[PointTime, ...] = ()
     """Its times at each of the sizes that are planned for."""
+    held_bytes: int | None = None
+    """Memory that a call has at most, results included, arguments and weights aside; of the
+    function and the size that take the most, None where the device keeps no account."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +84,28 @@ class Evaluation:
     @property
     def best_original(self) -> VariantResult | None:
         """The fastest of IREE's own flag sets on the original."""
-        timed = [v for v in self.variants if v.name != OPTIMIZED and v.milliseconds is not None]
+        return self.best_within(None)
+
+    def best_within(self, memory_bytes: int | None) -> VariantResult | None:
+        """The fastest of those that hold no more memory; None: whatever they hold."""
+        timed = [
+            v
+            for v in self.variants
+            if v.name != OPTIMIZED
+            and v.milliseconds is not None
+            and (memory_bytes is None or v.held_bytes is None or v.held_bytes <= memory_bytes)
+        ]
         return min(timed, key=lambda v: v.milliseconds or 0.0) if timed else None
+
+    def memory_bytes(self, budget: Budget | None) -> int | None:
+        """What a call may hold; None for no bound, and for a share of what is not known."""
+        if budget is None:
+            return None
+        known = (v.held_bytes for v in self.variants if v.name != OPTIMIZED)
+        whole = next((held for held in known if held is not None), None)
+        if budget.percent and whole is None:
+            return None
+        return budget.size_bytes(whole or 0)
 
 
 def content_key(

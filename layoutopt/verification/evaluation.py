@@ -288,6 +288,7 @@ def _time(
     fastest = dict.fromkeys(names, 0.0)
     spread = dict.fromkeys(names, 0.0)
     by_size: dict[str, list[PointTime]] = {name: [] for name in names}
+    held: dict[str, int] = {}
     for timing in timings:
         calls = [
             ModelCall(working[n], timing.name, timing.of(n), n if n in peers else "") for n in names
@@ -300,6 +301,8 @@ def _time(
             total[name] += timing.share * measured.median_ns / 1e6
             fastest[name] += timing.share * measured.fastest_ns / 1e6
             spread[name] = max(spread[name], measured.spread)
+            if measured.held_bytes is not None:
+                held[name] = max(held.get(name, 0), measured.held_bytes)
             if timing.point is not None:
                 by_size[name].append(PointTime(timing.name, timing.point, measured.median_ns / 1e6))
     left = [n for n in names if n not in failures and n not in peers]
@@ -325,6 +328,7 @@ def _time(
             calls=calls_ns if v.name == OPTIMIZED else (),
             moves=tuple(move_dispatches(mine)) if v.name == OPTIMIZED else (),
             by_size=tuple(by_size[v.name]),
+            held_bytes=held.get(v.name),
         )
         for v in everyone
     )

@@ -15,7 +15,7 @@ from layoutopt.profiles.target import FlagSet, Target
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.setting import RunSetting
 from layoutopt.runtime.steps import Clock
-from layoutopt.verification.evaluated import OPTIMIZED, Evaluation, Variant
+from layoutopt.verification.evaluated import OPTIMIZED, Evaluation, Variant, VariantResult
 from layoutopt.verification.evaluation import EvaluationSetting, evaluate_variants, variants_of
 from layoutopt.verification.host_check import check_on_host
 from layoutopt.verification.modules import Modules
@@ -33,6 +33,13 @@ class Comparison:
     """What the original is compiled with, where it is kept and nothing was timed."""
     kept_for: str = ""
     """Why the original is kept, where no times tell; else empty."""
+    memory_bytes: int | None = None
+    """What a call may hold; None for no bound."""
+
+    @property
+    def best_original(self) -> VariantResult | None:
+        """The fastest of IREE's own flag sets on the original that holds no more than it may."""
+        return None if self.evaluation is None else self.evaluation.best_within(self.memory_bytes)
 
     @property
     def winner(self) -> str:
@@ -41,7 +48,7 @@ class Comparison:
             return self.kept.name
         if self.evaluation is None:
             return OPTIMIZED
-        best = self.evaluation.best_original
+        best = self.best_original
         mine = self.evaluation.result(OPTIMIZED).milliseconds
         if best is None or best.milliseconds is None:
             return OPTIMIZED
@@ -62,7 +69,11 @@ def compare_with_original(
     if target.measurable:
         with clock.stage("verify and time"):
             evaluation = _evaluate(modules, target, options, since=since)
-        held = Comparison(evaluation.verification, evaluation)
+        most = evaluation.memory_bytes(options.memory_budget)
+        held = Comparison(evaluation.verification, evaluation, memory_bytes=most)
+        mine = evaluation.result(OPTIMIZED).held_bytes
+        if evaluation.verification.passed:
+            check_memory(modules.model, mine, most)
     else:
         with clock.stage("compile"):
             _compile_only(modules, target, options)
@@ -90,6 +101,26 @@ class OtherResultsError(LoweringError):
         self.verification = verification
 
 
+class OverMemoryError(LoweringError):
+    """The optimized module holds more memory in a call than it may."""
+
+    def __init__(self, model: Path, held_bytes: int, memory_bytes: int) -> None:
+        super().__init__(
+            f"{model}: --memory-budget",
+            f"a module that holds {memory_bytes} bytes at most while a call runs",
+            f"{held_bytes} of the plan that comes closest",
+            "raise it",
+        )
+        self.share = memory_bytes / held_bytes
+        """What there may be of what there is."""
+
+
+def check_memory(model: Path, held_bytes: int | None, memory_bytes: int | None) -> None:
+    """Raises OverMemoryError where a module holds more than it may, as far as that is known."""
+    if memory_bytes is not None and held_bytes is not None and held_bytes > memory_bytes:
+        raise OverMemoryError(model, held_bytes, memory_bytes)
+
+
 def keep_original(
     modules: Modules, target: Target, options: Options, clock: Clock, error: LoweringError
 ) -> Comparison | None:
@@ -99,6 +130,8 @@ def keep_original(
     """
     reason = f"iree-compile refused it: {error.got}"
     verification = Verification("", ())
+    if isinstance(error, OverMemoryError):
+        reason = f"it holds more memory than it may: {error.got}"
     if isinstance(error, OtherResultsError):
         reason = f"it gives other results: {error.got}; {error.next_step}"
         verification = error.verification
@@ -106,8 +139,13 @@ def keep_original(
     if target.measurable:
         with clock.stage("verify and time"):
             evaluation = _evaluate(modules, target, options, reason)
-        if evaluation.best_original is not None:
-            return Comparison(verification, evaluation, kept_for=_unusable(reason))
+        most = evaluation.memory_bytes(options.memory_budget)
+        if evaluation.best_within(most) is not None:
+            return Comparison(
+                verification, evaluation, kept_for=_unusable(reason), memory_bytes=most
+            )
+    if isinstance(error, OverMemoryError):
+        return None
     source, limit_s = modules.source, options.compile_timeout_s
     with clock.stage("compile"):
         taken = flags_of_original(source.path, source.phase_flags, target, modules.folder, limit_s)
@@ -190,6 +228,11 @@ def _compile_only(modules: Modules, target: Target, options: Options) -> None:
         kernels = Kernels(kernels_path(options), target.place)
         facts = kernels.module(modules.optimized, modules.flags, limit_s)
         if not facts.reason:
+            if options.memory_budget is not None:
+                plain = (*modules.source.phase_flags, *target.flags)
+                whole = kernels.module(modules.source.path, plain, limit_s).held_bytes or 0
+                most = options.memory_budget.size_bytes(whole)
+                check_memory(modules.model, facts.held_bytes, most)
             return
         if facts.timed_out:  # it would hang again
             raise RefusedModuleError(facts.reason, ())

@@ -10,7 +10,7 @@ import pytest
 import layoutopt
 from examples.make_prefill_decode import Sizes, module_text
 from layoutopt.errors import InputError
-from layoutopt.options import Objective, WeightBudget
+from layoutopt.options import Budget, Objective
 
 SMALL = Sizes(layers=1, width=16, heads=2, hidden=32, prompt=8, context=16)
 WEIGHTS = 4 * 16 * 16 + 3 * 16 * 32
@@ -31,7 +31,7 @@ def served(folder: Path, budget: int) -> Served:
     options = layoutopt.Options(
         cache=folder / "cache",
         objective=Objective.CONVERSIONS,
-        weight_budget=WeightBudget(budget),
+        weight_budget=Budget(budget),
     )
     plan = layoutopt.optimize(path, options=options)
     plan.apply(folder / "out.mlir")
@@ -54,7 +54,7 @@ def test_shared_weights_are_packed_once_and_count_once(tmp_path: Path) -> None:
     options = layoutopt.Options(
         cache=tmp_path / "cache",
         objective=Objective.CONVERSIONS,
-        weight_budget=WeightBudget(4 * WEIGHTS),
+        weight_budget=Budget(4 * WEIGHTS),
     )
     again = layoutopt.optimize(
         tmp_path / "model.mlir", "host", options, plan=tmp_path / "plan.json"

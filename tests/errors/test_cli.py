@@ -20,7 +20,7 @@ from tests.errors.failing import failure
         ("optimize a b", "layoutopt optimize: expected fitting arguments, but got unexpected "
          "extra argument (b); see `layoutopt optimize --help`"),
         ("optimize --thread=2 a", "layoutopt optimize: expected an option that it has, but got "
-         "'--thread'; did you mean --threads?"),
+         "'--thread'; did you mean --threads, --trade-off?"),
         ("optimize --threads", "--threads: expected a value, but got none; "
          "see `layoutopt --help`"),
         ("compile a", "layoutopt compile: expected -o, but got none; "

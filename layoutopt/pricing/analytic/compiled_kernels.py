@@ -32,6 +32,8 @@ BATCH = 12
 """Candidates of one module: starting the compiler costs as much as three kernels."""
 READER = 3
 """Version of what is read. It is part of every key: a new reader makes old facts void."""
+OF_MODULES = 1
+"""The same for what is read of whole modules alone."""
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -40,6 +42,9 @@ class Facts(msgspec.Struct, frozen=True):
     key: str
     steps: tuple[Step, ...] = ()
     reason: str = ""
+    held_bytes: int | None = None
+    """Memory that one call of a whole module holds at most, results included, arguments and weights
+    aside; None where that is known at run time only."""
 
     @property
     def not_understood(self) -> str:
@@ -87,7 +92,8 @@ class Kernels:
                 outcome = _dumped(path, output, flags, timeout_s)
                 facts = Facts(key, reason=f"{outcome.outcome.value}: {outcome.reason}")
                 if outcome.ok:
-                    facts = Facts(key, self._reader.one_call(output, dumps_of(output)))
+                    steps, held_bytes = self._reader.one_call(output, dumps_of(output))
+                    facts = Facts(key, steps, held_bytes=held_bytes)
             if facts.timed_out:
                 return facts  # on a quiet machine it may do
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -98,7 +104,7 @@ class Kernels:
 
     def _module_key(self, path: Path, flags: tuple[str, ...]) -> str:
         digest = hashlib.sha256()
-        for part in (f"{self._target} reader {READER}", iree_version(), *flags):
+        for part in (f"{self._target} reader {READER}.{OF_MODULES}", iree_version(), *flags):
             digest.update(f"{part}\n".encode())
         with path.open("rb") as file:
             for piece in iter(lambda: file.read(1 << 20), b""):

@@ -1,10 +1,11 @@
 """Random selection problems: small ones for the oracle, networks for the clock."""
 
 import random
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from layoutopt.solver import Candidate, Conversion, Demand, Pair, Problem
+from layoutopt.solver import Candidate, Conversion, Demand, Memory, Pair, Place, Problem
 
 
 @st.composite
@@ -84,6 +85,40 @@ def small_graph(seed: int, choices: int = 15) -> Problem:
 def small_graphs() -> st.SearchStrategy[Problem]:
     """Return small graphs by seed."""
     return st.integers(0, 1_000_000).map(small_graph)
+
+
+def with_memory(problem: Problem, seed: int) -> Problem:
+    """The same with a memory budget: tensors begin at random steps, some lie within others.
+
+    What is given takes no memory. Conversions cost something: free ones lie in one place.
+    """
+    r = random.Random(seed)
+    born = [r.randrange(5) for _ in range(problem.tensors)]
+    pairs = {p for c in problem.candidates for p in (*c.inputs, *c.outputs)}
+    pairs |= {(c.tensor, x) for c in problem.conversions for x in (c.source, c.target)}
+    pairs |= {(d.tensor, x) for d in problem.demanded for x in d.layouts}
+    taking = sorted(pairs - problem.given)
+    of = {pair: place for place, pair in enumerate(taking)}
+    places = tuple(Place(r.randint(0, 6), born[tensor]) for tensor, _ in taking)
+    candidates = []
+    for c in problem.candidates:
+        made = [of[pair] for pair in dict.fromkeys(c.outputs) if pair in of]
+        first = max((places[m].born for m in made), default=0)
+        reads = [of.get(pair) for pair in c.inputs if pair not in c.outputs]
+        within = [(m, r.choice(reads)) for m in made if reads and r.random() < 0.3]
+        scratch = r.choice((0, 0, 3))
+        candidates.append(
+            replace(c, step=first + r.randrange(2), scratch_bytes=scratch, within=tuple(within))
+        )
+    conversions = tuple(replace(c, cost_ns=max(1, c.cost_ns)) for c in problem.conversions)
+    memory = Memory(places, of, r.randint(0, 20))
+    return replace(
+        problem,
+        demanded=tuple(replace(d, until=r.randrange(7)) for d in problem.demanded),
+        candidates=tuple(candidates),
+        conversions=conversions,
+        memory=memory,
+    )
 
 
 def network(ops: int, seed: int = 0, layouts: int = 6, anchor: float = 0.3) -> Problem:

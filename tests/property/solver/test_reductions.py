@@ -7,10 +7,11 @@ from layoutopt.solver import Problem
 from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.exhaustive import solve_exhaustively
 from layoutopt.solver.reduce import reduce, restore
-from tests.property.solver.problems import loose_problems, small_graphs
+from tests.property.solver.problems import loose_problems, small_graphs, with_memory
 from tests.property.solver.rewritten import rewritten_graphs
 
 problems = st.one_of(loose_problems(), small_graphs(), rewritten_graphs())
+problems = st.one_of(problems, st.builds(with_memory, problems, st.integers(0, 1_000_000)))
 
 
 @settings(max_examples=80)

@@ -1,12 +1,22 @@
 """Every search against the oracle, on small problems of every kind."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layoutopt.solver import Problem, Search, Status, StopReason, check, solve, solve_ilp
+from layoutopt.solver import (
+    Problem,
+    Search,
+    Status,
+    StopReason,
+    check,
+    least_memory,
+    solve,
+    solve_ilp,
+)
 from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.exhaustive import solve_exhaustively
 from layoutopt.solver.flow import build
@@ -18,10 +28,12 @@ from tests.property.solver.problems import (
     residual_network,
     small_graph,
     small_graphs,
+    with_memory,
 )
 from tests.property.solver.rewritten import rewritten_graphs
 
 problems = st.one_of(loose_problems(), small_graphs(), rewritten_graphs())
+problems = st.one_of(problems, st.builds(with_memory, problems, st.integers(0, 1_000_000)))
 
 
 @settings(max_examples=300)
@@ -70,6 +82,24 @@ def test_every_answer_keeps_the_landmarks(problem: Problem, seed: int) -> None:
     used = {flow.candidates[i] for i, c in enumerate(reduced.candidates) if c in best.candidates}
     for terms in landmarks(Derivability(reduced.problem), flow, halves):
         assert sum(factor for variable, factor in terms if variable in used) <= 0
+
+
+@settings(max_examples=60)
+@given(problems, st.integers(0, 1_000_000))
+def test_the_least_memory_is_the_oracles(drawn: Problem, seed: int) -> None:
+    problem = with_memory(drawn, seed)
+
+    def fits(budget: int) -> bool:
+        bounded = replace(problem, memory=replace(problem.memory, budget_bytes=budget))
+        return solve_exhaustively(bounded).objective_ns is not None
+
+    least = least_memory(problem)
+    if least is None:
+        assert not fits(10**6)
+        return
+    assert fits(least.peak_bytes)
+    assert not least.peak_bytes or not fits(least.peak_bytes - 1)
+    assert least.bound_bytes == least.peak_bytes
 
 
 @pytest.mark.parametrize("seed", range(2))

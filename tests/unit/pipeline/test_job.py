@@ -104,3 +104,19 @@ def test_where_the_second_plan_cannot_be_used_the_first_one_counts(
     report = optimized(runs, tmp_path, monkeypatch)
     assert len(runs.priced_since) == 2
     assert (report.kept_for, report.lost_before) == ("", "")
+
+
+def test_shares_of_a_memory_budget_go_down_and_half_way_back() -> None:
+    """Until two of them are close, or little is left of it."""
+    memory = attempts.MemoryShare()
+    assert memory.is_whole
+    assert memory.lower_it(0.8)
+    assert memory.share == pytest.approx(0.8)
+    assert memory.raise_it()
+    assert memory.share == pytest.approx(0.9)
+    shares = [memory.share]
+    while memory.raise_it():
+        shares.append(memory.share)
+    assert shares == sorted(shares)
+    assert shares[-1] < 1
+    assert not attempts.MemoryShare().lower_it(0.2)

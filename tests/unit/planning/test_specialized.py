@@ -12,7 +12,7 @@ from layoutopt.ir.graph import Graph
 from layoutopt.ir.planned_sizes import open_sizes, planned_for
 from layoutopt.ir.weights import constant_names
 from layoutopt.mlir.module import Module, parse_module
-from layoutopt.options import Effort, Objective, Options, PlannedSize, WeightBudget
+from layoutopt.options import Budget, Effort, Objective, Options, PlannedSize
 from layoutopt.pipeline.stages import one_body
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.planner import plan_graphs
@@ -186,7 +186,7 @@ def copied(found: GraphPlan, graph: Graph) -> int:
 
 @pytest.mark.parametrize("budget", [100, 50, 0])
 def test_copies_of_all_bodies_are_within_the_budget(graph: Graph, budget: int) -> None:
-    wanted = replace(options(*SIZES), weight_budget=WeightBudget(budget, percent=True))
+    wanted = replace(options(*SIZES), weight_budget=Budget(budget, percent=True))
     found = plan(graph, wanted)
     assert copied(found, graph) <= budget * 64 * 64 * 4 // 100
     assert bool(found.specializations) == (budget == 100)
@@ -203,13 +203,13 @@ def test_a_budget_is_shared_by_the_bodies(tmp_path: Path) -> None:
         liked, other = {1: (FIRST, SECOND), 300: (SECOND, FIRST)}[size]
         return 10_000 if liked in shapes else 500_000 if other in shapes else 100_000
 
-    def made(budget: WeightBudget | None) -> GraphPlan:
+    def made(budget: Budget | None) -> GraphPlan:
         wanted = replace(options(1, 300), weight_budget=budget)
         return plan(graph, wanted, prices=SizedPrices(own_tiles))
 
     free = made(None)
     assert len(free.specializations) == 2
-    both, one = made(WeightBudget(100, percent=True)), made(WeightBudget(64 * 64 * 4))
+    both, one = made(Budget(100, percent=True)), made(Budget(64 * 64 * 4))
     assert both.cost_ns == free.cost_ns
     assert copied(both, graph) == (64 + 32) * 64 * 4
     assert copied(one, graph) in (64 * 64 * 4, 32 * 64 * 4)

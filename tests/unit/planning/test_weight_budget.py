@@ -10,7 +10,7 @@ from layoutopt.ir.graph import Graph
 from layoutopt.ir.types import TensorType
 from layoutopt.ir.weights import constant_names, run_bytes, weight_bytes
 from layoutopt.mlir.module import parse_module
-from layoutopt.options import Objective, Options, WeightBudget
+from layoutopt.options import Budget, Objective, Options
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.planner import plan_graphs
 from layoutopt.pricing.prices import Analytic
@@ -34,16 +34,16 @@ from tests.planning import setting
     ],
 )
 def test_a_budget_in_bytes(text: str, size_bytes: int) -> None:
-    assert WeightBudget.parse(text).size_bytes(200) == size_bytes
+    assert Budget.parse(text, "--weight-budget").size_bytes(200) == size_bytes
 
 
 @pytest.mark.parametrize("text", ["", "much", "-1", "2 GiBs", "%", "1e3", "10%%"])
 def test_a_budget_that_is_none(text: str) -> None:
     with pytest.raises(InputError) as error:
-        WeightBudget.parse(text)
+        Budget.parse(text, "--weight-budget")
     assert str(error.value) == (
-        "--weight-budget: expected bytes such as 2GiB, or a share of the model's weights such as "
-        f"50%, but got '{text}'; correct the option"
+        "--weight-budget: expected bytes such as 2GiB, or a share of what the model has as it came "
+        f"such as 50%, but got '{text}'; correct the option"
     )
 
 
@@ -54,7 +54,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     return parse_module(path).graphs[0]
 
 
-def plans(objective: Objective, budget: WeightBudget | None, *graphs: Graph) -> list[GraphPlan]:
+def plans(objective: Objective, budget: Budget | None, *graphs: Graph) -> list[GraphPlan]:
     target = load_target("host")
     options = Options(objective=objective, weight_budget=budget)
     return list(plan_graphs(graphs, setting(target, Analytic(target), options)))
@@ -108,10 +108,10 @@ def test_functions_share_one_budget(graph: Graph) -> None:
     whole = copied(*plans(Objective.CONVERSIONS, None, graph))
     assert whole > 0
     alone = replace(graph, weight_names={})
-    both = plans(Objective.CONVERSIONS, WeightBudget(2 * whole), alone, alone)
+    both = plans(Objective.CONVERSIONS, Budget(2 * whole), alone, alone)
     assert copied(*both) == 2 * whole
     with pytest.raises(InputError) as error:
-        plans(Objective.CONVERSIONS, WeightBudget(2 * whole - 1), alone, alone)
+        plans(Objective.CONVERSIONS, Budget(2 * whole - 1), alone, alone)
     assert str(error.value) == (
         f"--weight-budget: expected at least {whole} bytes for --objective=conversions, but got "
         f"{whole - 1}; raise it"
@@ -121,17 +121,17 @@ def test_functions_share_one_budget(graph: Graph) -> None:
 def test_a_budget_bounds_the_copies_of_the_fastest_plan(graph: Graph) -> None:
     free = copied(*plans(Objective.LATENCY, None, graph))
     for size in (0, free // 2, free):
-        assert copied(*plans(Objective.LATENCY, WeightBudget(size), graph)) <= size
+        assert copied(*plans(Objective.LATENCY, Budget(size), graph)) <= size
 
 
 def test_weights_that_functions_share_count_once(graph: Graph) -> None:
     assert weight_bytes([graph, graph]) == weight_bytes([graph])
     whole = copied(*plans(Objective.CONVERSIONS, None, graph))
-    both = plans(Objective.CONVERSIONS, WeightBudget(whole), graph, graph)
+    both = plans(Objective.CONVERSIONS, Budget(whole), graph, graph)
     assert copied(*both) == 2 * whole
     assert len({frozenset(held(plan)) for plan in both}) == 1
     with pytest.raises(InputError, match=f"at least {whole} bytes"):
-        plans(Objective.CONVERSIONS, WeightBudget(whole - 1), graph, graph)
+        plans(Objective.CONVERSIONS, Budget(whole - 1), graph, graph)
 
 
 def held(plan: GraphPlan) -> dict[Hashable, TensorType]:

@@ -16,12 +16,14 @@ from layoutopt.report.report import (
     CapturedReport,
     ContractionsReport,
     ConversionReport,
+    MemoryReport,
     MoveReport,
     OpsReport,
     RefusalReport,
     Report,
     SizeReport,
     SpecializationReport,
+    TradeOffReport,
     WeightsReport,
     read_report,
 )
@@ -279,7 +281,7 @@ SPECIALIZED = replace(
         SpecializationReport("main", "s > 17", "main at s > 17", 0.25, 9.5),
     ),
     at_sizes=(
-        AtSizesReport("main", {"s": 1, "b": 4}, 3.0, "s <= 17", 0.25, 0.5, 1.5, 0.75),
+        AtSizesReport("main", {"s": 1, "b": 4}, 3.0, "s <= 17", 0.25, 0.5, 1.5, 0.75, 1.25),
         AtSizesReport("main", {"s": 300, "b": 4}, 1.0, "s > 17", 9.5, None, None, None),
     ),
 )
@@ -290,8 +292,8 @@ def test_plans_for_ranges_of_sizes_are_told(tmp_path: Path) -> None:
     assert "main has 2 plans, chosen at run time: for s <= 17; for s > 17.\n" in text
     rows = [" ".join(row.split()) for row in text.splitlines() if " s = " in row]
     assert rows == [
-        "main s = 1, b = 4 s <= 17 3 0.500 0.250 1.50 0.750",
-        "main s = 300, b = 4 s > 17 1 - 9.50 - -",
+        "main s = 1, b = 4 s <= 17 3 0.500 0.250 1.50 1.25 0.750",
+        "main s = 300, b = 4 s > 17 1 - 9.50 - - -",
     ]
     SPECIALIZED.write(tmp_path / "report.json")
     assert read_report(tmp_path / "report.json") == SPECIALIZED
@@ -304,6 +306,29 @@ def test_each_size_is_told_where_one_plan_serves_all() -> None:
     assert "main   s = 1   all " in text
     assert "plans, chosen at run time" not in text
     assert "At each size" not in printed(REPORT)
+
+
+def test_memory_and_what_less_of_it_costs(tmp_path: Path) -> None:
+    memory = MemoryReport(3 << 20, 5 << 20, 4 << 20, 6 << 20, "by the device's allocator")
+    rows = (
+        TradeOffReport("main", "memory", None, 4 << 20, 1.5, 0.0),
+        TradeOffReport("main", "memory", 3 << 20, 2 << 20, 2.25, 0.01),
+        TradeOffReport("main", "weights", 0, None, None, None),
+    )
+    report = replace(REPORT, memory=memory, trade_offs=rows)
+    text = " ".join(printed(report).split())
+    assert (
+        "Memory of a call, weights and arguments aside: 3.0 MiB before, 5.0 MiB after, of 6.0 MiB "
+        "allowed, counted by the device's allocator; 4.0 MiB planned"
+    ) in text
+    assert "main memory - 4.00 1.50 0.00 %" in text
+    assert "main memory 3.00 2.00 2.25 1.00 %" in text
+    assert "main weights 0.00 - - no plan in time" in text
+    uncounted = replace(memory, before_bytes=None, after_bytes=None, counted_by="not counted: why")
+    said = " ".join(printed(replace(REPORT, memory=uncounted)).split())
+    assert "Memory of a call: 4.0 MiB planned; not counted: why" in said
+    report.write(tmp_path / "report.json")
+    assert read_report(tmp_path / "report.json") == report
 
 
 def test_an_explanation_says_which_plan_a_choice_is_of() -> None:

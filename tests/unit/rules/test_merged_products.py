@@ -9,7 +9,7 @@ import pytest
 from layoutopt.candidates.saturation import saturate
 from layoutopt.ir.graph import Graph, Structured
 from layoutopt.normalize.canonical_form import canonical_form
-from layoutopt.options import Options, WeightBudget
+from layoutopt.options import Budget, Options
 from layoutopt.planning.rules_in_use import rules_in_use
 from layoutopt.rules.rewrites import MERGING
 from tests.parsing import lifted
@@ -123,6 +123,6 @@ def test_branches_that_read_between_the_elements_of_a_filter_stay_apart() -> Non
 
 
 def test_a_weight_budget_leaves_weights_as_they_are() -> None:
-    with_budget = rules_in_use(Options(weight_budget=WeightBudget(1 << 20)))
+    with_budget = rules_in_use(Options(weight_budget=Budget(1 << 20)))
     assert not {*MERGING} & {*with_budget}
     assert {*MERGING} <= {*rules_in_use(Options())}

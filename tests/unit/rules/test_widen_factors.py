@@ -12,7 +12,7 @@ from layoutopt.candidates.explore import Space, explore
 from layoutopt.candidates.saturation import saturate
 from layoutopt.ir.graph import FusionBarrier, Graph, IteratorType, Structured
 from layoutopt.ir.scalar import contraction_body, is_widening
-from layoutopt.options import Objective, Options, WeightBudget
+from layoutopt.options import Budget, Objective, Options
 from layoutopt.planning.rules_in_use import rules_in_use
 from layoutopt.profiles.target import load_target
 from layoutopt.rules.rewrites.widen_factors import WidenFactors
@@ -99,8 +99,8 @@ def test_factors_stay_narrow_where_they_are_multiplied_so(
     assert any("widen-factors" in rules for rules in space.egraph.rule) == widens
 
 
-@pytest.mark.parametrize("budget", [None, WeightBudget(1 << 30)])
-def test_a_weight_budget_leaves_weights_in_their_type(budget: WeightBudget | None) -> None:
+@pytest.mark.parametrize("budget", [None, Budget(1 << 30)])
+def test_a_weight_budget_leaves_weights_in_their_type(budget: Budget | None) -> None:
     names = [rule.name for rule in rules_in_use(Options(weight_budget=budget))]
     assert ("widen-factors" in names) == (budget is None)
 

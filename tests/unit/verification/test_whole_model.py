@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from layoutopt.options import Budget
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.compile import CompileOutcome
 from layoutopt.runtime.outcome import Outcome
 from layoutopt.verification import whole_model
-from layoutopt.verification.whole_model import Taken, flags_of_original
+from layoutopt.verification.evaluated import OPTIMIZED, Evaluation, VariantResult
+from layoutopt.verification.verified import Verification
+from layoutopt.verification.whole_model import (
+    Comparison,
+    OverMemoryError,
+    Taken,
+    check_memory,
+    flags_of_original,
+)
 
 TILING = "--iree-opt-data-tiling"
 
@@ -51,3 +61,46 @@ def test_what_was_compiled_before_is_not_compiled_again(
     target = load_target("host")
     found = flags_of_original(tmp_path / "m.mlir", (), target, tmp_path, 10.0)
     assert found == Taken(target.flag_sets[0], "")
+
+
+def timed(name: str, ms: float, held_bytes: int | None) -> VariantResult:
+    return VariantResult(name, (), ms, ms, 0.0, 1, held_bytes=held_bytes)
+
+
+@pytest.mark.parametrize(
+    ("memory_bytes", "winner"), [(None, "O3"), (300, "O3"), (200, OPTIMIZED), (100, "default")]
+)
+def test_the_fastest_that_holds_no_more_than_it_may(memory_bytes: int | None, winner: str) -> None:
+    """The plan is within: what is not raises an error before."""
+    times = (timed("default", 9.0, 90), timed("O3", 1.0, 300), timed(OPTIMIZED, 2.0, 200))
+    evaluation = Evaluation(times, Verification("", ()), "")
+    mine = timed(OPTIMIZED, 99.0 if memory_bytes == 100 else 2.0, 100)
+    evaluation = replace(evaluation, variants=(*times[:2], mine))
+    held = Comparison(Verification("", ()), evaluation, memory_bytes=memory_bytes)
+    assert held.winner == winner
+
+
+@pytest.mark.parametrize(
+    ("budget", "memory_bytes"),
+    [(None, None), (Budget(500), 500), (Budget(50, percent=True), 45)],
+)
+def test_what_a_call_may_hold(budget: Budget | None, memory_bytes: int | None) -> None:
+    """A share is of the original, compiled with the first flags that work."""
+    times = (timed("default", 9.0, 90), timed("O3", 1.0, 300), timed(OPTIMIZED, 2.0, 200))
+    assert Evaluation(times, Verification("", ()), "").memory_bytes(budget) == memory_bytes
+    unknown = Evaluation((timed("default", 9.0, None),), Verification("", ()), "")
+    expected = None if budget is None or budget.percent else memory_bytes
+    assert unknown.memory_bytes(budget) == expected
+
+
+def test_a_module_that_holds_more_than_it_may_is_an_error(tmp_path: Path) -> None:
+    check_memory(tmp_path, 100, 100)
+    check_memory(tmp_path, None, 100)
+    check_memory(tmp_path, 100, None)
+    with pytest.raises(OverMemoryError) as error:
+        check_memory(Path("m.mlir"), 200, 100)
+    assert error.value.share == 0.5
+    assert str(error.value) == (
+        "m.mlir: --memory-budget: expected a module that holds 100 bytes at most while a call runs,"
+        " but got 200 of the plan that comes closest; raise it"
+    )

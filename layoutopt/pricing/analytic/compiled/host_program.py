@@ -19,6 +19,8 @@ _FILL = re.compile(
 )
 _COPY = re.compile(r"hal\.command_buffer\.copy_buffer<.*length\((%[\w-]+)\)")
 _QUEUED = re.compile(r"hal\.device\.queue\.(fill|copy|update)<.*length\((%[\w-]+)\)")
+_ALLOCATED = re.compile(r"^\s*(%[\w-]+) = hal\.device\.queue\.alloca<.*!hal\.buffer\{(%[\w-]+)\}")
+_FREED = re.compile(r"hal\.device\.queue\.dealloca<.*buffer\((%[\w-]+) :")
 _CALL = re.compile(r"util\.call @([\w$.\"-]+)\(")
 _STORE = re.compile(r"util\.global\.store .*, @([\w$.\"-]+) : !hal\.command_buffer")
 _LOAD = re.compile(r"util\.global\.load (?:immutable )?@([\w$.\"-]+) : !hal\.command_buffer")
@@ -46,6 +48,8 @@ class _Function:
     calls: list[str] = field(default_factory=list)
     loads: list[str] = field(default_factory=list)
     stores: list[str] = field(default_factory=list)
+    buffers: list[tuple[str, int | None]] = field(default_factory=list)
+    """What is allocated and freed, in order: (buffer, bytes), with 0 where it is freed."""
     values: dict[str, int] = field(default_factory=dict)
     kernels: dict[str, str] = field(default_factory=dict)
 
@@ -57,6 +61,9 @@ class Program:
     functions: dict[str, tuple[Command, ...]]
     roots: tuple[str, ...]
     """Those that no other function calls."""
+    held_bytes: dict[str, int | None]
+    """Memory that each function holds at most, beside its arguments and weights; None where that is
+    known at run time only, or where functions that it calls hold some too."""
 
 
 def read_program(lines: Iterable[str]) -> Program:
@@ -76,7 +83,24 @@ def read_program(lines: Iterable[str]) -> Program:
             if name not in kept
         },
         tuple(name for name in functions if name not in kept and name not in inner),
+        {name: _held_bytes(name, functions) for name in functions},
     )
+
+
+def _held_bytes(name: str, functions: dict[str, _Function]) -> int | None:
+    found = functions[name]
+    called = [functions[inner] for inner in found.calls if inner in functions]
+    holding = [own for own in (found, *called) if own.buffers]
+    if any(own.calls and own is not found for own in holding) or len(holding) > 1:
+        return None
+    held: dict[str, int] = {}
+    most = 0
+    for buffer, size in holding[0].buffers if holding else ():
+        if size is None:
+            return None
+        held[buffer] = size
+        most = max(most, sum(held.values()))
+    return most
 
 
 def _ran(
@@ -129,6 +153,11 @@ def _line(
         now.values[constant[1]] = int(constant[2])
     elif looked_up:
         now.kernels[looked_up[1]] = looked_up[2].strip('"')
+    allocated, freed = _ALLOCATED.match(line), _FREED.search(line)
+    if allocated:
+        now.buffers.append((allocated[1], now.values.get(allocated[2])))
+    elif freed:
+        now.buffers.append((freed[1], 0))
     dispatched = _DISPATCH.search(line)
     if dispatched:
         grid = tuple(now.values.get(name.strip()) for name in dispatched[2].split(","))

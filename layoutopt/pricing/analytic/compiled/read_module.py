@@ -60,12 +60,18 @@ class KernelReader:
             for name, commands in program.functions.items()
         }
 
-    def one_call(self, host: Path, folder: Path) -> tuple[Step, ...]:
-        """What all functions do that no other one calls."""
+    def one_call(self, host: Path, folder: Path) -> tuple[tuple[Step, ...], int | None]:
+        """What all functions do that no other one calls, and the bytes that the largest holds.
+
+        None where those are known at run time only.
+        """
         with host.open(encoding="utf-8", errors="replace") as lines:
-            roots = read_program(lines).roots
+            program = read_program(lines)
         found = self.steps(host, folder)
-        return tuple(step for name in roots for step in found[name])
+        held = [program.held_bytes[name] for name in program.roots]
+        known = [size for size in held if size is not None]
+        most = max(known, default=None) if len(known) == len(held) else None
+        return tuple(step for name in program.roots for step in found[name]), most
 
     def _step(
         self, command: Command, code: dict[str, _Code], touched: dict[str, int | None]

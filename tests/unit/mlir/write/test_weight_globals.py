@@ -9,7 +9,7 @@ import pytest
 
 from layoutopt.errors import InputError
 from layoutopt.mlir.module import Module, parse_module
-from layoutopt.options import Objective, Options, WeightBudget
+from layoutopt.options import Budget, Objective, Options
 from layoutopt.pipeline.stages import control_flow
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.planner import plan_graphs
@@ -122,7 +122,7 @@ def test_blocks_that_are_planned_as_one_share_a_copy(tmp_path: Path) -> None:
     one = 4 * 16 * 16
 
     def plans(budget: int) -> tuple[GraphPlan, ...]:
-        options = Options(objective=Objective.CONVERSIONS, weight_budget=WeightBudget(budget))
+        options = Options(objective=Objective.CONVERSIONS, weight_budget=Budget(budget))
         return plan_graphs(module.graphs, setting(target, Analytic(target), options), (), flow)
 
     assert [len(plan.lowered().hoisted) for plan in plans(one)] == [1, 1]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from layoutopt.pricing.analytic.compiled.host_program import Command, read_program
 
 MODULE = """\
@@ -50,3 +52,45 @@ def test_commands_of_a_call() -> None:
     )
     assert program.functions == {"main$async": expected, "main": expected}
     assert program.roots == ("main",)
+
+
+def allocated(*lines: str, sizes: str = "%c40") -> str:
+    """A module whose one function allocates, first 100 bytes, then ``sizes``."""
+    body = "\n".join(f"    {line}" for line in lines)
+    return f"""module {{
+  util.func private @inner(%arg0: !hal.device) {{
+    %c100 = arith.constant 100 : index
+    %c40 = arith.constant 40 : index
+    %a = hal.device.queue.alloca<%d : !hal.device> affinity(%x) : !hal.buffer{{%c100}}
+{body}
+    %b = hal.device.queue.alloca<%d : !hal.device> affinity(%x) : !hal.buffer{{{sizes}}}
+  }}
+  util.func public @main(%arg0: !hal.buffer_view) -> !hal.buffer_view {{
+    util.call @inner(%arg0) : (!hal.device) -> ()
+  }}
+}}
+"""
+
+
+FREED = "hal.device.queue.dealloca<%d : !hal.device> affinity(%x) buffer(%a : !hal.buffer)"
+
+
+@pytest.mark.parametrize(
+    ("text", "held_bytes"),
+    [
+        (allocated(), 140),
+        (allocated(FREED), 100),
+        (allocated(sizes="%n"), None),  # known at run time only
+        (MODULE, 0),
+    ],
+)
+def test_what_a_call_holds(text: str, held_bytes: int | None) -> None:
+    assert read_program(text.splitlines()).held_bytes["main"] == held_bytes
+
+
+def test_what_two_functions_hold_is_not_added_up() -> None:
+    """Which of them frees before the other one runs is not looked into."""
+    other = allocated().replace("@inner", "@other").replace("@main", "@side")
+    both = allocated().replace("util.call @inner", "util.call @other(%arg0)\n    util.call @inner")
+    text = both.rstrip().removesuffix("}") + other.removeprefix("module {\n")
+    assert read_program(text.splitlines()).held_bytes["main"] is None
