@@ -20,6 +20,7 @@ from layoutopt.candidates.partition import (
     is_transpose,
     partition_of,
 )
+from layoutopt.candidates.recomputing import Recomputing
 from layoutopt.ir.affine import plain_dims
 from layoutopt.ir.backward_slice import computed_from
 from layoutopt.ir.graph import Graph, Reshape, Slice, Structured
@@ -42,6 +43,8 @@ class Cluster:
     """Several dispatches that get one price as a whole."""
     region: bool = False
     """One dispatch that IREE would not form by itself."""
+    recomputes: bool = False
+    """It begins with ops that the model runs elsewhere, once for all that read what they make."""
     replaced: bool = False
     """Part of the model as it came that normalization replaced: a candidate as it came alone."""
 
@@ -58,6 +61,13 @@ def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
     clusters = [cluster_of(graph, ops) for ops in partition]
     clusters += _with_transposes(graph, partition)
     homes = _Homes(egraph, partition)
+    recomputing = Recomputing(graph, partition)
+    clusters += _recomputed(graph, recomputing)
+    shortened = {
+        ops[1:]: ops[1 : len(ops) - len(left)]
+        for ops, left in recomputing.left.items()
+        if len(left) < len(ops)
+    }
     split: set[tuple[int, ...]] = set()
     chained: set[int] = set()
 
@@ -80,6 +90,9 @@ def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
             clusters.append(homes.led_by((index, *behind)))
             continue
         if isinstance(op, Structured) and op.is_contraction:
+            short = shortened.get(behind)
+            if short is not None:
+                clusters.append(homes.led_by((index, *short)))
             clusters.append(homes.led_by((index, *behind)))
             clusters += _behind(graph, ahead, clusters[-1])
             shared = None if behind else _with_readers(egraph, index, homes.of)
@@ -104,6 +117,19 @@ def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
             clusters.append(cluster_of(graph, (index, *behind)))
         apart(behind)
     return tuple(clusters)
+
+
+def _recomputed(graph: Graph, recomputing: Recomputing) -> Iterator[Cluster]:
+    """Clusters without what they leave to others, that by itself, and those that compute it."""
+    for ops, left in recomputing.left.items():
+        kept = ops[: len(ops) - len(left)]
+        if kept:
+            yield cluster_of(graph, kept)
+            yield cluster_of(graph, left)
+    for root, ops in recomputing.readers():
+        own = cluster_of(graph, ops[ops.index(root) :])
+        whole = cluster_of(graph, ops)
+        yield replace(whole, root=root, outputs=own.outputs, recomputes=True)
 
 
 class _Homes:

@@ -12,6 +12,7 @@ def form_name(egraph: EGraph, cluster: Cluster, candidate: Candidate) -> str:
     """The rules that made a candidate's form, and how it is written."""
     parts = [*egraph.rule[cluster.root]]
     parts += ["with its pad"] * cluster.region
+    parts += ["recomputing"] * cluster.recomputes
     if candidate.form is not Form.AS_IT_CAME:
         tile = "" if candidate.tile is None else f" {candidate.tile}"
         parts.append(f"{candidate.form.value}{tile}")

@@ -25,6 +25,7 @@ from layoutopt.ir.graph import (
     Opaque,
     Pad,
     Reshape,
+    Slice,
     Structured,
 )
 from layoutopt.ir.layout import Layout, row_major, same_memory
@@ -197,11 +198,25 @@ class _Lowering:
         reads = [(t, layouts[t]) for t in (*cluster.inputs, *cluster.weights)]
         makes = [(t, layouts[t]) for t in cluster.outputs]
         new = [pair for pair in makes if pair not in self.where]
+        self._apart_from_slices(form, reads)
         self._inline(form, reads, makes)
         if not form.is_free:
             self._behind_fusion_barriers(new)
         if candidate.form.is_scheduled:
             self.pinned.update(self.where[pair] for pair in new)
+
+    def _apart_from_slices(self, form: PhysicalForm, reads: Sequence[Pair]) -> None:
+        """Have a dispatch with slices inside read tensors behind fusion barriers.
+
+        IREE folds its slices into those ahead of it otherwise, which are read where they lie, and
+        no longer sees what they were one dispatch for (a rotary embedding).
+        """
+        if form.is_free:
+            return
+        sliced = {op.source for op in form.graph.ops if isinstance(op, Slice)}
+        for local, pair in zip(form.inputs, reads[: len(form.inputs)], strict=True):
+            if local in sliced:
+                self._behind_fusion_barriers([pair])
 
     def _behind_fusion_barriers(self, pairs: Iterable[Pair]) -> None:
         """Have others read these tensors behind fusion barriers: each dispatch is as planned."""

@@ -1,0 +1,130 @@
+"""Clusters that compute a cheap tensor anew instead of storing it.
+
+    a = contraction, + residual, widened, squared      stores three tensors
+    b = reduction of the squares, f(sum) * the wide    reads two of them
+
+The elementwise ops at the end of a dispatch may be left to those that read what they make: the
+dispatch stores what they start from, one tensor, and each reader computes them once more.
+
+    a = contraction, + residual                        stores one
+    b = a widened, squared, reduced, and so on
+
+So may slices, concats and a few elementwise ops be that a dispatch of its own would run: rotary
+embeddings (`concat(-x[h:], x[:h])`) become part of what reads them.
+
+Whether that pays is a matter of prices: both are candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from layoutopt.candidates.partition import LARGEST, is_elementwise, is_light
+from layoutopt.ir.graph import Concat, Graph, Op, Reshape, Slice
+
+MOST = 4
+"""Ops that one cluster leaves to others."""
+MOST_ANEW = 8
+"""Ops that one cluster computes anew."""
+
+Ops = tuple[int, ...]
+"""Indices into the graph, in order."""
+
+
+@dataclass(frozen=True)
+class Recomputing:
+    """What the clusters of a model's own ops may leave to each other."""
+
+    graph: Graph
+    partition: Sequence[Ops]
+
+    @cached_property
+    def _home(self) -> dict[int, Ops]:
+        return {i: ops for ops in self.partition for i in ops}
+
+    @cached_property
+    def left(self) -> dict[Ops, Ops]:
+        """By cluster, the ops at its end that it may leave to those that read what they make."""
+        found: dict[Ops, Ops] = {}
+        for ops in self.partition:
+            left = self._last(ops)
+            if left:
+                found[ops] = left
+        while unread := [ops for ops in found if not self._is_computed(ops, found)]:
+            for ops in unread:
+                del found[ops]
+        made = {t for left in found.values() for t in self._made(left)}
+        return {
+            ops: left
+            for ops, left in found.items()
+            if left == ops or made.isdisjoint(self._read(ops))
+        }
+
+    def readers(self) -> Iterator[tuple[int, Ops]]:
+        """Clusters that read what is left to them: the first op of each, and it with that ahead."""
+        maker = {t: i for left in self.left.values() for i in left
+                 for t in self.graph.ops[i].outputs}  # fmt: skip
+        for ops in self.partition:
+            if ops in self.left or not self._may_compute(ops):
+                continue
+            needed: set[int] = set()
+            wanted = [*self._read(ops)]
+            while wanted:
+                made_by = maker.get(wanted.pop())
+                if made_by is not None and made_by not in needed:
+                    needed.add(made_by)
+                    wanted += self.graph.ops[made_by].inputs
+            if 0 < len(needed) <= MOST_ANEW and len(needed) + len(ops) <= LARGEST:
+                yield ops[0], (*sorted(needed), *ops)
+
+    def _is_computed(self, ops: Ops, found: Mapping[Ops, Ops]) -> bool:
+        """Whether all that read what a cluster leaves can compute it, or are left as a whole."""
+        made = self._made(found[ops])
+        homes = {self._home[c] for t in made for c in self._own_readers(t)} - {ops}
+        return all(self._may_compute(home) or found.get(home) == home for home in homes)
+
+    def _last(self, ops: Ops) -> Ops:
+        """The fewest elementwise ops at the end without which a cluster stores one tensor at most.
+
+        None of them makes a result of the graph. A cluster of a few cheap ops alone is left as a
+        whole; any other one that stores one tensor as it is leaves nothing.
+        """
+        graph = self.graph
+        if len(ops) <= MOST and all(_is_cheap(graph.ops[i]) for i in ops):
+            returned = any(t in graph.outputs for t in self._made(ops))
+            return () if returned else ops
+        if self._stored(ops) < 2:
+            return ()
+        for cut in range(len(ops) - 1, -1, -1):
+            op = graph.ops[ops[cut]]
+            if len(ops) - cut > MOST or not is_elementwise(op) or {*op.outputs} & {*graph.outputs}:
+                return ()
+            if self._stored(ops[:cut]) <= 1:
+                return ops[cut:]
+        return ()
+
+    def _stored(self, ops: Ops) -> int:
+        """How many tensors others of the model's own ops read of these, or the graph returns."""
+        return sum(
+            t in self.graph.outputs or not self._own_readers(t) <= {*ops} for t in self._made(ops)
+        )
+
+    def _own_readers(self, tensor: int) -> set[int]:
+        return {c for c in self.graph.consumers[tensor] if c in self._home}
+
+    def _made(self, ops: Ops) -> list[int]:
+        return [t for i in ops for t in self.graph.ops[i].outputs]
+
+    def _read(self, ops: Ops) -> set[int]:
+        return {t for i in ops for t in self.graph.ops[i].inputs} - {*self._made(ops)}
+
+    def _may_compute(self, ops: Ops) -> bool:
+        """Whether a cluster can compute something ahead of its own: its first op is no root."""
+        first = self.graph.ops[ops[0]]
+        return is_light(first) and not isinstance(first, Reshape)
+
+
+def _is_cheap(op: Op) -> bool:
+    return is_elementwise(op) or isinstance(op, Slice | Concat)
