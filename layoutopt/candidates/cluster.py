@@ -63,11 +63,6 @@ def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
     homes = _Homes(egraph, partition)
     recomputing = Recomputing(graph, partition)
     clusters += _recomputed(graph, recomputing)
-    shortened = {
-        ops[1:]: ops[1 : len(ops) - len(left)]
-        for ops, left in recomputing.left.items()
-        if len(left) < len(ops)
-    }
     split: set[tuple[int, ...]] = set()
     chained: set[int] = set()
 
@@ -90,10 +85,8 @@ def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
             clusters.append(homes.led_by((index, *behind)))
             continue
         if isinstance(op, Structured) and op.is_contraction:
-            short = shortened.get(behind)
-            if short is not None:
-                clusters.append(homes.led_by((index, *short)))
-            clusters.append(homes.led_by((index, *behind)))
+            tails = (*recomputing.shorter(behind), behind)
+            clusters += [homes.led_by((index, *tail)) for tail in tails]
             clusters += _behind(graph, ahead, clusters[-1])
             shared = None if behind else _with_readers(egraph, index, homes.of)
             if shared is not None:

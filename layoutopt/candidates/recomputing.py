@@ -62,6 +62,14 @@ class Recomputing:
             if left == ops or made.isdisjoint(self._read(ops))
         }
 
+    def shorter(self, behind: Ops) -> tuple[Ops, ...]:
+        """What of the ops behind the first one of a cluster it still runs where it leaves some."""
+        return tuple(
+            behind[: len(behind) - len(left)]
+            for ops, left in self.left.items()
+            if ops[1:] == behind and len(left) < len(ops)
+        )
+
     def readers(self) -> Iterator[tuple[int, Ops]]:
         """Clusters that read what is left to them: the first op of each, and it with that ahead."""
         maker = {t: i for left in self.left.values() for i in left

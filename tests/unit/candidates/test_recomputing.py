@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from layoutopt.candidates.candidate import identity_candidate
+from layoutopt.candidates.choice import Choice
 from layoutopt.candidates.cluster import form_clusters
 from layoutopt.candidates.partition import partition_of
 from layoutopt.candidates.recomputing import Recomputing
 from layoutopt.candidates.saturation import saturate
-from layoutopt.ir.graph import Graph, kind_name
+from layoutopt.ir.graph import FusionBarrier, Graph, Slice, kind_name
+from layoutopt.lowering.lower import lower
 from tests.parsing import lifted
 
 H, F, V = "tensor<8x16xf16>", "tensor<8x16xf32>", "tensor<8xf32>"
@@ -110,3 +113,30 @@ def test_a_rotary_embedding_becomes_part_of_what_reads_it() -> None:
     assert all(whole == left for whole, left in found.left.items())
     ((_, ops),) = found.readers()
     assert sorted(kinds(graph, ops)) == ["concat", *["elementwise"] * 3, "slice", "slice"]
+
+
+def test_its_slices_are_not_folded_into_those_that_it_reads() -> None:
+    """A slice of one piece is read where it lies; the dispatch behind it stays as it was priced."""
+    whole, half = "tensor<16x16xf16>", "tensor<8x8xf16>"
+    graph = lifted(f"""func.func @f(%whole: {whole}) -> ({H}, {H}) {{
+      %x = tensor.extract_slice %whole[8, 0] [8, 16] [1, 1] : {whole} to {H}
+      %a = tensor.extract_slice %x[0, 0] [8, 8] [1, 1] : {H} to {half}
+      %b = tensor.extract_slice %x[0, 8] [8, 8] [1, 1] : {H} to {half}
+      {mapped("n", half, "%q = arith.negf %p0 : f16", f"%b : {half}")}
+      %c = tensor.concat dim(1) %n, %a : ({half}, {half}) -> {H}
+      {mapped("s", H, "%q = arith.mulf %p0, %p1 : f16", f"%c : {H}", f"%x : {H}")}
+      %m = linalg.matmul ins(%x, %whole : {H}, {whole}) outs(%x : {H}) -> {H}
+      return %s, %m : {H}, {H}
+    }}""")
+    egraph = saturate(graph, ())
+    clusters = form_clusters(egraph)
+    used = [
+        identity_candidate(graph, place, cluster)
+        for place, cluster in enumerate(clusters)
+        if cluster.recomputes or cluster.ops == (0,) or kinds(graph, cluster.ops) == ["contraction"]
+    ]
+    ops = lower(graph, clusters, Choice(tuple(used), ())).graph.ops
+    made = {t: op for op in ops for t in op.outputs}
+    inner = [op for op in ops if isinstance(op, Slice) and op.source not in {0, 1}]
+    assert len(inner) == 2
+    assert all(isinstance(made[op.source], FusionBarrier) for op in inner)
