@@ -56,60 +56,82 @@ class Cluster:
 
 def form_clusters(egraph: EGraph) -> tuple[Cluster, ...]:
     """Clusters of the model's own ops, then one for each alternative root with what follows it."""
-    graph = egraph.graph
-    partition = partition_of(graph, range(egraph.original_ops))
-    clusters = [cluster_of(graph, ops) for ops in partition]
-    clusters += _with_transposes(graph, partition)
-    homes = _Homes(egraph, partition)
-    recomputing = Recomputing(graph, partition)
-    clusters += _recomputed(graph, recomputing)
-    split: set[tuple[int, ...]] = set()
-    chained: set[int] = set()
+    return _Forming(egraph).form()
 
-    def apart(rest: tuple[int, ...]) -> None:
-        if rest and rest not in split:
-            split.add(rest)
-            clusters.append(cluster_of(graph, rest))
 
-    for ops in egraph.atomic:
-        behind = homes.behind(graph.ops[ops[-1]].outputs[0])
-        clusters.append(replace(cluster_of(graph, (*ops, *behind)), atomic=True))
-        chained.update(ops)
-    for index in range(egraph.original_ops, len(graph.ops)):
-        op = graph.ops[index]
-        if index in chained or all(t in graph.constants for t in op.outputs):
-            continue
-        behind = homes.behind(op.outputs[0])
-        ahead = _slice_ahead(graph, index)
+class _Forming:
+    def __init__(self, egraph: EGraph) -> None:
+        self.egraph, self.graph = egraph, egraph.graph
+        self.partition = partition_of(self.graph, range(egraph.original_ops))
+        self.homes = _Homes(egraph, self.partition)
+        self.recomputing = Recomputing(self.graph, self.partition)
+        self.clusters = [cluster_of(self.graph, ops) for ops in self.partition]
+        self.split: set[tuple[int, ...]] = set()
+        self.chained: set[int] = set()
+        """Alternatives that clusters before them have inside."""
+
+    def form(self) -> tuple[Cluster, ...]:
+        graph, homes = self.graph, self.homes
+        self.clusters += _with_transposes(graph, self.partition)
+        self.clusters += _recomputed(graph, self.recomputing)
+        for ops in self.egraph.atomic:
+            behind = homes.behind(graph.ops[ops[-1]].outputs[0])
+            self.clusters.append(replace(cluster_of(graph, (*ops, *behind)), atomic=True))
+            self.chained.update(ops)
+        for index in range(self.egraph.original_ops, len(graph.ops)):
+            constant = all(t in graph.constants for t in graph.ops[index].outputs)
+            if index not in self.chained and not constant:
+                self._led_by(index)
+        return tuple(self.clusters)
+
+    def _led_by(self, index: int) -> None:
+        """The clusters that an alternative op leads."""
+        op = self.graph.ops[index]
+        behind = self.homes.behind(op.outputs[0])
         if isinstance(op, Structured) and is_elementwise(op) and not op.is_copy and behind:
-            clusters.append(homes.led_by((index, *behind)))
-            continue
-        if isinstance(op, Structured) and op.is_contraction:
-            tails = (*recomputing.shorter(behind), behind)
-            clusters += [homes.led_by((index, *tail)) for tail in tails]
-            clusters += _behind(graph, ahead, clusters[-1])
-            shared = None if behind else _with_readers(egraph, index, homes.of)
-            if shared is not None:
-                whole, rest = shared
-                clusters += [whole, *_behind(graph, ahead, whole)]
-                apart(rest)
-            chain = () if behind else _chain(egraph, index)
-            if chain:
-                chained.update(chain)
-                last = graph.ops[chain[-1]].outputs
-                followers = homes.behind(last[0])
-                whole = homes.led_by((index, *chain, *followers))
-                clusters.append(whole if followers else replace(whole, outputs=last))
-                clusters += _behind(graph, ahead, clusters[-1])
-                if followers:
-                    clusters.append(homes.led_by((*chain, *followers)))
-            continue
-        clusters.append(cluster_of(graph, (index,)))
-        clusters += _behind(graph, ahead, clusters[-1])
-        if behind and isinstance(op, Structured) and is_light(op) and op.reduction_dims:
-            clusters.append(cluster_of(graph, (index, *behind)))
-        apart(behind)
-    return tuple(clusters)
+            self.clusters.append(self.homes.led_by((index, *behind)))
+        elif isinstance(op, Structured) and op.is_contraction:
+            self._led_by_contraction(index, behind)
+        else:
+            self._add(cluster_of(self.graph, (index,)), index)
+            if behind and isinstance(op, Structured) and is_light(op) and op.reduction_dims:
+                self.clusters.append(cluster_of(self.graph, (index, *behind)))
+            self._apart(behind)
+
+    def _led_by_contraction(self, index: int, behind: tuple[int, ...]) -> None:
+        for tail in self.recomputing.shorter(behind):
+            self.clusters.append(self.homes.led_by((index, *tail)))
+        self._add(self.homes.led_by((index, *behind)), index)
+        if behind:
+            return
+        self._with_readers((index,))
+        chain = _chain(self.egraph, index)
+        if not chain:
+            return
+        self.chained.update(chain)
+        last = self.graph.ops[chain[-1]].outputs
+        followers = self.homes.behind(last[0])
+        whole = self.homes.led_by((index, *chain, *followers))
+        self._add(whole if followers else replace(whole, outputs=last), index)
+        if followers:
+            self.clusters.append(self.homes.led_by((*chain, *followers)))
+        else:
+            self._with_readers((index, *chain))
+
+    def _add(self, cluster: Cluster, index: int) -> None:
+        """A cluster that op ``index`` leads, and with the slice ahead of it inside."""
+        self.clusters += [cluster, *_behind(self.graph, _slice_ahead(self.graph, index), cluster)]
+
+    def _with_readers(self, ops: tuple[int, ...]) -> None:
+        for whole, rest in _with_readers(self.egraph, ops, self.homes.of):
+            self._add(whole, ops[0])
+            self._apart(rest)
+
+    def _apart(self, rest: tuple[int, ...]) -> None:
+        """What is left of a cluster of the model's own, by itself."""
+        if rest and rest not in self.split:
+            self.split.add(rest)
+            self.clusters.append(cluster_of(self.graph, rest))
 
 
 def _recomputed(graph: Graph, recomputing: Recomputing) -> Iterator[Cluster]:
@@ -216,20 +238,40 @@ def _behind(graph: Graph, ahead: int | None, cluster: Cluster) -> list[Cluster]:
 
 
 def _with_readers(
-    egraph: EGraph, index: int, home: dict[int, tuple[int, ...]]
-) -> tuple[Cluster, tuple[int, ...]] | None:
-    """An alternative contraction with the model's elementwise ops that read it, and what is left.
+    egraph: EGraph, ahead: tuple[int, ...], home: dict[int, tuple[int, ...]]
+) -> Iterator[tuple[Cluster, tuple[int, ...]]]:
+    """Alternative ops with the model's elementwise ops that read the last one, and what is left.
 
     These ops come first in a cluster of the model's own (``home`` of each op): the scale of
-    attention scores ahead of their softmax, say. The rest of it then stands alone. None where other
-    ops read the contraction too.
+    attention scores ahead of their softmax, a residual ahead of a norm. The rest of it then stands
+    alone. First all that may be taken along, then no more than read the tensor itself. None where
+    other ops read it too.
     """
     graph = egraph.graph
-    tensor = graph.ops[index].outputs[0]
+    tensor = graph.ops[ahead[-1]].outputs[0]
     own = [c for c in graph.consumers[tensor] if c < egraph.original_ops]
     if not own or tensor in graph.outputs or own[0] not in home:
-        return None
+        return
     whole = home[own[0]]
+    taken = _taken_along(graph, tensor, whole, LARGEST - len(ahead))
+    if not set(own) <= set(taken):
+        return
+    fewest = tuple(i for i in taken if i in own)
+    for kept in dict.fromkeys((taken, fewest)):
+        read_later = {
+            t
+            for i in kept
+            for t in graph.ops[i].outputs
+            if t in graph.outputs
+            or any(c < egraph.original_ops and c not in kept for c in graph.consumers[t])
+        }
+        shared = cluster_of(graph, (*ahead, *kept))
+        rest = tuple(i for i in whole if i not in kept)
+        yield replace(shared, outputs=tuple(t for t in shared.outputs if t in read_later)), rest
+
+
+def _taken_along(graph: Graph, tensor: int, whole: tuple[int, ...], most: int) -> tuple[int, ...]:
+    """The elementwise ops of a cluster that follow from a tensor and from what is outside."""
     made, taken = {tensor}, list[int]()
     foreign = {t for i in whole for t in graph.ops[i].outputs}
     for i in whole:
@@ -244,22 +286,11 @@ def _with_readers(
         if (
             all(dims is not None and len(dims) == len(op.domain) for dims in reads)
             and not any(t in foreign or tensor in computed_from(graph, t) for t in others)
-            and len(taken) + 1 < LARGEST
+            and len(taken) < most
         ):
             taken.append(i)
             made.update(op.outputs)
-    if not set(own) <= set(taken):
-        return None
-    rest = tuple(i for i in whole if i not in taken)
-    read_later = {
-        t
-        for i in taken
-        for t in graph.ops[i].outputs
-        if t in graph.outputs
-        or any(c < egraph.original_ops and c not in taken for c in graph.consumers[t])
-    }
-    shared = cluster_of(graph, (index, *taken))
-    return replace(shared, outputs=tuple(t for t in shared.outputs if t in read_later)), rest
+    return tuple(taken)
 
 
 def _chain(egraph: EGraph, index: int) -> tuple[int, ...]:

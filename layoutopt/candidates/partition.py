@@ -6,7 +6,7 @@ and reductions without one stay together. Everything else stands alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from layoutopt.ir.affine import plain_dims
 from layoutopt.ir.graph import Constant, Graph, Op, Opaque, Reshape, Structured
@@ -51,7 +51,7 @@ def partition_of(graph: Graph, ops: Iterable[int]) -> list[tuple[int, ...]]:
         op = graph.ops[index]
         if isinstance(op, Constant) or all(t in graph.constants for t in op.outputs):
             continue
-        home = _home(graph, index, owner, members)
+        home = _home(graph, index, owner, members, order.keys())
         members.setdefault(home, []).append(index)
         for tensor in op.outputs:
             owner[tensor] = home
@@ -62,15 +62,23 @@ def partition_of(graph: Graph, ops: Iterable[int]) -> list[tuple[int, ...]]:
     ]
 
 
-def _home(graph: Graph, index: int, owner: dict[int, int], members: dict[int, list[int]]) -> int:
-    """The cluster that op ``index`` joins, or its own."""
+def _home(
+    graph: Graph,
+    index: int,
+    owner: dict[int, int],
+    members: dict[int, list[int]],
+    own: Container[int],
+) -> int:
+    """The cluster that op ``index`` joins, or its own; ``own``: all ops that are parted."""
     op = graph.ops[index]
     if not is_light(op):
         return index
     homes = sorted({owner[t] for t in op.inputs if t in owner}, reverse=True)
     for home in homes:
         shared = [t for t in op.inputs if owner.get(t) == home]
-        if len(members[home]) >= LARGEST or not all(_joins(graph, op, home, t) for t in shared):
+        if len(members[home]) >= LARGEST or not all(
+            _joins(graph, op, home, t, own) for t in shared
+        ):
             continue
         others = [owner[t] for t in op.inputs if t in owner and owner[t] != home]
         if not any(_reaches(graph, owner, members, home, other) for other in others):
@@ -109,7 +117,7 @@ def _absorb(graph: Graph, index: int, owner: dict[int, int], members: dict[int, 
     return absorbed
 
 
-def _joins(graph: Graph, op: Op, home: int, tensor: int) -> bool:
+def _joins(graph: Graph, op: Op, home: int, tensor: int, own: Container[int]) -> bool:
     first = graph.ops[home]
     if not (is_light(first) or is_root(first)) or isinstance(first, Reshape):
         return False
@@ -120,7 +128,7 @@ def _joins(graph: Graph, op: Op, home: int, tensor: int) -> bool:
     dims = plain_dims(op.source_maps[op.sources.index(tensor)]) if tensor in op.sources else None
     if dims is None or len(dims) != len(op.domain):
         return False
-    return all(is_elementwise(graph.ops[c]) for c in graph.consumers[tensor])
+    return all(is_elementwise(graph.ops[c]) for c in graph.consumers[tensor] if c in own)
 
 
 def is_elementwise(op: Op) -> bool:

@@ -94,30 +94,35 @@ class Recomputing:
         return all(self._may_compute(home) or found.get(home) == home for home in homes)
 
     def _last(self, ops: Ops) -> Ops:
-        """The fewest elementwise ops at the end without which a cluster stores one tensor at most.
+        """The fewest elementwise ops at the end without which a cluster stores less.
 
-        None of them makes a result of the graph. A cluster of a few cheap ops alone is left as a
-        whole; any other one that stores one tensor as it is leaves nothing.
+        That is one tensor at most, of fewer bytes than it stores with them. None of them makes a
+        result of the graph. A cluster of a few cheap ops alone is left as a whole.
         """
         graph = self.graph
         if len(ops) <= MOST and all(_is_cheap(graph.ops[i]) for i in ops):
             returned = any(t in graph.outputs for t in self._made(ops))
             return () if returned else ops
-        if self._stored(ops) < 2:
-            return ()
-        for cut in range(len(ops) - 1, -1, -1):
+        whole = self._bytes(self._stored(ops))
+        for cut in range(len(ops) - 1, 0, -1):
             op = graph.ops[ops[cut]]
             if len(ops) - cut > MOST or not is_elementwise(op) or {*op.outputs} & {*graph.outputs}:
                 return ()
-            if self._stored(ops[:cut]) <= 1:
+            stored = self._stored(ops[:cut])
+            if len(stored) <= 1 and self._bytes(stored) < whole:
                 return ops[cut:]
         return ()
 
-    def _stored(self, ops: Ops) -> int:
-        """How many tensors others of the model's own ops read of these, or the graph returns."""
-        return sum(
-            t in self.graph.outputs or not self._own_readers(t) <= {*ops} for t in self._made(ops)
-        )
+    def _stored(self, ops: Ops) -> list[int]:
+        """The tensors of these that others of the model's own ops read, or the graph returns."""
+        return [
+            t
+            for t in self._made(ops)
+            if t in self.graph.outputs or not self._own_readers(t) <= {*ops}
+        ]
+
+    def _bytes(self, tensors: Sequence[int]) -> int:
+        return sum(self.graph.types[t].size_bytes for t in tensors)
 
     def _own_readers(self, tensor: int) -> set[int]:
         return {c for c in self.graph.consumers[tensor] if c in self._home}

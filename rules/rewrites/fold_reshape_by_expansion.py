@@ -2,9 +2,10 @@
 
     reshape(contraction(x, w))   ->   contraction(reshape(x), reshape(w))      m = (m1, m0)
 
-Reshapes of the operands are free. Elementwise ops behind the reshape then stand right behind the
-contraction, and may share its dispatch. Sound because a loop split in row-major order runs over the
-same points, and reads and writes the same elements there.
+So it is of an elementwise op between the two (a cast of sums), step by step. Reshapes of operands
+are free. Elementwise ops behind the reshape then stand right behind the contraction, and may share
+its dispatch. Sound because a loop split in row-major order runs over the same points, and reads and
+writes the same elements there.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """A contraction, and the reshape that gives its result more dims."""
+    """A contraction or an elementwise op, and the reshape that gives its result more dims."""
 
     op: Structured
     reshape: Reshape
@@ -39,14 +40,16 @@ class Expanded:
     """Of each loop that is split the sizes of its parts, the outermost first."""
 
 
-def _scaled_batch_matmul(*, backwards: bool) -> Graph:
+def _scaled_batch_matmul(*, backwards: bool = False, negated: bool = False) -> Graph:
     """``batch_matmul`` of tensors 0 and 1, its six batches as two dims, each element doubled.
 
-    ``backwards``: the first operand is read from its last batch to its first.
+    ``backwards``: the first operand is read from its last batch to its first. ``negated``: so is
+    each element ahead of the reshape.
     """
     builder = GraphBuilder()
     x, w = builder.tensor((6, 2, 4), "f32"), builder.tensor((6, 4, 5), "f32")
     y = builder.tensor((6, 2, 5), "f32")
+    minus = builder.tensor((6, 2, 5), "f32") if negated else y
     shape = (2, 3, 2, 5)
     z, doubled = builder.tensor(shape, "f32"), builder.tensor(shape, "f32")
     parallel, reduction = IteratorType.PARALLEL, IteratorType.REDUCTION
@@ -59,7 +62,13 @@ def _scaled_batch_matmul(*, backwards: bool) -> Graph:
             contraction_body("f32", "f32", "f32"),
         )
     )  # fmt: skip
-    builder.add(Reshape(y, z))
+    if negated:
+        body = Body(("f32", "f32"), (ScalarOp("arith.negf", (0,), "f32"),), (2,))
+        maps = (identity_map(3), identity_map(3))
+        builder.add(
+            Structured((y,), (Uninitialized(),), (minus,), (6, 2, 5), (parallel,) * 3, maps, body)
+        )
+    builder.add(Reshape(minus, z))
     builder.add(
         Structured(
             (z,), (Uninitialized(),), (doubled,), shape, (parallel,) * 4,
@@ -74,13 +83,14 @@ class FoldReshapeByExpansion:
     """Contractions with a reshape between them and the elementwise ops behind."""
 
     name = "fold-reshape-by-expansion"
-    summary = "reshape of a contraction into more dims -> contraction of reshapes"
+    summary = "reshape of a contraction, or of what follows it, into more dims -> ops of reshapes"
     argument = "a loop split in row-major order runs over the same points in the same order"
     evidence = Evidence.PROVED
     exactness = Exactness.BIT_EXACT
     canonicalizes = False
     examples = (
-        Example(_scaled_batch_matmul(backwards=False), 1),
+        Example(_scaled_batch_matmul(), 1),
+        Example(_scaled_batch_matmul(negated=True), 2),
         Example(
             _scaled_batch_matmul(backwards=True),
             1,
@@ -89,7 +99,7 @@ class FoldReshapeByExpansion:
     )
 
     def match(self, graph: Graph, op: int) -> Expanded | None:
-        """A reshape between a contraction and an elementwise op."""
+        """A reshape between what follows a contraction and an elementwise op."""
         reshape = graph.ops[op]
         if not isinstance(reshape, Reshape) or not _is_read_by_elementwise(graph, reshape.result):
             return None
@@ -99,7 +109,7 @@ class FoldReshapeByExpansion:
             return None  # none of fewer dims, or one without any
         for index in graph.producers[reshape.source]:
             maker = graph.ops[index]
-            if not isinstance(maker, Structured) or not maker.is_contraction:
+            if not isinstance(maker, Structured) or not _follows_contraction(graph, maker):
                 continue
             loops = plain_dims(maker.result_maps[0])
             if loops is not None and not maker.body.reads_index:
@@ -171,6 +181,21 @@ class FoldReshapeByExpansion:
 def _loop(form: Affine) -> int:
     """The loop that a dim is read along; -1 where it is not one alone."""
     return -1 if form.plain_dim is None else form.plain_dim
+
+
+_FURTHEST = 4
+"""Elementwise ops between a contraction and a reshape."""
+
+
+def _follows_contraction(graph: Graph, op: Structured, steps: int = _FURTHEST) -> bool:
+    """Whether an op is a contraction, or computes point by point what comes of one."""
+    if op.is_contraction:
+        return True
+    if not op.is_elementwise or op.is_copy or not steps or len(op.results) != 1:
+        return False
+    makers = (graph.ops[i] for t in op.sources for i in graph.producers[t])
+    return any(isinstance(m, Structured) and _follows_contraction(graph, m, steps - 1)
+               for m in makers)  # fmt: skip
 
 
 def _is_read_by_elementwise(graph: Graph, tensor: int) -> bool:

@@ -303,8 +303,11 @@ def reshaped_scatter(paths: Paths, stride: int, phases: bool, way: str) -> Graph
     return builder.build(xs, (y,))
 
 
-def expanded_contraction(paths: Paths, split: str, goes_on: bool) -> Graph:
-    """A batch matmul, its result with some dims (of "bmn") split in two, and a reader of that."""
+def expanded_contraction(paths: Paths, split: str, goes_on: bool, negated: bool = False) -> Graph:
+    """A batch matmul, its result with some dims (of "bmn") split in two, and a reader of that.
+
+    ``negated``: there is an elementwise op ahead of the reshape too.
+    """
     builder = GraphBuilder()
     sizes = {
         x: (size(paths, x), size(paths, x)) if x in split else (size(paths, x),) for x in "bmn"
@@ -318,16 +321,22 @@ def expanded_contraction(paths: Paths, split: str, goes_on: bool) -> Graph:
     body = contraction_body("f32", "f32", "f32")
     builder.add(Structured((x, w), (init,), (y,), (b, m, n, k), (P, P, P, R), maps, body))
     shape = tuple(n for x in "bmn" for n in sizes[x])
-    z, negated = builder.tensor(shape, "f32"), builder.tensor(shape, "f32")
-    builder.add(Reshape(y, z))
+    z = builder.tensor(shape, "f32")
+    builder.add(Reshape(_negated(builder, y) if negated else y, z))
+    return builder.build((x, w), (z, _negated(builder, z)))
+
+
+def _negated(builder: GraphBuilder, tensor: int) -> int:
+    """Each element of a tensor with its sign changed."""
+    shape = builder.types[tensor].shape
+    made = builder.tensor(shape, "f32")
     points = identity_map(len(shape))
     body = Body(("f32", "f32"), (ScalarOp("arith.negf", (0,), "f32"),), (2,))
+    kinds = (P,) * len(shape)
     builder.add(
-        Structured(
-            (z,), (Uninitialized(),), (negated,), shape, (P,) * len(shape), (points, points), body
-        )
+        Structured((tensor,), (Uninitialized(),), (made,), shape, kinds, (points, points), body)
     )
-    return builder.build((x, w), (z, negated))
+    return made
 
 
 def _cut(paths: Paths, builder: GraphBuilder, tensor: int, strides: Sequence[int]) -> Graph:

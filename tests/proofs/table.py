@@ -154,10 +154,11 @@ PROOFS: dict[str, Proof] = {
         ),
     ),
     "fold-reshape-by-expansion": Proof(
-        "contractions whose batches, rows, columns or all of them are split in two; any sizes",
+        "contractions, and elementwise ops behind them, whose batches, rows, columns or all of "
+        "them are split in two; any sizes",
         tuple(
-            partial(graphs.expanded_contraction, split=s, goes_on=g)
-            for s, g in itertools.product(("b", "m", "n", "bmn"), (False, True))
+            partial(graphs.expanded_contraction, split=s, goes_on=g, negated=n)
+            for s, g, n in itertools.product(("b", "m", "n", "bmn"), (False, True), (False, True))
         ),
     ),
     "bubble-up-slice": Proof(

@@ -30,15 +30,25 @@ def expanded(draw: st.DrawFn) -> Graph:
     for t in graph.types:
         builder.tensor(t.shape, t.element)
     builder.add(op)
-    wide, doubled = builder.tensor(shape, kind.element), builder.tensor(shape, kind.element)
-    builder.add(Reshape(made, wide))
+    last = made
+    for _ in range(draw(st.integers(0, 2))):  # between the two, point by point
+        last = _doubled(builder, last)
+    wide = builder.tensor(shape, kind.element)
+    builder.add(Reshape(last, wide))
+    return builder.build(graph.inputs, (_doubled(builder, wide),))
+
+
+def _doubled(builder: GraphBuilder, tensor: int) -> int:
+    """A tensor added to itself."""
+    kind = builder.types[tensor]
+    made = builder.tensor(kind.shape, kind.element)
     add = ScalarOp("arith.addf" if is_float(kind.element) else "arith.addi", (0, 0), kind.element)
-    same = identity_map(len(shape))
+    same = identity_map(len(kind.shape))
     builder.add(
         Structured(
-            (wide,), (Uninitialized(),), (doubled,), tuple(shape),
-            (IteratorType.PARALLEL,) * len(shape), (same, same),
+            (tensor,), (Uninitialized(),), (made,), kind.shape,
+            (IteratorType.PARALLEL,) * len(kind.shape), (same, same),
             Body((kind.element,) * 2, (add,), (2,)),
         )
     )  # fmt: skip
-    return builder.build(graph.inputs, (doubled,))
+    return made

@@ -10,6 +10,7 @@ from layoutopt.candidates.recomputing import Recomputing
 from layoutopt.candidates.saturation import saturate
 from layoutopt.ir.graph import FusionBarrier, Graph, Slice, kind_name
 from layoutopt.lowering.lower import lower
+from layoutopt.rules.rewrites import REWRITES
 from tests.parsing import lifted
 
 H, F, V = "tensor<8x16xf16>", "tensor<8x16xf32>", "tensor<8xf32>"
@@ -140,3 +141,27 @@ def test_its_slices_are_not_folded_into_those_that_it_reads() -> None:
     inner = [op for op in ops if isinstance(op, Slice) and op.source not in {0, 1}]
     assert len(inner) == 2
     assert all(isinstance(made[op.source], FusionBarrier) for op in inner)
+
+
+def test_other_ways_to_make_a_tensor_part_nothing_of_the_models_own() -> None:
+    """A reshape of the matmul's result, which a rule adds, is none that the model reads."""
+    graph = graph_of(
+        MATMUL
+        + mapped("t", F, "%q = arith.extf %p0 : f16 to f32", f"%m : {H}")
+        + f"""%r = tensor.expand_shape %t [[0, 1], [2]] output_shape [2, 4, 16]
+            : {F} into tensor<2x4x16xf32>
+          %e = tensor.empty() : tensor<2x4x16xf32>
+          %n = linalg.map {{ arith.negf }} ins(%r : tensor<2x4x16xf32>)
+            outs(%e : tensor<2x4x16xf32>)""",
+        "%n",
+        "tensor<2x4x16xf32>",
+    )
+    own = partition_of(graph, range(len(graph.ops)))
+    egraph = saturate(graph, REWRITES)
+    assert len(egraph.graph.ops) > len(graph.ops)
+    assert partition_of(egraph.graph, range(egraph.original_ops)) == own
+    clusters = form_clusters(egraph)
+    whole = [c for c in clusters if len(c.ops) > 1 and c.ops[0] >= egraph.original_ops]
+    assert ["contraction", "elementwise", "elementwise"] in [
+        kinds(egraph.graph, c.ops) for c in whole
+    ]
