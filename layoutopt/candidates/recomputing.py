@@ -52,8 +52,8 @@ class Recomputing:
             left = self._last(ops)
             if left:
                 found[ops] = left
-        while unread := [ops for ops in found if not self._is_computed(ops, found)]:
-            for ops in unread:
+        while stored := [ops for ops in found if not self._is_computed(ops, found)]:
+            for ops in stored:
                 del found[ops]
         made = {t for left in found.values() for t in self._made(left)}
         return {

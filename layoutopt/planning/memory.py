@@ -58,7 +58,7 @@ class MemoryMap:
         return max(self._steps, default=0) + 1
 
     def piece(self, tensor: int, layout: Layout) -> Hashable:
-        """What tells a piece of memory from others: layouts that lie alike share it."""
+        """What tells a piece of memory from others: layouts of one order share it."""
         whole = layout.padded_shape(self.graph.types[tensor].shape)
         return tensor, whole, memory_runs(whole, layout)
 
