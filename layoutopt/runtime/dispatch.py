@@ -32,7 +32,7 @@ class DispatchTime:
     """One dispatch function: calls per run and mean time of a call in nanoseconds.
 
     `calls_ns` has each of its calls in order of execution: the mean of the three fastest runs,
-    as prices are.
+    as prices are. Of time that several calls run in side by side, each has an equal share.
     """
 
     name: str
@@ -88,11 +88,17 @@ def read_profile(text: str, runs: int) -> list[DispatchTime]:
     Events of a device count where its clock could be fitted to the host's.
     """
     events: list[tuple[int, str, float]] = []
+    spans: list[tuple[int, int]] = []
     for line in text.splitlines():
         row = json.loads(line)
         timed = row.get("valid", True) and row.get("derived_time_available", True)
         if row["type"].endswith("dispatch_event") and timed:
             events.append((row["event_id"], row["key"], float(row["duration_ns"])))
+            if "start_host_time_ns" in row:
+                spans.append((row["start_host_time_ns"], row["end_host_time_ns"]))
+    if len(spans) == len(events):
+        shares = _shares(spans)
+        events = [(*event[:2], share) for event, share in zip(events, shares, strict=True)]
     by_name: dict[str, list[float]] = {}
     for _, name, duration_ns in sorted(events):
         by_name.setdefault(name, []).append(duration_ns)
@@ -102,6 +108,23 @@ def read_profile(text: str, runs: int) -> list[DispatchTime]:
         calls = tuple(fastest_ns(durations[call::count]) for call in range(count))
         times.append(DispatchTime(name, count, statistics.fmean(calls), calls))
     return times
+
+
+def _shares(spans: Sequence[tuple[int, int]]) -> list[float]:
+    """What each of some spans has of time, which is parted between those that go on at once."""
+    changes: dict[int, int] = {}
+    for start, end in spans:
+        changes[start] = changes.get(start, 0) + 1
+        changes[end] = changes.get(end, 0) - 1
+    passed: dict[int, float] = {}
+    so_far, active, last = 0.0, 0, 0
+    for moment in sorted(changes):
+        if active:
+            so_far += (moment - last) / active
+        passed[moment] = so_far
+        active += changes[moment]
+        last = moment
+    return [passed[end] - passed[start] for start, end in spans]
 
 
 def _input(array: Value, path: Path) -> str:

@@ -71,3 +71,26 @@ def test_a_driver_that_does_not_time_dispatches() -> None:
         "cuda://0: expected a driver that times dispatches (local-sync, local-task, vulkan), "
         "but got one that does not; run it without a profile"
     )
+
+
+def test_calls_that_run_side_by_side_share_the_time() -> None:
+    """Their sum is the time in which anything ran: 0 to 40 and 50 to 60."""
+    rows = [("a", 0, 20), ("b", 10, 40), ("c", 10, 30), ("d", 50, 60)]
+    text = "\n".join(
+        json.dumps(
+            {
+                "type": "host_dispatch_event",
+                "event_id": number,
+                "key": key,
+                "start_host_time_ns": start,
+                "end_host_time_ns": end,
+                "duration_ns": end - start,
+            }
+        )
+        for number, (key, start, end) in enumerate(rows)
+    )
+    found = {time.name: time.mean_ns for time in read_profile(text, 1)}
+    third = 10 / 3
+    expected = {"a": 10 + third, "b": third + 5 + 10, "c": third + 5, "d": 10}
+    assert found == pytest.approx(expected)
+    assert sum(found.values()) == pytest.approx(50)
