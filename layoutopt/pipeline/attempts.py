@@ -119,7 +119,7 @@ class Attempts:
             except InputError:
                 if last is None or self.memory.is_whole:
                     raise
-                if self.memory.raise_it():
+                if self.memory.raise_it() and attempt < _ATTEMPTS - 1:
                     continue
                 held = self._kept(*last)  # no plan takes as little as it would have to
                 break

@@ -186,13 +186,13 @@ def _memory(report: Report) -> Iterator[Fact]:
     if m is None:
         return
     if m.after_bytes is None:
-        yield Fact(f"Memory of a call: {_mib(m.planned_bytes)} planned; {m.counted_by}")
+        yield Fact(f"Memory of a call: {_size(m.planned_bytes)} planned; {m.counted_by}")
         return
-    bound = "" if m.budget_bytes is None else f", of {_mib(m.budget_bytes)} allowed"
-    before = "" if m.before_bytes is None else f"{_mib(m.before_bytes)} before, "
+    bound = "" if m.budget_bytes is None else f", of {_size(m.budget_bytes)} allowed"
+    before = "" if m.before_bytes is None else f"{_size(m.before_bytes)} before, "
     yield Fact(
-        f"Memory of a call, weights and arguments aside: {before}{_mib(m.after_bytes)} after"
-        f"{bound}, counted {m.counted_by}; {_mib(m.planned_bytes)} planned"
+        f"Memory of a call, weights and arguments aside: {before}{_size(m.after_bytes)} after"
+        f"{bound}, counted {m.counted_by}; {_size(m.planned_bytes)} planned"
     )
 
 
@@ -246,3 +246,8 @@ def _by_reason(rows: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 def _mib(size_bytes: int) -> str:
     return f"{size_bytes / 2**20:.1f} MiB"
+
+
+def _size(size_bytes: int) -> str:
+    """In MiB, or in KiB where that is little."""
+    return _mib(size_bytes) if size_bytes >= 2**20 else f"{size_bytes / 2**10:.1f} KiB"

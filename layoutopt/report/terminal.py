@@ -113,7 +113,7 @@ def _trade_offs(report: Report, console: Console) -> None:
         "predicted ms", "gap", left=2,
     )  # fmt: skip
     for row in report.trade_offs:
-        mib = ("-" if n is None else f"{n / 2**20:.2f}" for n in (row.budget_bytes, row.size_bytes))
+        mib = ("-" if n is None else f"{n / 2**20:.3g}" for n in (row.budget_bytes, row.size_bytes))
         gap = "no plan in time" if row.gap is None else f"{100 * row.gap:.2f} %"
         table.add_row(row.function, row.resource, *mib, _ms(row.predicted_ms), gap)
     console.print(table)

@@ -9,13 +9,16 @@ from pathlib import Path
 import pytest
 
 import layoutopt
+from layoutopt.errors import InputError, LoweringError
 from layoutopt.options import Options
 from layoutopt.pipeline import attempts
 from layoutopt.pipeline.stages import LoweredModel, Model
+from layoutopt.planning.graph_plan import GraphPlan
+from layoutopt.planning.known_refusals import KnownRefusals
 from layoutopt.profiles.target import Target
 from layoutopt.verification.evaluated import OPTIMIZED, Evaluation, VariantResult
 from layoutopt.verification.verified import Verification
-from layoutopt.verification.whole_model import Comparison
+from layoutopt.verification.whole_model import Comparison, OverMemoryError
 from tests.made_up_prices import MadeUpPrices
 
 MODEL = """
@@ -104,6 +107,36 @@ def test_where_the_second_plan_cannot_be_used_the_first_one_counts(
     report = optimized(runs, tmp_path, monkeypatch)
     assert len(runs.priced_since) == 2
     assert (report.kept_for, report.lost_before) == ("", "")
+
+
+def test_plans_that_hold_too_much_or_are_none_come_to_an_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In turns: a plan whose module holds too much, and a share that no plan keeps."""
+    tries: list[float] = []
+    plans = attempts.Attempts._plans
+
+    def planned(
+        self: attempts.Attempts, refused: KnownRefusals, since: str
+    ) -> tuple[GraphPlan, ...]:
+        tries.append(self.memory.share)
+        if len(tries) % 2 == 0:
+            raise InputError("--memory-budget", "more", "less", "raise it")
+        return plans(self, refused, since)
+
+    class TooMuch(Runs):
+        def verify(
+            self, model: Model, lowered: LoweredModel, clock: object, since: str = ""
+        ) -> Comparison:
+            raise OverMemoryError(model.path, 200, 180)
+
+    monkeypatch.setattr(attempts.Attempts, "_plans", planned)
+    monkeypatch.setattr(attempts, "keep_original", lambda *_: None)
+    with pytest.raises(LoweringError, match="--memory-budget: expected a module that holds 180"):
+        optimized(TooMuch([], when="9999"), tmp_path, monkeypatch)
+    assert 1 < len(tries) <= 8
+    assert tries[0] == 1
+    assert min(tries) > 0.3
 
 
 def test_shares_of_a_memory_budget_go_down_and_half_way_back() -> None:

@@ -321,9 +321,9 @@ def test_memory_and_what_less_of_it_costs(tmp_path: Path) -> None:
         "Memory of a call, weights and arguments aside: 3.0 MiB before, 5.0 MiB after, of 6.0 MiB "
         "allowed, counted by the device's allocator; 4.0 MiB planned"
     ) in text
-    assert "main memory - 4.00 1.50 0.00 %" in text
-    assert "main memory 3.00 2.00 2.25 1.00 %" in text
-    assert "main weights 0.00 - - no plan in time" in text
+    assert "main memory - 4 1.50 0.00 %" in text
+    assert "main memory 3 2 2.25 1.00 %" in text
+    assert "main weights 0 - - no plan in time" in text
     uncounted = replace(memory, before_bytes=None, after_bytes=None, counted_by="not counted: why")
     said = " ".join(printed(replace(REPORT, memory=uncounted)).split())
     assert "Memory of a call: 4.0 MiB planned; not counted: why" in said
