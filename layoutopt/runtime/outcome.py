@@ -37,8 +37,8 @@ class Measurement:
     reason: str = ""
     """Why it was refused; of what is OK, why its results were not checked, or how they differ."""
     held_bytes: int | None = None
-    """Memory of the device that a call has at most, arguments and weights aside; None where the
-    device keeps no account."""
+    """Memory of the device that a call of a whole module has at most, arguments and weights aside;
+    None where the device keeps no account, and of candidates."""
 
     @property
     def ok(self) -> bool:

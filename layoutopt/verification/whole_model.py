@@ -71,9 +71,8 @@ def compare_with_original(
             evaluation = _evaluate(modules, target, options, since=since)
         most = evaluation.memory_bytes(options.memory_budget)
         held = Comparison(evaluation.verification, evaluation, memory_bytes=most)
-        mine = evaluation.result(OPTIMIZED).held_bytes
-        if evaluation.verification.passed:
-            check_memory(modules.model, mine, most)
+        if most is not None and evaluation.verification.passed:
+            check_memory(modules.model, evaluation.result(OPTIMIZED).held_bytes, most)
     else:
         with clock.stage("compile"):
             _compile_only(modules, target, options)
@@ -104,7 +103,9 @@ class OtherResultsError(LoweringError):
 class OverMemoryError(LoweringError):
     """The optimized module holds more memory in a call than it may."""
 
-    def __init__(self, model: Path, held_bytes: int, memory_bytes: int) -> None:
+    def __init__(
+        self, model: Path, held_bytes: int, memory_bytes: int, whole_bytes: int | None = None
+    ) -> None:
         super().__init__(
             f"{model}: --memory-budget",
             f"a module that holds {memory_bytes} bytes at most while a call runs",
@@ -113,12 +114,19 @@ class OverMemoryError(LoweringError):
         )
         self.share = memory_bytes / held_bytes
         """What there may be of what there is."""
+        self.original_fits = whole_bytes is not None and whole_bytes <= memory_bytes
+        """Whether the original, which holds ``whole_bytes``, is known to keep the budget."""
 
 
-def check_memory(model: Path, held_bytes: int | None, memory_bytes: int | None) -> None:
-    """Raises OverMemoryError where a module holds more than it may, as far as that is known."""
+def check_memory(
+    model: Path, held_bytes: int | None, memory_bytes: int | None, whole_bytes: int | None = None
+) -> None:
+    """Raises OverMemoryError where a module holds more than it may, as far as that is known.
+
+    ``whole_bytes``: what the original holds, where nothing is timed.
+    """
     if memory_bytes is not None and held_bytes is not None and held_bytes > memory_bytes:
-        raise OverMemoryError(model, held_bytes, memory_bytes)
+        raise OverMemoryError(model, held_bytes, memory_bytes, whole_bytes)
 
 
 def keep_original(
@@ -144,7 +152,7 @@ def keep_original(
             return Comparison(
                 verification, evaluation, kept_for=_unusable(reason), memory_bytes=most
             )
-    if isinstance(error, OverMemoryError):
+    if isinstance(error, OverMemoryError) and not error.original_fits:
         return None
     source, limit_s = modules.source, options.compile_timeout_s
     with clock.stage("compile"):
@@ -230,9 +238,10 @@ def _compile_only(modules: Modules, target: Target, options: Options) -> None:
         if not facts.reason:
             if options.memory_budget is not None:
                 plain = (*modules.source.phase_flags, *target.flags)
-                whole = kernels.module(modules.source.path, plain, limit_s).held_bytes or 0
-                most = options.memory_budget.size_bytes(whole)
-                check_memory(modules.model, facts.held_bytes, most)
+                whole = kernels.module(modules.source.path, plain, limit_s).held_bytes
+                most = options.memory_budget.size_bytes(whole or 0)
+                if whole is not None or not options.memory_budget.percent:
+                    check_memory(modules.model, facts.held_bytes, most, whole)
             return
         if facts.timed_out:  # it would hang again
             raise RefusedModuleError(facts.reason, ())

@@ -100,6 +100,9 @@ def test_a_module_that_holds_more_than_it_may_is_an_error(tmp_path: Path) -> Non
     with pytest.raises(OverMemoryError) as error:
         check_memory(Path("m.mlir"), 200, 100)
     assert error.value.share == 0.5
+    assert not error.value.original_fits
+    assert OverMemoryError(tmp_path, 200, 100, whole_bytes=100).original_fits
+    assert not OverMemoryError(tmp_path, 200, 100, whole_bytes=101).original_fits
     assert str(error.value) == (
         "m.mlir: --memory-budget: expected a module that holds 100 bytes at most while a call runs,"
         " but got 200 of the plan that comes closest; raise it"
