@@ -64,7 +64,6 @@ class MemoryRows:
         self._tables, self._problem, self._flow = tables, tables.problem, flow
         self._most_bytes, self._share = most_bytes, share
         self._bounded: set[int] = set()
-        self._always = _always_within(self._problem)
 
     def add(self, held: dict[int, int], share: float = 1.0) -> bool:
         """Add rows for steps that hold more than a share of the most, the fullest first.
@@ -87,8 +86,6 @@ class MemoryRows:
         scale = max(1, most_bytes)
         terms: list[Term] = []
         for place, h in held.items():
-            if place in self._always:
-                continue
             inside = self._made_within(place)
             own = h
             if inside:
@@ -124,9 +121,7 @@ class MemoryRows:
                 else:
                     program.row(1, [(held[place], 1)], 1)
         for y, made, read in within:
-            if made in held and made in self._always:
-                program.at_most([(held[made], 1), (held[read], -1)], 0)
-            elif made in held:
+            if made in held:
                 program.at_most([(held[made], 1), (y, 1), (held[read], -1)], 1)
         return held
 
@@ -180,25 +175,6 @@ class MemoryRows:
         """Where pairs lie, each place once."""
         of = self._problem.memory.of
         return list(dict.fromkeys(of[pair] for pair in pairs if pair in of))
-
-
-def _always_within(problem: Problem) -> frozenset[int]:
-    """The places that all that makes them makes within one and the same other place.
-
-    Where that one is held exactly as long, no choice of a maker has to be told apart.
-    """
-    of = problem.memory.of
-    found: dict[int, set[int | None]] = {}
-    apart = {of[c.tensor, c.target] for c in problem.conversions if (c.tensor, c.target) in of}
-    for c in problem.candidates:
-        within = dict(c.within)
-        for place in {of[pair] for pair in c.outputs if pair in of}:
-            if place in within:
-                found.setdefault(place, set()).add(within[place])
-            else:
-                apart.add(place)
-    return frozenset(place for place, around in found.items()
-                     if len(around) == 1 and place not in apart)  # fmt: skip
 
 
 def _last_uses(

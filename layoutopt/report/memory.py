@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from layoutopt.report.optimization_result import OptimizationResult
-from layoutopt.report.report import MemoryReport, TradeOffReport
+from layoutopt.report.resources import MemoryReport, TradeOffReport
 from layoutopt.verification.evaluated import OPTIMIZED
 
 

@@ -16,17 +16,16 @@ from layoutopt.report.report import (
     CapturedReport,
     ContractionsReport,
     ConversionReport,
-    MemoryReport,
     MoveReport,
     OpsReport,
     RefusalReport,
     Report,
     SizeReport,
     SpecializationReport,
-    TradeOffReport,
     WeightsReport,
     read_report,
 )
+from layoutopt.report.resources import MemoryReport, TradeOffReport
 from layoutopt.report.terminal import show
 from tests.reports import REPORT
 
