@@ -18,12 +18,13 @@ from layoutopt.candidates.partition import (
     is_light,
     is_root,
     is_transpose,
+    leads_light,
     partition_of,
 )
 from layoutopt.candidates.recomputing import Recomputing
 from layoutopt.ir.affine import plain_dims
 from layoutopt.ir.backward_slice import computed_from
-from layoutopt.ir.graph import Graph, Reshape, Slice, Structured
+from layoutopt.ir.graph import Graph, Slice, Structured
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,12 +205,10 @@ def _with_transposes(graph: Graph, partition: Iterable[tuple[int, ...]]) -> Iter
         transpose = graph.ops[ops[0]]
         source = transpose.inputs[0] if is_transpose(transpose) else None
         ahead = maker.get(source, ()) if source is not None else ()
-        if not ahead or not is_light(graph.ops[ahead[0]]) or len(ahead) >= LARGEST:
+        if not ahead or not leads_light(graph.ops[ahead[0]]) or len(ahead) >= LARGEST:
             continue
         readers = {c for c in graph.consumers[transpose.inputs[0]] if c not in ahead}
-        if isinstance(graph.ops[ahead[0]], Reshape) or not readers <= {ops[0]}:
-            continue
-        if source not in graph.outputs:
+        if readers <= {ops[0]} and source not in graph.outputs:
             whole = cluster_of(graph, (*ahead, ops[0]))
             yield replace(whole, outputs=transpose.outputs)
 

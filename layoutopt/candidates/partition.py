@@ -1,7 +1,8 @@
 """The partition of a model's ops: each with those that IREE is expected to run in its dispatch.
 
 A contraction, convolution or pooling takes along the elementwise ops behind it; elementwise ops
-and reductions without one stay together. Everything else stands alone.
+and reductions without one stay together, and so do those that read what a gather looks up.
+Everything else stands alone.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 
 from layoutopt.ir.affine import plain_dims
-from layoutopt.ir.graph import Constant, Graph, Op, Opaque, Reshape, Structured
+from layoutopt.ir.graph import Constant, Gather, Graph, Op, Opaque, Reshape, Structured
 from layoutopt.ir.roles import is_windowed
 
 LARGEST = 32
@@ -36,6 +37,11 @@ def is_light(op: Op) -> bool:
     return isinstance(op, Reshape) or (
         isinstance(op, Structured) and not is_root(op) and not is_transpose(op)
     )
+
+
+def leads_light(op: Op) -> bool:
+    """Whether elementwise ops and reductions that read an op's result share its dispatch."""
+    return isinstance(op, Gather) or (is_light(op) and not isinstance(op, Reshape))
 
 
 def partition_of(graph: Graph, ops: Iterable[int]) -> list[tuple[int, ...]]:
@@ -94,7 +100,7 @@ def _absorb(graph: Graph, index: int, owner: dict[int, int], members: dict[int, 
     """
     op = graph.ops[index]
     home = owner[op.outputs[0]]
-    if not isinstance(op, Structured) or not is_light(graph.ops[home]):
+    if not isinstance(op, Structured) or not leads_light(graph.ops[home]):
         return False
     absorbed = False
     for tensor, index_map in zip(op.sources, op.source_maps, strict=True):
@@ -106,7 +112,7 @@ def _absorb(graph: Graph, index: int, owner: dict[int, int], members: dict[int, 
         made = {t for i in members[other] for t in graph.ops[i].outputs}
         read = {t for i in members[other] for t in graph.ops[i].inputs} - made
         if (
-            all(is_elementwise(graph.ops[i]) for i in members[other])
+            all(is_pointwise(graph.ops[i]) for i in members[other])
             and not any(t in graph.outputs or set(graph.consumers[t]) - inside for t in made)
             and len(members[home]) + len(members[other]) <= LARGEST
             and not any(_reaches(graph, owner, members, home, owner[t]) for t in read if t in owner)
@@ -119,10 +125,10 @@ def _absorb(graph: Graph, index: int, owner: dict[int, int], members: dict[int, 
 
 def _joins(graph: Graph, op: Op, home: int, tensor: int, own: Container[int]) -> bool:
     first = graph.ops[home]
-    if not (is_light(first) or is_root(first)) or isinstance(first, Reshape):
-        return False
-    if is_light(first):
+    if leads_light(first):
         return True
+    if not is_root(first):
+        return False
     if not isinstance(op, Structured) or not op.is_elementwise or tensor in graph.outputs:
         return False
     dims = plain_dims(op.source_maps[op.sources.index(tensor)]) if tensor in op.sources else None
@@ -139,6 +145,11 @@ def is_elementwise(op: Op) -> bool:
         and not is_transpose(op)
         and (not is_root(op))
     )
+
+
+def is_pointwise(op: Op) -> bool:
+    """Whether each element of an op's result is computed by itself: elementwise, or looked up."""
+    return is_elementwise(op) or isinstance(op, Gather)
 
 
 def _reaches(

@@ -21,8 +21,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from layoutopt.candidates.partition import LARGEST, is_elementwise, is_light
-from layoutopt.ir.graph import Concat, Graph, Op, Reshape, Slice
+from layoutopt.candidates.partition import LARGEST, is_elementwise, leads_light
+from layoutopt.ir.graph import Concat, Graph, Op, Slice
 
 MOST = 4
 """Ops that one cluster leaves to others."""
@@ -135,8 +135,7 @@ class Recomputing:
 
     def _may_compute(self, ops: Ops) -> bool:
         """Whether a cluster can compute something ahead of its own: its first op is no root."""
-        first = self.graph.ops[ops[0]]
-        return is_light(first) and not isinstance(first, Reshape)
+        return leads_light(self.graph.ops[ops[0]])
 
 
 def _is_cheap(op: Op) -> bool:

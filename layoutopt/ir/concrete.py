@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from layoutopt.ir.graph import DispatchRegion, Graph, Op, Structured, is_placed
+from layoutopt.ir.graph import Graph, needs_open_sizes
 from layoutopt.ir.size import Size, at
 
 
@@ -21,19 +21,10 @@ def concrete(graph: Graph, values: Mapping[str, int] | None = None) -> Graph:
 
 def with_sizes(graph: Graph, new: Callable[[int], int]) -> Graph:
     """The graph with other sizes in place of those that are not numbers."""
-    if all(kind.is_static for kind in graph.types) and not any(map(_is_open, graph.ops)):
+    if all(kind.is_static for kind in graph.types) and not any(map(needs_open_sizes, graph.ops)):
         return graph
     types = tuple(replace(t, shape=tuple(map(new, t.shape))) for t in graph.types)
     return replace(graph, types=types, ops=tuple(_with(op, new) for op in graph.ops))
-
-
-def _is_open(op: Op) -> bool:
-    """Whether an op over tensors of known sizes needs other numbers: of places, in its body."""
-    if isinstance(op, DispatchRegion):
-        return any(map(_is_open, op.ops))
-    if is_placed(op):
-        return True
-    return isinstance(op, Structured) and any(s.size is not None for s in op.body.ops)
 
 
 def _with(part: Any, new: Callable[[int], int]) -> Any:

@@ -31,8 +31,8 @@ from layoutopt.ir.ops import (
     Slice,
     Structured,
     Uninitialized,
-    is_placed,
     kind_name,
+    needs_open_sizes,
 )
 from layoutopt.ir.packed_ops import Pack, Unpack
 from layoutopt.ir.scatter import Scatter
@@ -62,8 +62,8 @@ __all__ = [
     "Structured",
     "Uninitialized",
     "Unpack",
-    "is_placed",
     "kind_name",
+    "needs_open_sizes",
 ]
 
 
@@ -175,7 +175,7 @@ def _splats_of(ops: Sequence[Op]) -> dict[int, str]:
 def _varying_among(graph: Graph, first_type: int, first_op: int) -> frozenset[int]:
     """Tensors of sizes or from places that are known at run time only: of the later ones."""
     dynamic = (t for t in range(first_type, len(graph.types)) if not graph.types[t].is_static)
-    placed = (t for op in graph.ops[first_op:] if is_placed(op) for t in op.outputs)
+    placed = (t for op in graph.ops[first_op:] if needs_open_sizes(op) for t in op.outputs)
     return frozenset((*dynamic, *placed))
 
 

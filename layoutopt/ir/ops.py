@@ -5,7 +5,7 @@ Ops are values without identity of their own; their place in ``Graph.ops`` names
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 
 from layoutopt.ir.affine import IndexMap
@@ -258,9 +258,30 @@ Op = (
 )
 
 
-def is_placed(op: Op) -> bool:
-    """Whether an op reads or writes at places that are known at run time only."""
-    return isinstance(op, Slice | Insert) and any(isinstance(n, Size) for n in op.offsets)
+def needs_open_sizes(op: Op) -> bool:
+    """Whether what an op computes depends on sizes that are known at run time only.
+
+    Those of its tensors aside: where it reads or writes, a number in its body.
+    """
+    match op:
+        case Slice() | Insert():
+            return any(isinstance(n, Size) for n in op.offsets)
+        case Structured():
+            return any(isinstance(scalar.size, Size) for scalar in op.body.ops)
+        case DispatchRegion():
+            return any(map(needs_open_sizes, op.ops))
+        case Extension():
+            return _names_size(op)
+        case _:
+            return False
+
+
+def _names_size(part: object) -> bool:
+    if isinstance(part, tuple):
+        return any(map(_names_size, part))
+    if is_dataclass(part) and not isinstance(part, Size | type):
+        return any(_names_size(getattr(part, f.name)) for f in fields(part))
+    return isinstance(part, Size)
 
 
 def kind_name(op: Op) -> str:

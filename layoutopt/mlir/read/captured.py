@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from layoutopt.ir.graph import Constant, Op, Opaque, is_placed
+from layoutopt.ir.graph import Constant, Op, Opaque, needs_open_sizes
 from layoutopt.ir.renaming import renumbered
 from layoutopt.mlir.read.nested import nested_ops
 from layoutopt.mlir.read.sizes import Sizes
@@ -93,7 +93,7 @@ def _of_constants(tensor: int, outer: State, makers: Mapping[int, Op]) -> list[O
     while left:
         op = makers.get(left.pop())
         static = op is not None and all(outer.builder.types[t].is_static for t in op.outputs)
-        if op is None or isinstance(op, Opaque) or not static or is_placed(op):
+        if op is None or isinstance(op, Opaque) or not static or needs_open_sizes(op):
             return None
         if op not in found:
             found[op] = None

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from layoutopt.ir.dead_code import live_ops
-from layoutopt.ir.graph import Graph, Op, Reshape, is_placed
+from layoutopt.ir.graph import Graph, Op, Reshape, needs_open_sizes
 from layoutopt.ir.lowered import HoistedWeight, Lowered
 
 
@@ -34,7 +34,7 @@ def hoist_weights(
     read = set(lowered.made)
     computed: list[Op] = []
     for op in graph.ops:
-        if all(t in known for t in op.inputs) and not is_placed(op):
+        if all(t in known for t in op.inputs) and not needs_open_sizes(op):
             known.update(op.outputs)
             computed.append(op)
         else:

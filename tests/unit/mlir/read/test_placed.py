@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from layoutopt.ir.concrete import concrete
-from layoutopt.ir.graph import Insert, Opaque, Reshape, Slice, is_placed
+from layoutopt.ir.graph import Insert, Opaque, Reshape, Slice, needs_open_sizes
 from layoutopt.ir.size import bounds, planned
 from layoutopt.mlir.module import Module, parse_module
 from layoutopt.mlir.read.lift import Lifted
@@ -41,7 +41,7 @@ def test_a_place_is_a_symbol_that_stays_inside(tmp_path: Path) -> None:
     module = parsed(tmp_path, cut("%r", "%x", "%i"))
     (main,) = module.blocks
     (op,) = (op for op in main.graph.ops if isinstance(op, Slice))
-    assert is_placed(op)
+    assert needs_open_sizes(op)
     assert bounds(op.offsets[0]) == (0, 7)
     assert planned(op.offsets[0]) == 3
     (cut_there,) = (op for op in concrete(main.graph).ops if isinstance(op, Slice))
@@ -69,7 +69,7 @@ def test_a_slice_that_is_all_there_is_begins_at_zero(tmp_path: Path) -> None:
     (main,) = module.blocks
     slices = [op for op in main.graph.ops if isinstance(op, Slice)]
     assert slices[0].offsets == (0, 0)
-    assert is_placed(slices[1])
+    assert needs_open_sizes(slices[1])
 
 
 def test_what_is_read_of_a_constant_at_run_time_is_none(tmp_path: Path) -> None:
@@ -163,3 +163,43 @@ func.func @main(%x: tensor<9x4xf32>, %y: tensor<?x4xf32>) -> tensor<9x4xf32> {
     assert op.reason == (
         "expected to insert sizes (arg1.0*arg1.0 + arg1.0, 4), but got a tensor of (arg1.0, 4)"
     )
+
+
+def test_a_number_that_follows_from_a_size_is_no_constant(tmp_path: Path) -> None:
+    """As positions behind a cache of open length: nothing is read, yet each call has its own."""
+    path = tmp_path / "model.mlir"
+    path.write_text(
+        """
+func.func @main(%x: tensor<?x4xf32>, %y: tensor<1x4xf32>) -> tensor<1x4xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x4xf32>
+  %w = arith.constant dense_resource<w> : tensor<4xf32>
+  %e = tensor.empty() : tensor<1xf32>
+  %place = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+      outs(%e : tensor<1xf32>) {
+  ^bb0(%b: f32):
+    %i = arith.index_cast %n : index to i64
+    %f = arith.sitofp %i : i64 to f32
+    linalg.yield %f : f32
+  } -> tensor<1xf32>
+  %e2 = tensor.empty() : tensor<1x4xf32>
+  %angle = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (j)>,
+      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%place, %w : tensor<1xf32>, tensor<4xf32>) outs(%e2 : tensor<1x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %m = arith.mulf %a, %b : f32
+    linalg.yield %m : f32
+  } -> tensor<1x4xf32>
+  %r = linalg.map { arith.addf } ins(%angle, %y : tensor<1x4xf32>, tensor<1x4xf32>)
+      outs(%e2 : tensor<1x4xf32>)
+  return %r : tensor<1x4xf32>
+}
+"""  # noqa: E501
+    )
+    module = parse_module(path)
+    (graph,) = module.graphs
+    (place,) = (op for op in graph.ops if needs_open_sizes(op))
+    assert graph.constants.isdisjoint(place.outputs)
+    assert [op for op in concrete(graph).ops if needs_open_sizes(op)] == []
+    plan = plan_graph(graph, setting(HOST, MadeUpPrices(lambda work: 1)))
+    assert not [w for w in plan.lowered().hoisted]
