@@ -32,6 +32,7 @@ from layoutopt.ir.ops import (
     Structured,
     Uninitialized,
     kind_name,
+    named_sizes,
     needs_open_sizes,
 )
 from layoutopt.ir.packed_ops import Pack, Unpack
@@ -63,6 +64,7 @@ __all__ = [
     "Uninitialized",
     "Unpack",
     "kind_name",
+    "named_sizes",
     "needs_open_sizes",
 ]
 

@@ -5,6 +5,7 @@ Ops are values without identity of their own; their place in ``Graph.ops`` names
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 
@@ -263,25 +264,32 @@ def needs_open_sizes(op: Op) -> bool:
 
     Those of its tensors aside: where it reads or writes, a number in its body.
     """
+    return any(True for _ in named_sizes(op))
+
+
+def named_sizes(op: Op) -> Iterator[Size]:
+    """The sizes of that kind that an op names."""
     match op:
         case Slice() | Insert():
-            return any(isinstance(n, Size) for n in op.offsets)
+            yield from _sizes_in(op.offsets)
         case Structured():
-            return any(isinstance(scalar.size, Size) for scalar in op.body.ops)
+            yield from (s.size for s in op.body.ops if isinstance(s.size, Size))
         case DispatchRegion():
-            return any(map(needs_open_sizes, op.ops))
+            for inner in op.ops:
+                yield from named_sizes(inner)
         case Extension():
-            return _names_size(op)
-        case _:
-            return False
+            yield from _sizes_in(op)
 
 
-def _names_size(part: object) -> bool:
-    if isinstance(part, tuple):
-        return any(map(_names_size, part))
-    if is_dataclass(part) and not isinstance(part, Size | type):
-        return any(_names_size(getattr(part, f.name)) for f in fields(part))
-    return isinstance(part, Size)
+def _sizes_in(part: object) -> Iterator[Size]:
+    if isinstance(part, Size):
+        yield part
+    elif isinstance(part, tuple):
+        for item in part:
+            yield from _sizes_in(item)
+    elif is_dataclass(part) and not isinstance(part, type):
+        for field in fields(part):
+            yield from _sizes_in(getattr(part, field.name))
 
 
 def kind_name(op: Op) -> str:

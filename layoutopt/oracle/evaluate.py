@@ -233,13 +233,15 @@ def _scatter(
 
 
 def _gather(op: Gather, types: tuple[TensorType, ...], values: Mapping[int, Array]) -> Array:
+    """What lies outside has no meaning: it is read at the nearest end, as one must read something."""
     shape = types[op.result].shape
 
     def along(dims: Sequence[int], array: Array) -> Array:
         order = sorted(range(len(dims)), key=dims.__getitem__)
         return array.transpose(order).reshape([n if d in dims else 1 for d, n in enumerate(shape)])
 
-    rows = along(op.index_dims, values[op.indices])
+    last = types[op.table].shape[op.axis] - 1
+    rows = along(op.index_dims, np.clip(values[op.indices], 0, last))
     places = [rows if d is None else along((d,), np.arange(shape[d])) for d in op.table_dims]
     return np.asarray(np.broadcast_to(values[op.table][tuple(places)], shape), order="C")
 

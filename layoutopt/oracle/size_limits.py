@@ -15,7 +15,7 @@ import numpy as np
 from layoutopt.ir.backward_slice import backward_slice
 from layoutopt.ir.concrete import concrete
 from layoutopt.ir.extension import Extension
-from layoutopt.ir.graph import Constant, Gather, Graph, Opaque
+from layoutopt.ir.graph import Constant, Gather, Graph, Opaque, named_sizes
 from layoutopt.ir.planned_sizes import open_sizes
 from layoutopt.ir.size import Symbol, at, symbols
 from layoutopt.ir.types import numpy_dtype
@@ -35,7 +35,7 @@ def size_limits(graph: Graph) -> dict[str, int]:
     if not open_sizes(graph):
         return found
     for places, rows in _lookups(graph):
-        for symbol in symbols(_elements(graph, places)):
+        for symbol in _symbols(graph, places):
             limit = _limit(graph, places, rows, symbol)
             if limit is not None:
                 found[symbol.name] = min(limit, found.get(symbol.name, limit))
@@ -54,6 +54,13 @@ def _lookups(graph: Graph) -> Iterator[tuple[int, tuple[int, ...]]]:
             yield op.indices, (graph.types[op.table].shape[op.axis],)
         elif isinstance(op, Extension):
             yield from ((t, n) for t, n in op.positions(graph.types).items() if t in fixed)
+
+
+def _symbols(graph: Graph, tensor: int) -> list[Symbol]:
+    """Those that a tensor which follows from sizes alone depends on, in order."""
+    ops, _ = backward_slice(graph, tensor)
+    sizes = [_elements(graph, tensor), *(n for op in ops for n in named_sizes(op))]
+    return sorted({symbol for n in sizes for symbol in symbols(n)})
 
 
 def _elements(graph: Graph, tensor: int) -> int:
