@@ -233,7 +233,7 @@ def _scatter(
 
 
 def _gather(op: Gather, types: tuple[TensorType, ...], values: Mapping[int, Array]) -> Array:
-    """What lies outside has no meaning: it is read at the nearest end, as one must read something."""
+    """Rows of a table; one that lies outside has no meaning, and is read as the nearest one."""
     shape = types[op.result].shape
 
     def along(dims: Sequence[int], array: Array) -> Array:

@@ -3,7 +3,8 @@
 positions = 0 .. s - 1; gather(table of 64 rows, positions)      ->      s is 64 at most
 
 Beyond, the model reads memory that is not its own: its results mean nothing, so that there is
-nothing to compare a plan with. Only places that follow from sizes alone are looked at.
+nothing to compare a plan with. Looked at are places that follow from sizes, and from integers that
+the caller gives (a mask, or which tokens are padding): these are tried as zeros, ones and twos.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from layoutopt.ir.extension import Extension
 from layoutopt.ir.graph import Constant, Gather, Graph, Opaque, named_sizes
 from layoutopt.ir.planned_sizes import open_sizes
 from layoutopt.ir.size import Symbol, at, symbols
-from layoutopt.ir.types import numpy_dtype
+from layoutopt.ir.types import Array, TensorType, numpy_dtype
 from layoutopt.oracle.constant import constant
 from layoutopt.oracle.error import OracleError
 from layoutopt.oracle.evaluate import evaluate
 
 _LARGEST = 1 << 16
 """Sizes above are not tried."""
+_GIVEN = (0, 1, 2)
+"""What the caller's integers are tried as."""
 _MOST_ELEMENTS = 1 << 22
 """Of places that are worked out at a time."""
 
@@ -43,8 +46,11 @@ def size_limits(graph: Graph) -> dict[str, int]:
 
 
 def _lookups(graph: Graph) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Tensors of places that follow from sizes, and how many rows there are, as `positions`."""
-    fixed: set[int] = set()
+    """Tensors of places that follow from sizes and given integers, and how many rows there are.
+
+    These are as in `positions`.
+    """
+    fixed = {t for t in graph.inputs if _is_integer(graph, t)}
     for op in graph.ops:
         if isinstance(op, Constant):
             fixed |= {op.result} if op.splat is not None else set()
@@ -57,10 +63,16 @@ def _lookups(graph: Graph) -> Iterator[tuple[int, tuple[int, ...]]]:
 
 
 def _symbols(graph: Graph, tensor: int) -> list[Symbol]:
-    """Those that a tensor which follows from sizes alone depends on, in order."""
+    """Those of the sizes that a tensor is computed from, in order."""
     ops, _ = backward_slice(graph, tensor)
-    sizes = [_elements(graph, tensor), *(n for op in ops for n in named_sizes(op))]
+    tensors = {tensor, *(t for op in ops for t in (*op.inputs, *op.outputs))}
+    sizes = {n for t in tensors for n in graph.types[t].shape}
+    sizes.update(n for op in ops for n in named_sizes(op))
     return sorted({symbol for n in sizes for symbol in symbols(n)})
+
+
+def _is_integer(graph: Graph, tensor: int) -> bool:
+    return graph.types[tensor].element.lstrip("u").startswith("i")
 
 
 def _elements(graph: Graph, tensor: int) -> int:
@@ -97,14 +109,22 @@ def _inside(graph: Graph, places: int, rows: tuple[int, ...], sizes: dict[str, i
         return True
     ops, leaves = backward_slice(graph, places)
     part = concrete(Graph(graph.types, ops, leaves, (places,)), sizes)
-    splats = graph.splats
-    values = {}
-    for leaf in leaves:
-        kind = part.types[leaf]
-        value = constant(splats[leaf], kind.element)
-        if value is None or numpy_dtype(kind.element) is None:
-            raise OracleError(f"expected a constant of a known type, but got {kind.element}")
-        values[leaf] = np.broadcast_to(value, kind.shape)
-    found = evaluate(part, values)[places]
     counts = np.asarray([at(n, sizes) for n in rows])
-    return bool(np.all((found >= 0) & (found < counts)))
+    given = _GIVEN if not graph.splats.keys() >= {*leaves} else _GIVEN[:1]
+    for number in given:
+        values = {
+            leaf: _filled(part.types[leaf], graph.splats.get(leaf), number) for leaf in leaves
+        }
+        found = evaluate(part, values)[places]
+        if not np.all((found >= 0) & (found < counts)):
+            return False
+    return True
+
+
+def _filled(kind: TensorType, value: str | None, given: int) -> Array:
+    """A tensor of one number: ``value``, as MLIR text, or ``given`` by the caller."""
+    text = str(min(given, 1) if kind.element == "i1" else given) if value is None else value
+    number = constant(text, kind.element)
+    if number is None or numpy_dtype(kind.element) is None:
+        raise OracleError(f"expected a constant of a known type, but got {kind.element}")
+    return np.broadcast_to(number, kind.shape)

@@ -60,3 +60,49 @@ def test_places_that_the_caller_gives_say_nothing() -> None:
     graph = table_of(64, "%c = arith.constant 0 : i64\n%r = arith.addi %i, %c : i64", True)
     assert any(isinstance(op, Gather) for op in graph.ops)
     assert size_limits(graph) == {}
+
+
+COUNTED = """
+func.func @f(%x: tensor<?xKIND>, %t: tensor<64x4xf32>) -> tensor<?x4xf32> {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0 : i64
+  %n = tensor.dim %x, %c0 : tensor<?xKIND>
+  %e = tensor.empty() : tensor<i64>
+  %f = linalg.fill ins(%zero : i64) outs(%e : tensor<i64>) -> tensor<i64>
+  %count = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>],
+      iterator_types = ["reduction"]} ins(%x : tensor<?xKIND>) outs(%f : tensor<i64>) {
+  ^bb0(%a: KIND, %s: i64):
+    BODY
+    %r = arith.addi %s, %w : i64
+    linalg.yield %r : i64
+  } -> tensor<i64>
+  %z = tensor.empty(%n) : tensor<?x4xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> ()>, affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]}
+      ins(%count : tensor<i64>) outs(%z : tensor<?x4xf32>) {
+  ^bb0(%a: i64, %b: f32):
+    %k = arith.index_cast %a : i64 to index
+    %j = linalg.index 1 : index
+    %v = tensor.extract %t[%k, %j] : tensor<64x4xf32>
+    linalg.yield %v : f32
+  } -> tensor<?x4xf32>
+  return %y : tensor<?x4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (
+            "i64",
+            "%pad = arith.constant 1 : i64\n%p = arith.cmpi ne, %a, %pad : i64\n"
+            "%w = arith.extui %p : i1 to i64",
+        ),
+        ("i1", "%w = arith.extui %a : i1 to i64"),
+    ],
+)
+def test_places_may_count_what_the_caller_gives(kind: str, body: str) -> None:
+    """As those of tokens that are no padding: of 64, all may count, and the last place is 63."""
+    graph = lifted(COUNTED.replace("KIND", kind).replace("BODY", body))
+    assert size_limits(graph) == {"arg0.0": 63}

@@ -202,4 +202,4 @@ func.func @main(%x: tensor<?x4xf32>, %y: tensor<1x4xf32>) -> tensor<1x4xf32> {
     assert graph.constants.isdisjoint(place.outputs)
     assert [op for op in concrete(graph).ops if needs_open_sizes(op)] == []
     plan = plan_graph(graph, setting(HOST, MadeUpPrices(lambda work: 1)))
-    assert not [w for w in plan.lowered().hoisted]
+    assert not plan.lowered().hoisted
