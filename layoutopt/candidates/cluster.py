@@ -75,6 +75,7 @@ class _Forming:
         graph, homes = self.graph, self.homes
         self.clusters += _with_transposes(graph, self.partition)
         self.clusters += _recomputed(graph, self.recomputing)
+        self.clusters += _read_in_place(graph, self.recomputing)
         for ops in self.egraph.atomic:
             behind = homes.behind(graph.ops[ops[-1]].outputs[0])
             self.clusters.append(replace(cluster_of(graph, (*ops, *behind)), atomic=True))
@@ -143,9 +144,21 @@ def _recomputed(graph: Graph, recomputing: Recomputing) -> Iterator[Cluster]:
             yield cluster_of(graph, kept)
             yield cluster_of(graph, left)
     for root, ops in recomputing.readers():
-        own = cluster_of(graph, ops[ops.index(root) :])
-        whole = cluster_of(graph, ops)
-        yield replace(whole, root=root, outputs=own.outputs, recomputes=True)
+        yield _computing_anew(graph, root, ops)
+
+
+def _read_in_place(graph: Graph, recomputing: Recomputing) -> Iterator[Cluster]:
+    """Clusters that also compute the reshapes and transposes ahead of them."""
+    known = {*recomputing.readers()}
+    for root, ops in replace(recomputing, moves=True).readers():
+        if (root, ops) not in known:
+            yield _computing_anew(graph, root, ops)
+
+
+def _computing_anew(graph: Graph, root: int, ops: tuple[int, ...]) -> Cluster:
+    """The cluster that op ``root`` leads, with those ahead of it inside."""
+    own = cluster_of(graph, ops[ops.index(root) :])
+    return replace(cluster_of(graph, ops), root=root, outputs=own.outputs, recomputes=True)
 
 
 class _Homes:

@@ -10,9 +10,11 @@ dispatch stores what they start from, one tensor, and each reader computes them 
     b = a widened, squared, reduced, and so on
 
 So may slices, concats and a few elementwise ops be that a dispatch of its own would run: rotary
-embeddings (`concat(-x[h:], x[:h])`) become part of what reads them.
+embeddings (`concat(-x[h:], x[:h])`) become part of what reads them. And so may, apart from that,
+the reshapes and transposes between them: queries are cut out of a merged projection, parted into
+heads and turned where they are read.
 
-Whether that pays is a matter of prices: both are candidates.
+Whether that pays is a matter of prices: all are candidates.
 """
 
 from __future__ import annotations
@@ -21,13 +23,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from layoutopt.candidates.partition import LARGEST, is_elementwise, leads_light
-from layoutopt.ir.graph import Concat, Graph, Op, Slice
+from layoutopt.candidates.partition import (
+    LARGEST,
+    is_elementwise,
+    is_transpose,
+    leads_light,
+)
+from layoutopt.ir.graph import Concat, Graph, Op, Reshape, Slice
 
 MOST = 4
 """Ops that one cluster leaves to others."""
 MOST_ANEW = 8
-"""Ops that one cluster computes anew."""
+"""Ops that one cluster computes anew, reshapes and transposes aside."""
 
 Ops = tuple[int, ...]
 """Indices into the graph, in order."""
@@ -39,6 +46,8 @@ class Recomputing:
 
     graph: Graph
     partition: Sequence[Ops]
+    moves: bool = False
+    """Whether reshapes and transposes may be left to others, and transposes compute what is."""
 
     @cached_property
     def _home(self) -> dict[int, Ops]:
@@ -84,7 +93,8 @@ class Recomputing:
                 if made_by is not None and made_by not in needed:
                     needed.add(made_by)
                     wanted += self.graph.ops[made_by].inputs
-            if 0 < len(needed) <= MOST_ANEW and len(needed) + len(ops) <= LARGEST:
+            computing = sum(not _is_move(self.graph.ops[i]) for i in needed)
+            if needed and computing <= MOST_ANEW and len(needed) + len(ops) <= LARGEST:
                 yield ops[0], (*sorted(needed), *ops)
 
     def _is_computed(self, ops: Ops, found: Mapping[Ops, Ops]) -> bool:
@@ -100,7 +110,7 @@ class Recomputing:
         result of the graph. A cluster of a few cheap ops alone is left as a whole.
         """
         graph = self.graph
-        if len(ops) <= MOST and all(_is_cheap(graph.ops[i]) for i in ops):
+        if len(ops) <= MOST and all(self._is_cheap(graph.ops[i]) for i in ops):
             returned = any(t in graph.outputs for t in self._made(ops))
             return () if returned else ops
         whole = self._bytes(self._stored(ops))
@@ -135,8 +145,14 @@ class Recomputing:
 
     def _may_compute(self, ops: Ops) -> bool:
         """Whether a cluster can compute something ahead of its own: its first op is no root."""
-        return leads_light(self.graph.ops[ops[0]])
+        first = self.graph.ops[ops[0]]
+        return leads_light(first) or (self.moves and is_transpose(first))
+
+    def _is_cheap(self, op: Op) -> bool:
+        if is_elementwise(op) or isinstance(op, Slice | Concat):
+            return True
+        return self.moves and _is_move(op)
 
 
-def _is_cheap(op: Op) -> bool:
-    return is_elementwise(op) or isinstance(op, Slice | Concat)
+def _is_move(op: Op) -> bool:
+    return isinstance(op, Reshape) or is_transpose(op)
