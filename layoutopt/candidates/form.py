@@ -6,6 +6,7 @@ from dataclasses import replace
 from enum import Enum
 
 from layoutopt.candidates.matmul_form import with_matmuls
+from layoutopt.candidates.one_pass import in_one_pass
 from layoutopt.candidates.packing.packed_form import with_mmt4d
 from layoutopt.candidates.scheduled import with_schedule
 from layoutopt.candidates.scheduled_convolution import with_direct_convolutions
@@ -31,6 +32,8 @@ class Form(Enum):
     """The same over weights that lie in panels of the tile's columns."""
     DIRECT = "direct, filters in panels"
     """A convolution as it is, with such a tile and such filters."""
+    ONE_PASS = "in one pass"
+    """No contraction: each result by one op that works out where what it is made of lies."""
 
     @property
     def is_packed(self) -> bool:
@@ -55,6 +58,10 @@ class Form(Enum):
                 return with_mmt4d(with_matmuls(graph))
             case Form.PACKED_GENERALIZED:
                 return _marked(with_matmuls(graph), generalized=True)
+            case Form.ONE_PASS:
+                made = in_one_pass(graph)
+                assert made is not None, "offered where it can be"
+                return made
             case Form.SCHEDULED | Form.PANELS:
                 assert tile is not None, "a schedule says its tile"
                 return with_schedule(with_matmuls(graph), tile)

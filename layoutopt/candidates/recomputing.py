@@ -33,7 +33,7 @@ from layoutopt.ir.graph import Concat, Graph, Op, Reshape, Slice
 
 MOST = 4
 """Ops that one cluster leaves to others."""
-MOST_ANEW = 8
+MOST_ANEW = 16
 """Ops that one cluster computes anew, reshapes and transposes aside."""
 
 Ops = tuple[int, ...]
