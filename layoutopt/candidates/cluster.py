@@ -8,7 +8,7 @@ several dispatches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from layoutopt.candidates.egraph import EGraph
@@ -75,7 +75,8 @@ class _Forming:
         graph, homes = self.graph, self.homes
         self.clusters += _with_transposes(graph, self.partition)
         self.clusters += _recomputed(graph, self.recomputing)
-        self.clusters += _read_in_place(graph, self.recomputing)
+        known = {cluster.ops for cluster in self.clusters}
+        self.clusters += _read_in_place(graph, self.recomputing, known)
         for ops in self.egraph.atomic:
             behind = homes.behind(graph.ops[ops[-1]].outputs[0])
             self.clusters.append(replace(cluster_of(graph, (*ops, *behind)), atomic=True))
@@ -147,11 +148,12 @@ def _recomputed(graph: Graph, recomputing: Recomputing) -> Iterator[Cluster]:
         yield _computing_anew(graph, root, ops)
 
 
-def _read_in_place(graph: Graph, recomputing: Recomputing) -> Iterator[Cluster]:
-    """Clusters that also compute the reshapes and transposes ahead of them."""
-    known = {*recomputing.readers()}
+def _read_in_place(
+    graph: Graph, recomputing: Recomputing, known: Container[tuple[int, ...]]
+) -> Iterator[Cluster]:
+    """Clusters that also compute the reshapes and transposes ahead of them, but those known."""
     for root, ops in replace(recomputing, moves=True).readers():
-        if (root, ops) not in known:
+        if ops not in known:
             yield _computing_anew(graph, root, ops)
 
 

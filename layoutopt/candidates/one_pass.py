@@ -20,6 +20,7 @@ from layoutopt.ir.graph import Concat, Fill, FromTensor, Graph, Op, Reshape, Sli
 from layoutopt.ir.index_values import IndexValues
 from layoutopt.ir.reassociation import reassociation
 from layoutopt.ir.scalar import Body, ScalarOp, pruned, scalar_constant
+from layoutopt.ir.size import bounds
 from layoutopt.ir.types import TensorType
 
 MOST_OPS = 256
@@ -32,8 +33,11 @@ def in_one_pass(graph: Graph) -> Graph | None:
     """The graph with one op for each of its results; None where that cannot be.
 
     That is where an op reduces, reads places that tensors say, or where nothing is put together.
+    Nor where a part may be empty: each point reads all of them, and keeps one.
     """
-    if not any(isinstance(op, Concat) for op in graph.ops):
+    joined = [op for op in graph.ops if isinstance(op, Concat)]
+    parts = [graph.types[t].shape[op.axis] for op in joined for t in op.sources]
+    if not joined or any(bounds(n)[0] < 1 for n in parts):
         return None
     if not all(isinstance(op, Concat | Slice | Reshape) or _is_pointwise(op) for op in graph.ops):
         return None

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from layoutopt.ir.scalar import ScalarOp, size_constant
-from layoutopt.ir.size import Size
+from layoutopt.ir.size import Size, bounds
 
 _INDEX = "index"
 _LESS = (("predicate", "2 : i64"),)
@@ -19,7 +19,7 @@ _LESS = (("predicate", "2 : i64"),)
 
 @dataclass
 class IndexValues:
-    """The ops of a body without arguments, by the number of the value that each makes."""
+    """The ops of a body without arguments; a value is the number of the op that makes it."""
 
     loops: Sequence[int]
     """The sizes of the loops."""
@@ -68,7 +68,7 @@ class IndexValues:
         if size == 1 or self.known(a) == 0:
             return a
         made = self._combined("arith.muli", a, self.number(size), self.known(a), size)
-        if a in self._ends:
+        if a in self._ends and bounds(size)[0] > 0:
             self._ends[made] = (self._ends[a] - 1) * size + 1
         return made
 
