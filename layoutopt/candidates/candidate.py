@@ -89,11 +89,13 @@ def physical_form(graph: Graph, cluster: Cluster, candidate: Candidate) -> Physi
     )
     built = physical.builder.build((*inputs, *weights), outputs)
     try:
-        built = candidate.form.write(built, candidate.tile)
+        written = candidate.form.write(built, candidate.tile)
     except Undecided as question:
         return Refusal(str(question))
+    if isinstance(written, Refusal):
+        return written
     returned = not {*graph.outputs}.isdisjoint(cluster.outputs)
-    return PhysicalForm(simplified(built), inputs, weights, outputs, cluster.region, returned)
+    return PhysicalForm(simplified(written), inputs, weights, outputs, cluster.region, returned)
 
 
 def tensors_of(graph: Graph, cluster: Cluster) -> tuple[int, ...]:

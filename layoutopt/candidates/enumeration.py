@@ -18,7 +18,6 @@ from layoutopt.candidates.convolution_ways import convolution_ways
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.form import Form
 from layoutopt.candidates.matmul_ways import ContractionForms, in_panels, matmul_ways, panel_ways
-from layoutopt.candidates.one_pass import in_one_pass
 from layoutopt.candidates.output_variants import output_layout_variants, padding_variants
 from layoutopt.candidates.packing.options import PackingOptions, packings
 from layoutopt.candidates.partition import is_root
@@ -88,20 +87,23 @@ def _plain_ways(
             start = dict(zip((source, result), pair, strict=True))
             yield follow(graph, index, cluster, start, cluster.beside_root)
         return
-    put_together = any(isinstance(graph.ops[i], Concat) for i in cluster.ops)
-    for tensor in (*cluster.inputs, *cluster.outputs):
-        for layout in sets.of[tensor]:
-            way = follow(graph, index, cluster, {tensor: layout}, cluster.ops)
-            yield way
-            if put_together and isinstance(way, Candidate):
+    ways = [
+        follow(graph, index, cluster, {tensor: layout}, cluster.ops)
+        for tensor in (*cluster.inputs, *cluster.outputs)
+        for layout in sets.of[tensor]
+    ]
+    yield from ways
+    if any(isinstance(graph.ops[i], Concat) for i in cluster.ops):
+        for way in (identity_candidate(graph, index, cluster), *ways):
+            if isinstance(way, Candidate):
                 yield from _in_one_pass(graph, cluster, way)
 
 
 def _in_one_pass(graph: Graph, cluster: Cluster, way: Candidate) -> Iterator[Candidate]:
     """The same layouts with one op for each result, where that can be."""
-    form = physical_form(graph, cluster, way)
-    if isinstance(form, PhysicalForm) and in_one_pass(form.graph) is not None:
-        yield replace(way, form=Form.ONE_PASS)
+    found = replace(way, form=Form.ONE_PASS)
+    if isinstance(physical_form(graph, cluster, found), PhysicalForm):
+        yield found
 
 
 def _contraction_ways(

@@ -1,4 +1,4 @@
-"""How the contractions of a cluster are written, beside their layouts."""
+"""How a cluster is written, beside its layouts: mostly, how its contractions are."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from layoutopt.candidates.packing.packed_form import with_mmt4d
 from layoutopt.candidates.scheduled import with_schedule
 from layoutopt.candidates.scheduled_convolution import with_direct_convolutions
 from layoutopt.ir.graph import Graph, Op, Structured
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.schedule import VectorTile
 
 
 class Form(Enum):
-    """One way to write contractions; its value names it in reports and in plan files."""
+    """One way to write a cluster; its value names it in reports and in plan files."""
 
     AS_IT_CAME = "as it came"
     AS_MATMUL = "as matmul"
@@ -45,8 +46,8 @@ class Form(Enum):
         """Whether contractions have a tile of registers."""
         return self in (Form.SCHEDULED, Form.PANELS, Form.DIRECT)
 
-    def write(self, graph: Graph, tile: VectorTile | None) -> Graph:
-        """The graph with its contractions in this form; ``tile``: where they are scheduled."""
+    def write(self, graph: Graph, tile: VectorTile | None) -> Graph | Refusal:
+        """The graph in this form; ``tile``: where its contractions are scheduled."""
         match self:
             case Form.AS_IT_CAME:
                 return graph
@@ -59,9 +60,7 @@ class Form(Enum):
             case Form.PACKED_GENERALIZED:
                 return _marked(with_matmuls(graph), generalized=True)
             case Form.ONE_PASS:
-                made = in_one_pass(graph)
-                assert made is not None, "offered where it can be"
-                return made
+                return in_one_pass(graph)
             case Form.SCHEDULED | Form.PANELS:
                 assert tile is not None, "a schedule says its tile"
                 return with_schedule(with_matmuls(graph), tile)

@@ -16,9 +16,20 @@ from dataclasses import dataclass, field, replace
 
 from layoutopt.ir.affine import Affine, plain_dims
 from layoutopt.ir.extensions.computed_reads import ComputedReads
-from layoutopt.ir.graph import Concat, Fill, FromTensor, Graph, Op, Reshape, Slice, Structured
+from layoutopt.ir.graph import (
+    Concat,
+    Fill,
+    FromTensor,
+    Graph,
+    Op,
+    Reshape,
+    Slice,
+    Structured,
+    kind_name,
+)
 from layoutopt.ir.index_values import IndexValues
 from layoutopt.ir.reassociation import reassociation
+from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body, ScalarOp, pruned, scalar_constant
 from layoutopt.ir.size import bounds
 from layoutopt.ir.types import TensorType
@@ -29,23 +40,27 @@ MOST_OPS = 256
 _READ = "tensor.extract"
 
 
-def in_one_pass(graph: Graph) -> Graph | None:
-    """The graph with one op for each of its results; None where that cannot be.
+def in_one_pass(graph: Graph) -> Graph | Refusal:
+    """The graph with one op for each of its results.
 
-    That is where an op reduces, reads places that tensors say, or where nothing is put together.
-    Nor where a part may be empty: each point reads all of them, and keeps one.
+    Refused where an op reduces, reads places that tensors say, or where nothing is put together.
+    And where a part may be empty: each point reads all of them, and keeps one.
     """
     joined = [op for op in graph.ops if isinstance(op, Concat)]
-    parts = [graph.types[t].shape[op.axis] for op in joined for t in op.sources]
-    if not joined or any(bounds(n)[0] < 1 for n in parts):
-        return None
-    if not all(isinstance(op, Concat | Slice | Reshape) or _is_pointwise(op) for op in graph.ops):
-        return None
+    if not joined:
+        return Refusal("expected parts that are put together, but got none")
+    sizes = [graph.types[t].shape[op.axis] for op in joined for t in op.sources]
+    empty = next((n for n in sizes if bounds(n)[0] < 1), None)
+    if empty is not None:
+        return Refusal(f"expected parts of which none may be empty, but got one of size {empty}")
+    for op in graph.ops:
+        if not isinstance(op, Concat | Slice | Reshape) and not _is_pointwise(op):
+            return Refusal(f"expected ops that compute point by point, but got {kind_name(op)}")
     types, ops = [*graph.types], list[Op]()
     for tensor in graph.outputs:
         body = _Point(graph, tensor).body()
-        if body is None:
-            return None
+        if len(body.ops) > MOST_OPS:
+            return Refusal(f"expected at most {MOST_OPS} ops for a point, but got {len(body.ops)}")
         ops += _over_whole_dims(body, tensor, types)
     return replace(graph, types=tuple(types), ops=tuple(ops), names=())
 
@@ -73,15 +88,14 @@ class _Point:
     def __post_init__(self) -> None:
         self.values = IndexValues(_whole(self.graph.types[self.tensor].shape))
 
-    def body(self) -> Body | None:
-        """A body without arguments, whose reads name tensors; None where it has too many ops."""
+    def body(self) -> Body:
+        """A body without arguments, whose reads name tensors."""
         values = self.values
         loops = iter(map(values.loop, range(len(values.loops))))
         shape = self.graph.types[self.tensor].shape
         place = tuple(values.number(0) if n == 1 else next(loops) for n in shape)
         value = self._element(self.tensor, place)
-        body = pruned(Body((), tuple(values.ops), (value,)))
-        return body if len(body.ops) <= MOST_OPS else None
+        return pruned(Body((), tuple(values.ops), (value,)))
 
     def _element(self, tensor: int, place: tuple[int, ...]) -> int:
         """The element of a tensor at a place."""
