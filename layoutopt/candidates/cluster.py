@@ -8,10 +8,11 @@ several dispatches.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from layoutopt.candidates.egraph import EGraph
+from layoutopt.candidates.one_pass import puts_together
 from layoutopt.candidates.partition import (
     LARGEST,
     is_elementwise,
@@ -66,6 +67,7 @@ class _Forming:
         self.partition = partition_of(self.graph, range(egraph.original_ops))
         self.homes = _Homes(egraph, self.partition)
         self.recomputing = Recomputing(self.graph, self.partition)
+        self.moving = replace(self.recomputing, moves=True)
         self.clusters = [cluster_of(self.graph, ops) for ops in self.partition]
         self.split: set[tuple[int, ...]] = set()
         self.chained: set[int] = set()
@@ -76,7 +78,11 @@ class _Forming:
         self.clusters += _with_transposes(graph, self.partition)
         self.clusters += _recomputed(graph, self.recomputing)
         known = {cluster.ops for cluster in self.clusters}
-        self.clusters += _read_in_place(graph, self.recomputing, known)
+        self.clusters += [
+            _computing_anew(graph, root, ops)
+            for root, ops in self.moving.readers()
+            if ops not in known
+        ]
         for ops in self.egraph.atomic:
             behind = homes.behind(graph.ops[ops[-1]].outputs[0])
             self.clusters.append(replace(cluster_of(graph, (*ops, *behind)), atomic=True))
@@ -100,6 +106,9 @@ class _Forming:
             if behind and isinstance(op, Structured) and is_light(op) and op.reduction_dims:
                 self.clusters.append(cluster_of(self.graph, (index, *behind)))
             self._apart(behind)
+            ahead = self.moving.ahead(op.inputs) if puts_together(op) else ()
+            if ahead:
+                self.clusters.append(_computing_anew(self.graph, index, (*ahead, index)))
 
     def _led_by_contraction(self, index: int, behind: tuple[int, ...]) -> None:
         for tail in self.recomputing.shorter(behind):
@@ -146,15 +155,6 @@ def _recomputed(graph: Graph, recomputing: Recomputing) -> Iterator[Cluster]:
             yield cluster_of(graph, left)
     for root, ops in recomputing.readers():
         yield _computing_anew(graph, root, ops)
-
-
-def _read_in_place(
-    graph: Graph, recomputing: Recomputing, known: Container[tuple[int, ...]]
-) -> Iterator[Cluster]:
-    """Clusters that also compute the reshapes and transposes ahead of them, but those known."""
-    for root, ops in replace(recomputing, moves=True).readers():
-        if ops not in known:
-            yield _computing_anew(graph, root, ops)
 
 
 def _computing_anew(graph: Graph, root: int, ops: tuple[int, ...]) -> Cluster:

@@ -18,6 +18,7 @@ from layoutopt.candidates.convolution_ways import convolution_ways
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.form import Form
 from layoutopt.candidates.matmul_ways import ContractionForms, in_panels, matmul_ways, panel_ways
+from layoutopt.candidates.one_pass import puts_together
 from layoutopt.candidates.output_variants import output_layout_variants, padding_variants
 from layoutopt.candidates.packing.options import PackingOptions, packings
 from layoutopt.candidates.partition import is_root
@@ -29,7 +30,7 @@ from layoutopt.candidates.preference import (
 )
 from layoutopt.candidates.space import LayoutSets
 from layoutopt.ir.canonical_layout import canonical
-from layoutopt.ir.graph import Concat, FromTensor, Graph, Structured
+from layoutopt.ir.graph import FromTensor, Graph, Structured
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.named import is_mmt4d
 from layoutopt.ir.refusal import Refusal
@@ -93,7 +94,7 @@ def _plain_ways(
         for layout in sets.of[tensor]
     ]
     yield from ways
-    if any(isinstance(graph.ops[i], Concat) for i in cluster.ops):
+    if any(puts_together(graph.ops[i]) for i in cluster.ops):
         for way in (identity_candidate(graph, index, cluster), *ways):
             if isinstance(way, Candidate):
                 yield from _in_one_pass(graph, cluster, way)

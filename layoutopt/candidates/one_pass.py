@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 from layoutopt.ir.affine import Affine, plain_dims
 from layoutopt.ir.extensions.computed_reads import ComputedReads
@@ -22,7 +23,9 @@ from layoutopt.ir.graph import (
     FromTensor,
     Graph,
     Op,
+    Pad,
     Reshape,
+    Scatter,
     Slice,
     Structured,
     kind_name,
@@ -40,21 +43,26 @@ MOST_OPS = 256
 _READ = "tensor.extract"
 
 
+def puts_together(op: Op) -> bool:
+    """Whether an op makes one tensor of parts, or of a part and what surrounds it."""
+    return isinstance(op, Concat | Scatter | Pad)
+
+
 def in_one_pass(graph: Graph) -> Graph | Refusal:
     """The graph with one op for each of its results.
 
     Refused where an op reduces, reads places that tensors say, or where nothing is put together.
     And where a part may be empty: each point reads all of them, and keeps one.
     """
-    joined = [op for op in graph.ops if isinstance(op, Concat)]
-    if not joined:
+    made_of_parts = [op for op in graph.ops if puts_together(op)]
+    if not made_of_parts:
         return Refusal("expected parts that are put together, but got none")
-    sizes = [graph.types[t].shape[op.axis] for op in joined for t in op.sources]
+    sizes = [n for op in made_of_parts for n in _part_sizes(op, graph.types)]
     empty = next((n for n in sizes if bounds(n)[0] < 1), None)
     if empty is not None:
         return Refusal(f"expected parts of which none may be empty, but got one of size {empty}")
     for op in graph.ops:
-        if not isinstance(op, Concat | Slice | Reshape) and not _is_pointwise(op):
+        if not (isinstance(op, Slice | Reshape) or puts_together(op) or _is_pointwise(op)):
             return Refusal(f"expected ops that compute point by point, but got {kind_name(op)}")
     types, ops = [*graph.types], list[Op]()
     for tensor in graph.outputs:
@@ -63,6 +71,13 @@ def in_one_pass(graph: Graph) -> Graph | Refusal:
             return Refusal(f"expected at most {MOST_OPS} ops for a point, but got {len(body.ops)}")
         ops += _over_whole_dims(body, tensor, types)
     return replace(graph, types=tuple(types), ops=tuple(ops), names=())
+
+
+def _part_sizes(op: Op, types: Sequence[TensorType]) -> Iterator[int]:
+    """The sizes of parts along the dims that they are put together along."""
+    for source in op.inputs:
+        shape = types[source].shape
+        yield from shape if not isinstance(op, Concat) else (shape[op.axis],)
 
 
 def _is_pointwise(op: Op) -> bool:
@@ -127,6 +142,11 @@ class _Point:
                 return self._element(op.source, self._reshaped(source, result, place))
             case Concat():
                 return self._joined(op, place)
+            case Pad():
+                steps = (1,) * len(place)
+                return self._placed((op.source,), (op.low,), steps, op.value, place)
+            case Scatter():
+                return self._placed(op.sources, op.offsets, op.strides, op.background, place)
             case _:
                 raise TypeError(type(op).__name__)
 
@@ -185,6 +205,36 @@ class _Point:
             else:
                 kind = self.graph.types[source].element
                 found = values.add(ScalarOp("arith.select", (below, here, found), kind))
+        assert found is not None
+        return found
+
+    def _placed(
+        self,
+        sources: Sequence[int],
+        offsets: Sequence[tuple[int, ...]],
+        strides: tuple[int, ...],
+        background: str | None,
+        place: tuple[int, ...],
+    ) -> int:
+        """The element of the source that a place belongs to, or what is everywhere else."""
+        values, kind = self.values, self.graph.types[sources[0]].element
+        found = None if background is None else values.add(scalar_constant(background, kind))
+        for source, begins in zip(sources, offsets, strict=True):
+            shape = self.graph.types[source].shape
+            inside: list[int] = []
+            tests: list[int] = []
+            for at, begin, step, size in zip(place, begins, strides, shape, strict=True):
+                tests += values.at_least(at, begin)
+                index, rest = values.parts(values.beyond(at, begin), step)
+                tests += values.is_zero(rest)
+                below = values.less(index, size)
+                tests += () if below is None else (below,)
+                inside.append(values.at_most(index, size))
+            here = self._element(source, tuple(inside))
+            if found is not None and tests:
+                hit = reduce(lambda a, b: values.add(ScalarOp("arith.andi", (a, b), "i1")), tests)
+                here = values.add(ScalarOp("arith.select", (hit, here, found), kind))
+            found = here
         assert found is not None
         return found
 

@@ -19,7 +19,7 @@ Whether that pays is a matter of prices: all are candidates.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -79,6 +79,27 @@ class Recomputing:
             if ops[1:] == behind and len(left) < len(ops)
         )
 
+    def ahead(self, tensors: Sequence[int]) -> Ops:
+        """Cheap ops that tensors are computed from, as far as a cluster computes them anew.
+
+        Those of clusters that are cheap as a whole. None where there are too many.
+        """
+        cheap = (ops for ops in self.partition if self._is_cheap_whole(ops))
+        maker = {t: i for ops in cheap for i in ops for t in self.graph.ops[i].outputs}
+        return self._needed(maker, tensors, LARGEST - 1)
+
+    def _needed(self, maker: Mapping[int, int], tensors: Iterable[int], most: int) -> Ops:
+        """The ops that make tensors, of those that ``maker`` has; none where there are too many."""
+        needed: set[int] = set()
+        wanted = [*tensors]
+        while wanted:
+            made_by = maker.get(wanted.pop())
+            if made_by is not None and made_by not in needed:
+                needed.add(made_by)
+                wanted += self.graph.ops[made_by].inputs
+        computing = sum(not _is_move(self.graph.ops[i]) for i in needed)
+        return tuple(sorted(needed)) if computing <= MOST_ANEW and len(needed) <= most else ()
+
     def readers(self) -> Iterator[tuple[int, Ops]]:
         """Clusters that read what is left to them: the first op of each, and it with that ahead."""
         maker = {t: i for left in self.left.values() for i in left
@@ -86,16 +107,9 @@ class Recomputing:
         for ops in self.partition:
             if ops in self.left or not self._may_compute(ops):
                 continue
-            needed: set[int] = set()
-            wanted = [*self._read(ops)]
-            while wanted:
-                made_by = maker.get(wanted.pop())
-                if made_by is not None and made_by not in needed:
-                    needed.add(made_by)
-                    wanted += self.graph.ops[made_by].inputs
-            computing = sum(not _is_move(self.graph.ops[i]) for i in needed)
-            if needed and computing <= MOST_ANEW and len(needed) + len(ops) <= LARGEST:
-                yield ops[0], (*sorted(needed), *ops)
+            needed = self._needed(maker, self._read(ops), LARGEST - len(ops))
+            if needed:
+                yield ops[0], (*needed, *ops)
 
     def _is_computed(self, ops: Ops, found: Mapping[Ops, Ops]) -> bool:
         """Whether all that read what a cluster leaves can compute it, or are left as a whole."""
@@ -110,7 +124,7 @@ class Recomputing:
         result of the graph. A cluster of a few cheap ops alone is left as a whole.
         """
         graph = self.graph
-        if len(ops) <= MOST and all(self._is_cheap(graph.ops[i]) for i in ops):
+        if self._is_cheap_whole(ops):
             returned = any(t in graph.outputs for t in self._made(ops))
             return () if returned else ops
         whole = self._bytes(self._stored(ops))
@@ -147,6 +161,9 @@ class Recomputing:
         """Whether a cluster can compute something ahead of its own: its first op is no root."""
         first = self.graph.ops[ops[0]]
         return leads_light(first) or (self.moves and is_transpose(first))
+
+    def _is_cheap_whole(self, ops: Ops) -> bool:
+        return len(ops) <= MOST and all(self._is_cheap(self.graph.ops[i]) for i in ops)
 
     def _is_cheap(self, op: Op) -> bool:
         if is_elementwise(op) or isinstance(op, Slice | Concat):

@@ -13,8 +13,8 @@ from layoutopt.ir.scalar import ScalarOp, size_constant
 from layoutopt.ir.size import Size, bounds
 
 _INDEX = "index"
-_LESS = (("predicate", "2 : i64"),)
-"""``arith.cmpi slt``: places are no negative numbers."""
+_EQUAL, _LESS, _NOT_LESS = ((("predicate", f"{n} : i64"),) for n in (0, 2, 5))
+"""``arith.cmpi eq``, ``slt``, ``sge``: places are no negative numbers."""
 
 
 @dataclass
@@ -125,6 +125,18 @@ class IndexValues:
         if self._is_less(a, size):
             return None
         return self.add(ScalarOp("arith.cmpi", (a, self.number(size)), "i1", _LESS))
+
+    def at_least(self, a: int, start: int) -> tuple[int, ...]:
+        """Whether a >= start, as a truth value; none where it always is."""
+        if start == 0:
+            return ()
+        return (self.add(ScalarOp("arith.cmpi", (a, self.number(start)), "i1", _NOT_LESS)),)
+
+    def is_zero(self, a: int) -> tuple[int, ...]:
+        """Whether a == 0, as a truth value; none where it always is."""
+        if self.known(a) == 0:
+            return ()
+        return (self.add(ScalarOp("arith.cmpi", (a, self.number(0)), "i1", _EQUAL)),)
 
     def at_most(self, a: int, size: int) -> int:
         """The lesser of a and size - 1: a place that exists."""
