@@ -81,7 +81,8 @@ def _plain_ways(
     """A cluster without contraction: every layout of each side, and what follows from it."""
     graph = egraph.graph
     root = graph.ops[cluster.root]
-    yield identity_candidate(graph, index, cluster)
+    identity = identity_candidate(graph, index, cluster)
+    yield identity
     if isinstance(root, Structured) and root.is_copy and is_root(root):
         source, result = root.sources[0], root.results[0]
         for pair in itertools.product(sets.of[source], sets.of[result]):
@@ -95,7 +96,7 @@ def _plain_ways(
     ]
     yield from ways
     if any(puts_together(graph.ops[i]) for i in cluster.ops):
-        for way in (identity_candidate(graph, index, cluster), *ways):
+        for way in (identity, *ways):
             if isinstance(way, Candidate):
                 yield from _in_one_pass(graph, cluster, way)
 

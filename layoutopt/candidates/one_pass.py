@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import accumulate
 
 from layoutopt.ir.affine import Affine, plain_dims
 from layoutopt.ir.extensions.computed_reads import ComputedReads
@@ -190,13 +191,11 @@ class _Point:
     def _joined(self, op: Concat, place: tuple[int, ...]) -> int:
         """The element of the part that a place lies in; what is read of the others is dropped."""
         values, at = self.values, place[op.axis]
-        ends, start = [], 0
-        for source in op.sources:
-            ends.append((source, start))
-            start += self.graph.types[source].shape[op.axis]
+        sizes = [self.graph.types[source].shape[op.axis] for source in op.sources]
+        begins = accumulate(sizes[:-1], initial=0)
+        parts = [*zip(op.sources, begins, sizes, strict=True)]
         found: int | None = None
-        for source, begin in reversed(ends):
-            size = self.graph.types[source].shape[op.axis]
+        for source, begin, size in reversed(parts):
             inside = values.at_most(values.beyond(at, begin), size)
             here = self._element(source, (*place[: op.axis], inside, *place[op.axis + 1 :]))
             below = values.less(at, begin + size)

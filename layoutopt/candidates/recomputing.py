@@ -84,9 +84,13 @@ class Recomputing:
 
         Those of clusters that are cheap as a whole. None where there are too many.
         """
+        return self._needed(self._cheap_makers, tensors, LARGEST - 1)
+
+    @cached_property
+    def _cheap_makers(self) -> dict[int, int]:
+        """By tensor, the op that makes it, in clusters that are cheap as a whole."""
         cheap = (ops for ops in self.partition if self._is_cheap_whole(ops))
-        maker = {t: i for ops in cheap for i in ops for t in self.graph.ops[i].outputs}
-        return self._needed(maker, tensors, LARGEST - 1)
+        return {t: i for ops in cheap for i in ops for t in self.graph.ops[i].outputs}
 
     def _needed(self, maker: Mapping[int, int], tensors: Iterable[int], most: int) -> Ops:
         """The ops that make tensors, of those that ``maker`` has; none where there are too many."""
