@@ -16,7 +16,7 @@ def packed_only(
 ) -> tuple[Candidate, ...]:
     """The candidates without those that leave a contraction unpacked which can be packed.
 
-    Nor in one pass: what moves inside of it would be no conversion that anybody can count.
+    Nor in one pass: what moves inside of it would be no conversion that can be counted.
     """
     packed = [clusters[c.cluster] for c in candidates if c.form.is_packed]
     packable = {t for c in packed for t in (*graph.ops[c.root].outputs, *c.outputs)}
