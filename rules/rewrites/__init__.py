@@ -28,6 +28,7 @@ from layoutopt.rules.rewrites.push_scatter_through_elementwise import PushScatte
 from layoutopt.rules.rewrites.push_scatter_through_reshape import PushScatterThroughReshape
 from layoutopt.rules.rewrites.reassociate_contractions import ReassociateContractions
 from layoutopt.rules.rewrites.scatter_to_index_arithmetic import ScatterToIndexArithmetic
+from layoutopt.rules.rewrites.separate_resize import SeparateResize
 from layoutopt.rules.rewrites.split_contraction_of_concat import SplitContractionOfConcat
 from layoutopt.rules.rewrites.split_convolution_into_phases import SplitConvolutionIntoPhases
 from layoutopt.rules.rewrites.split_reduction import SplitReduction
@@ -62,6 +63,7 @@ REWRITES: tuple[RewriteRule[Any], ...] = (
     ConvolutionToWinogradF2(),
     ConvolutionToWinogradF4(),
     UnrollWindow(),
+    SeparateResize(),
     MergeSiblings(),
     FoldReshapeByExpansion(),
     AttentionToContractions(),

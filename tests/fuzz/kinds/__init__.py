@@ -11,6 +11,7 @@ from tests.fuzz.kinds import (
     movement,
     packs,
     reductions,
+    resizes,
     sources,
 )
 from tests.fuzz.program import Kind
@@ -55,6 +56,7 @@ WEIGHTED: dict[str, tuple[Kind, int]] = {
     "summed-matmuls": (algebra.summed_matmuls, 1),
     "branches": (algebra.branches, 1),
     "side-by-side": (algebra.side_by_side, 1),
+    "resize": (resizes.linear, 1),
     "attention": (algebra.attention, 1),
     "attention-parts": (algebra.attention_parts, 1),
 }

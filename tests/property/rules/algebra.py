@@ -18,6 +18,7 @@ from layoutopt.ir.graph import (
     Uninitialized,
 )
 from layoutopt.ir.scalar import Body, ScalarOp, contraction_body, copy_body
+from layoutopt.rules.rewrites.resize_examples import linear_resize
 from tests.property.rules.attentions import ATTENTIONS
 from tests.property.rules.siblings import counted
 
@@ -248,4 +249,14 @@ def _summed(builder: GraphBuilder, parts: list[int], shape: tuple[int, int]) -> 
     return total
 
 
-ALGEBRA = (chain, scaled, branches, adapters, side_by_side, *ATTENTIONS)
+def resized(random: Random) -> Graph:
+    """Two or three dims, of which one or two are resized."""
+    shape = [random.randint(2, 6) for _ in range(random.randint(2, 3))]
+    made = list(shape)
+    for d in random.sample(range(len(shape)), random.randint(1, 2)):
+        made[d] = random.choice((shape[d] * 2, shape[d] * 4, shape[d] - 1, random.randint(2, 9)))
+    corners = random.random() < 0.4 and min(made) > 1
+    return linear_resize(shape, made, corners=corners)
+
+
+ALGEBRA = (chain, scaled, branches, adapters, side_by_side, resized, *ATTENTIONS)

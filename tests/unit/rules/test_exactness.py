@@ -28,6 +28,7 @@ def test_rules_say_how_exact_they_are() -> None:
         "reassociate-contractions": Exactness.APPROXIMATES,
         "fold-scale-into-weights": Exactness.APPROXIMATES,
         "merge-summed-contractions": Exactness.APPROXIMATES,
+        "separate-resize": Exactness.APPROXIMATES,
         "convolution-to-winograd-f2": Exactness.APPROXIMATES,
         "convolution-to-winograd-f4": Exactness.APPROXIMATES,
     }
