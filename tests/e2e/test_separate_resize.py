@@ -69,5 +69,5 @@ def test_a_plan_with_it_gives_the_same_results_through_iree(tmp_path: Path) -> N
     plan = layoutopt.optimize(path, options=layoutopt.Options(cache=tmp_path / "cache"))
     assert plan.report.verification is not None
     assert plan.report.verification.passed
-    assert plan.report.speedup > 1
+    assert (plan.report.speedup or 0) > 1
     assert str(plan.in_memory()).count("tensor.extract ") <= 8  # 16 as it came
