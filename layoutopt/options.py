@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from layoutopt.errors import InputError
+from layoutopt.ir.size import MOST
 from layoutopt.rules.rewrites import every_rule
 from layoutopt.rules.rule import EVERY_EXACTNESS, Exactness, RewriteRule
 from layoutopt.runtime.sampling import WeightsFrom
@@ -77,6 +78,8 @@ class Options:
     """The rewrite rules that make alternatives, in the order that they are tried."""
     sizes: tuple[PlannedSize, ...] = ()
     """Sizes that are planned for, of those that are known at run time only."""
+    size_ranges: tuple[SizeRange, ...] = ()
+    """What is known of such sizes beside what the model says; written modules check it."""
     specializations: int = 4
     """Bodies that a function may have at most, each for a range of its sizes; 1 for one plan."""
     trip_counts: tuple[TripCount, ...] = ()
@@ -205,6 +208,43 @@ class PlannedSize:
     def shares(self) -> tuple[tuple[int, float], ...]:
         """Each size with its weight."""
         return tuple(zip(self.sizes, self.weights or (1.0,) * len(self.sizes), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class SizeRange:
+    """What the user knows of a size that is known at run time only."""
+
+    name: str
+    """As the report names it."""
+    low: int
+    high: int
+    """The largest, inclusive."""
+    divisor: int = 1
+
+    @classmethod
+    def parse(cls, text: str) -> SizeRange:
+        """``NAME=[LOW]..[HIGH][%DIVISOR]``. Raises InputError for anything else."""
+        found = re.fullmatch(r"([^=]+)=(\d*)\.\.(\d*)(?:%(\d+))?", text)
+        if found is None:
+            raise InputError(
+                "--dim-range",
+                "NAME=[LOW]..[HIGH][%DIVISOR] such as arg0.1=1..2048 or arg0.1=8..%8",
+                f"'{text}'",
+                "correct the option",
+            )
+        name, low, high, divisor = found.groups()
+        wanted = cls(name, int(low or 0), int(high or MOST), int(divisor or 1))
+        if (
+            not wanted.divisor
+            or not -(-wanted.low // wanted.divisor) <= wanted.high // wanted.divisor
+        ):
+            raise InputError(
+                f"--dim-range {name}",
+                "a size in the range",
+                f"none in '{text}'",
+                "correct the option",
+            )
+        return wanted
 
 
 def _is_weight(text: str) -> bool:

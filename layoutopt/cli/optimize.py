@@ -31,6 +31,7 @@ from layoutopt.options import (
     ParameterFile,
     PlannedSize,
     Resource,
+    SizeRange,
     TripCount,
     rules_without,
 )
@@ -147,6 +148,14 @@ from layoutopt.solver import Search
     "dim 1 of the first argument.",
 )
 @click.option(
+    "--dim-range",
+    "dim_ranges",
+    multiple=True,
+    metavar="NAME=[LOW]..[HIGH][%DIVISOR]",
+    help="What is known of a size that is known at run time only, where the model does not say it, "
+    "such as batch=1..64 or seq=..2048%8; the written module checks it.",
+)
+@click.option(
     "--specializations",
     default=4,
     show_default=True,
@@ -192,6 +201,7 @@ def optimize_command(
     left_out: tuple[str, ...],
     no_verify: bool,
     dims: tuple[str, ...],
+    dim_ranges: tuple[str, ...],
     specializations: int,
     trip_counts: tuple[str, ...],
     parameters: tuple[str, ...],
@@ -233,6 +243,7 @@ def optimize_command(
         rules=rules_without(left_out),
         verify=not no_verify,
         sizes=tuple(map(PlannedSize.parse, dims)),
+        size_ranges=tuple(map(SizeRange.parse, dim_ranges)),
         specializations=specializations,
         trip_counts=tuple(map(TripCount.parse, trip_counts)),
         parameters=files,

@@ -18,12 +18,18 @@ def open_sizes(graph: Graph) -> tuple[Symbol, ...]:
 def planned_for(graph: Graph, wanted: Mapping[str, int]) -> Graph:
     """The graph with other sizes to plan for, by name; each has to lie in its symbol's range."""
 
+    return with_sizes(graph, lambda size: size_for(size, wanted)) if wanted else graph
+
+
+def size_for(size: int, wanted: Mapping[str, int]) -> int:
+    """The size with other sizes to plan for, by name."""
+
     def chosen(symbol: Symbol) -> int:
         name, divisor = divided(symbol)
         value = wanted.get(name, symbol.planned * divisor) // divisor
         return one_symbol(replace(symbol, planned=value))
 
-    return with_sizes(graph, lambda size: with_symbols(size, chosen)) if wanted else graph
+    return with_symbols(size, chosen)
 
 
 def renamed_sizes(graph: Graph, names: Mapping[str, str]) -> Graph:

@@ -30,6 +30,8 @@ from layoutopt.runtime.steps import Clock, SilentSteps, Steps
 from layoutopt.solver import TimeLimit
 from layoutopt.verification.dispatch_count import Dispatches
 from layoutopt.verification.evaluated import OPTIMIZED
+from layoutopt.verification.planned_calls import planned_calls
+from layoutopt.verification.subjects import subjects_of
 from layoutopt.verification.whole_model import Comparison
 from layoutopt.verification.written_module import CompiledModules, Written
 
@@ -174,18 +176,19 @@ class _Job:
     ) -> CompiledModules | None:
         """Both modules compiled for the target, where kernels are priced and nothing was timed.
 
-        Not where blocks of control flow are planned, or several bodies: the compiled code does not
-        tell how often each of its kernels runs.
+        Not where blocks of control flow are planned: the compiled code does not tell how often each
+        of its kernels runs.
         """
         model = self.model
         priced = plans and plans[0].source is PriceSource.COMPILED
-        branching = any(self._blocks()) or any(p.specializations for p in plans)
-        if not priced or held.evaluation is not None or branching:
+        if not priced or held.evaluation is not None or any(self._blocks()):
             return None
         with self.clock.stage("count"):
             kernels = Kernels(kernels_path(model.options), model.target.place)
             limit_s = model.options.compile_timeout_s
-            return written.compiled(model.source, model.target, kernels, limit_s)
+            places = [f.place for f in model.functions]
+            calls = planned_calls(subjects_of(model.module, places, model.options))
+            return written.compiled(model.source, model.target, kernels, limit_s, calls)
 
     def _blocks(self) -> Iterator[BlockReport]:
         """The blocks of control flow that are planned, and functions that are called often."""

@@ -28,6 +28,7 @@ from layoutopt.errors import (
 from layoutopt.frontend.converted import ConvertedModels, converted_folder
 from layoutopt.frontend.in_memory import InMemory, written_down
 from layoutopt.frontend.size_names import size_names
+from layoutopt.frontend.size_ranges import with_ranges
 from layoutopt.frontend.source import Source, open_source
 from layoutopt.ir.fitting_sizes import fitting_sizes
 from layoutopt.ir.graph import Graph
@@ -39,7 +40,7 @@ from layoutopt.mlir.read.one_place import torn_by
 from layoutopt.options import Options, PlannedSize
 from layoutopt.oracle.size_limits import size_limits
 from layoutopt.parameters.files import resolve
-from layoutopt.planning.chosen_sizes import chosen_sizes
+from layoutopt.planning.chosen_sizes import check_ranges, chosen_sizes
 from layoutopt.planning.chosen_trip_counts import chosen_trip_counts
 from layoutopt.planning.control_flow import ControlFlow
 from layoutopt.planning.explored import Explored
@@ -224,6 +225,9 @@ def read(
         limit_s = options.compile_timeout_s
         source, module = open_source(path, folder, target.flags, limit_s, converted)
         names = size_names(path, module.graphs, source.size_names)
+        if options.size_ranges:
+            check_ranges(module.with_names(names).graphs, options.size_ranges)
+            source, module = with_ranges(source, module, options.size_ranges, names)
         module = module.with_names(names)
         chosen = chosen_sizes(module.graphs, options.sizes)
         sizes = _limited(module.graphs) | chosen

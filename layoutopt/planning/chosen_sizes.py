@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from layoutopt.errors import InputError
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.planned_sizes import divided, open_sizes, planned_for
-from layoutopt.options import PlannedSize
+from layoutopt.options import PlannedSize, SizeRange
 from layoutopt.planning.named_option import check_named
 
 Point = tuple[float, tuple[tuple[str, int], ...]]
@@ -49,6 +49,29 @@ def chosen_sizes(graphs: Sequence[Graph], wanted: Sequence[PlannedSize]) -> dict
             "--dim", f"at most {MOST_POINTS} combinations of sizes", str(count), "name fewer sizes"
         )
     return {size.name: size.sizes[0] for size in wanted}
+
+
+def check_ranges(graphs: Sequence[Graph], wanted: Sequence[SizeRange]) -> None:
+    """Raises InputError where a model has no such size, or says that it lies elsewhere."""
+    known = {divided(s)[0]: s for graph in graphs for s in open_sizes(graph)}
+    for size in wanted:
+        check_named(
+            "--dim-range",
+            size.name,
+            known,
+            "a model with sizes that are open",
+            "one whose sizes are all known",
+        )
+        own = known[size.name]
+        divisor = divided(own)[1]
+        low, high = own.low * divisor, own.high * divisor
+        if size.low > high or size.high < low:
+            raise InputError(
+                f"--dim-range {size.name}",
+                f"a range that meets {low} to {high}, as the model says",
+                f"{size.low} to {size.high}",
+                "correct the option",
+            )
 
 
 def other_sizes(

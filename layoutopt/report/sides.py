@@ -114,18 +114,18 @@ def compiled_steps(outcome: OptimizationResult) -> tuple[list[Step], list[Step]]
     A kernel that both run is the same step: its error is the same on both sides.
     """
     assert outcome.compiled is not None
-    sides: list[list[Step]] = []
-    for facts in (outcome.compiled.before, outcome.compiled.after):
-        seen: Counter[object] = Counter()
-        steps = []
-        for made in facts.steps:
-            estimate = estimate_steps((made,), outcome.target)
-            key = made.kernel or (made.name, made.transfer_bytes)
-            seen[key] += 1
-            price = Price(round(estimate.robust_ns), "", estimate.uncertainty, estimated=True)
-            steps.append(Step((key, seen[key]), price))
-        sides.append(steps)
-    return sides[0], sides[1]
+    sides: tuple[list[Step], list[Step]] = [], []
+    for share, *pair in outcome.compiled.shares:
+        for steps, facts in zip(sides, pair, strict=True):
+            seen: Counter[object] = Counter()
+            for made in facts.steps:
+                estimate = estimate_steps((made,), outcome.target)
+                key = made.kernel or (made.name, made.transfer_bytes)
+                seen[key] += 1
+                ns = round(share * estimate.robust_ns)
+                price = Price(ns, "", estimate.uncertainty, estimated=True)
+                steps.append(Step((key, share, seen[key]), price))
+    return sides
 
 
 def _sum_ns(steps: Sequence[Step]) -> int:

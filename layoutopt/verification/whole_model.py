@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from layoutopt.errors import LoweringError, RefusedModuleError
 from layoutopt.options import Effort, Options
-from layoutopt.pricing.analytic.compiled_kernels import Kernels
+from layoutopt.pricing.analytic.compiled_kernels import Facts, Kernels
 from layoutopt.pricing.pricers import kernels_path
 from layoutopt.profiles.store import cache_folder
 from layoutopt.profiles.target import FlagSet, Target
@@ -20,6 +21,7 @@ from layoutopt.verification.evaluation import EvaluationSetting, evaluate_varian
 from layoutopt.verification.host_check import check_on_host
 from layoutopt.verification.modules import Modules
 from layoutopt.verification.oracle_reference import oracle_run
+from layoutopt.verification.planned_calls import planned_calls
 from layoutopt.verification.verified import Verification, not_run
 
 
@@ -226,6 +228,11 @@ def _evaluate(
     )
 
 
+def _largest(found: Sequence[Facts]) -> Facts:
+    """Of several calls the one that holds the most memory, where that is known of all."""
+    return max(found, key=lambda facts: math.inf if facts.held_bytes is None else facts.held_bytes)
+
+
 def _compile_only(modules: Modules, target: Target, options: Options) -> None:
     """Compile what cannot be run: for a target that is not here, or without inputs to give it.
 
@@ -234,11 +241,14 @@ def _compile_only(modules: Modules, target: Target, options: Options) -> None:
     limit_s = options.compile_timeout_s
     if options.compile_candidates and target.kernel_rates is not None:
         kernels = Kernels(kernels_path(options), target.place)
-        facts = kernels.module(modules.optimized, modules.flags, limit_s)
+        calls = [call for _, call in planned_calls(modules.subjects)]
+        facts = _largest(kernels.module(modules.optimized, modules.flags, limit_s, calls))
         if not facts.reason:
             if options.memory_budget is not None:
                 plain = (*modules.source.phase_flags, *target.flags)
-                whole = kernels.module(modules.source.path, plain, limit_s).held_bytes
+                whole = _largest(
+                    kernels.module(modules.source.path, plain, limit_s, calls)
+                ).held_bytes
                 most = options.memory_budget.size_bytes(whole or 0)
                 if whole is not None or not options.memory_budget.percent:
                     check_memory(modules.model, facts.held_bytes, most, whole)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from layoutopt.pricing.analytic.compiled_kernels import Facts, Kernels
 from layoutopt.profiles.target import Target
 from layoutopt.verification.dispatch_count import Dispatches, dispatches_in
 from layoutopt.verification.evaluated import Evaluation
+from layoutopt.verification.planned_calls import Call
 
 
 @dataclass(frozen=True)
@@ -20,11 +22,18 @@ class CompiledModules:
 
     before: Facts
     after: Facts
+    at_sizes: tuple[tuple[float, Facts, Facts], ...] = ()
+    """Where several sizes are planned for: the share of each, and the same at it."""
+
+    @property
+    def shares(self) -> tuple[tuple[float, Facts, Facts], ...]:
+        """All calls, each with what it counts."""
+        return self.at_sizes or ((1.0, self.before, self.after),)
 
     @property
     def is_priced(self) -> bool:
         """Whether both have a price: they compile, and the bytes of all their kernels are known."""
-        both = (self.before, self.after)
+        both = [facts for _, *pair in self.shares for facts in pair]
         known = (s.kernel is not None or s.transfer_bytes for f in both for s in f.steps)
         return all(known) and not any(facts.reason for facts in both)
 
@@ -53,14 +62,24 @@ class Written:
     """As the evaluation names it."""
 
     def compiled(
-        self, source: Source, target: Target, kernels: Kernels, timeout_s: float
+        self,
+        source: Source,
+        target: Target,
+        kernels: Kernels,
+        timeout_s: float,
+        calls: Sequence[Call],
     ) -> CompiledModules:
-        """What the modules before and after run, as IREE compiles them for the target."""
+        """What the modules before and after run, as IREE compiles them for the target.
+
+        ``calls``: weights, and the shapes of arguments where sizes are open.
+        """
         plain = (*source.phase_flags, *target.flags)
-        return CompiledModules(
-            kernels.module(source.path, plain, timeout_s),
-            kernels.module(self.path, self.flags, timeout_s),
-        )
+        shapes = [call for _, call in calls]
+        before = kernels.module(source.path, plain, timeout_s, shapes)
+        after = kernels.module(self.path, self.flags, timeout_s, shapes)
+        total = sum(weight for weight, _ in calls)
+        shares = (weight / total for weight, _ in calls)
+        return CompiledModules(before[0], after[0], tuple(zip(shares, before, after, strict=True)))
 
     def dispatches(
         self,

@@ -35,7 +35,7 @@ def test_of_one_buffer_with_all_weights_each_kernel_reads_its_own(tmp_path: Path
     source = tmp_path / "layers.mlir"
     source.write_text(layers())
     kernels = Kernels(tmp_path / "kernels.jsonl", TARGET.place)
-    facts = kernels.module(source, TARGET.flags, 300.0)
+    (facts,) = kernels.module(source, TARGET.flags, 300.0)
     touched = [step.kernel.touched_bytes for step in facts.steps if step.kernel is not None]
     assert touched == [
         4 * (16 * before + before * after + 16 * after)

@@ -21,6 +21,7 @@ from layoutopt.ir.size import MOST, Quotient, Size, bounds, one_symbol, symbol, 
 from layoutopt.mlir.read.sizes import Sizes, built, divide
 from layoutopt.mlir.stablehlo.building import ahead, arith, constant, made
 from layoutopt.mlir.stablehlo.numbers import Numbers
+from layoutopt.mlir.write.assumed import assumption
 
 _MESSAGE = re.compile(r"(, but found \{\d+\})?\.?\s+Using the following polymorphic.*", re.DOTALL)
 """The end of a message of `jax.export`: which numbers were found, and where."""
@@ -45,7 +46,7 @@ class Assertions:
             "util.assume.int",
             results=[index],
             operands=[found],
-            attributes={"assumptions": _assumptions(0, MOST, 1)},
+            attributes={"assumptions": assumption(0, MOST, 1)},
         )
         self._checked[name] = found
         self._assumed.append((name, found, assumed))
@@ -70,7 +71,7 @@ class Assertions:
                 assumed.erase()
             else:
                 with assumed.context:
-                    assumed.attributes["assumptions"] = _assumptions(low, high, divisor)
+                    assumed.attributes["assumptions"] = assumption(low, high, divisor)
 
     def _range(self, name: str) -> tuple[int, int, int]:
         size = self.sizes.resolved(Size(((((_symbol(name)),), 1),)))
@@ -175,10 +176,3 @@ def _message(op: Any) -> str:
         return "shape assertion"
     text = str(ir.StringAttr(op.attributes["error_message"]).value)
     return _MESSAGE.sub("", text)
-
-
-def _assumptions(low: int, high: int, divisor: int) -> Any:
-    stated = [f"umin = {low}"] if low > 0 else []
-    stated += [f"umax = {high}"] if high < MOST else []
-    stated += [f"udiv = {divisor}"] if divisor > 1 else []
-    return ir.Attribute.parse(f"[[#util.int.assumption<{', '.join(stated)}>]]")

@@ -24,6 +24,21 @@ _EQ, _UGE, _ULE = 0, 9, 7
 """Predicates of ``arith.cmpi``."""
 
 
+def assumption(low: int, high: int, divisor: int) -> Any:
+    """The attribute of a ``util.assume.int`` of one number."""
+    stated = [f"umin = {low}"] if low > 0 else []
+    stated += [f"umax = {high}"] if high < MOST else []
+    stated += [f"udiv = {divisor}"] if divisor > 1 else []
+    return ir.Attribute.parse(f"[[#util.int.assumption<{', '.join(stated)}>]]")
+
+
+def assume(value: Any, low: int, high: int, divisor: int) -> None:
+    """State right behind the op that makes a number what is known of it."""
+    with ir.InsertionPoint.after(value.owner), value.owner.location:
+        stated = assumption(low, high, divisor)
+        _made("util.assume.int", [value], value.type, assumptions=stated)
+
+
 def check_assumption(stated: Assumption) -> None:
     """Put an assertion right behind the op that makes the number that something is stated of.
 

@@ -16,10 +16,12 @@ import msgspec
 
 from layoutopt.compiler.installed import quirks
 from layoutopt.files.given import read_input
+from layoutopt.pricing.analytic.compiled.host_program import NO_SHAPES, Given, Shapes
 from layoutopt.pricing.analytic.compiled.read_module import KernelReader, Step
 from layoutopt.pricing.measure.batch import function_name, make_batches
 from layoutopt.pricing.measure.batch_compile import BatchCompiler, Compiled
 from layoutopt.pricing.measure.benchmark import Benchmark
+from layoutopt.pricing.symbol_values import PASSED_TYPE
 from layoutopt.runtime.compile import CompileOutcome, Phase, compile_to
 from layoutopt.runtime.outcome import Outcome
 from layoutopt.runtime.progress import Progress
@@ -30,7 +32,7 @@ LOG = logging.getLogger(__name__)
 
 BATCH = 12
 """Candidates of one module: starting the compiler costs as much as three kernels."""
-READER = 3
+READER = 4
 """Version of what is read. It is part of every key: a new reader makes old facts void."""
 OF_MODULES = 1
 """The same for what is read of whole modules alone."""
@@ -83,28 +85,45 @@ class Kernels:
                 self._compile(missing, folder, progress)
         return [self._known[key] for key in keys]
 
-    def module(self, path: Path, flags: tuple[str, ...], timeout_s: float) -> Facts:
-        """What one call of a whole module runs, each of its blocks once."""
-        key = self._module_key(path, flags)
-        if key not in self._known:
-            with workspace() as folder:
-                output = folder / "module.hal.mlir"
-                outcome = _dumped(path, output, flags, timeout_s)
-                facts = Facts(key, reason=f"{outcome.outcome.value}: {outcome.reason}")
-                if outcome.ok:
-                    steps, held_bytes = self._reader.one_call(output, dumps_of(output))
-                    facts = Facts(key, steps, held_bytes=held_bytes)
-            if facts.timed_out:
-                return facts  # on a quiet machine it may do
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._path.open("ab") as file:
-                file.write(msgspec.json.encode(facts) + b"\n")
-            self._known[key] = facts
-        return self._known[key]
+    def module(
+        self,
+        path: Path,
+        flags: tuple[str, ...],
+        timeout_s: float,
+        calls: Sequence[Shapes] = (NO_SHAPES,),
+    ) -> tuple[Facts, ...]:
+        """What calls of a whole module run, each of its blocks once.
 
-    def _module_key(self, path: Path, flags: tuple[str, ...]) -> str:
+        ``calls``: for each the shapes of arguments, by function, where sizes are open.
+        """
+        keys = [self._module_key(path, flags, call) for call in calls]
+        if all(key in self._known for key in keys):
+            return tuple(self._known[key] for key in keys)
+        with workspace() as folder:
+            output = folder / "module.hal.mlir"
+            outcome = _dumped(path, output, flags, timeout_s)
+            reason = "" if outcome.ok else f"{outcome.outcome.value}: {outcome.reason}"
+            found = tuple(Facts(key, reason=reason) for key in keys)
+            if outcome.ok:
+                read = [self._reader.one_call(output, dumps_of(output), call) for call in calls]
+                found = tuple(
+                    Facts(key, steps, held_bytes=held_bytes)
+                    for key, (steps, held_bytes) in zip(keys, read, strict=True)
+                )
+        if found[0].timed_out:
+            return found  # on a quiet machine it may do
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("ab") as file:
+            for facts in found:
+                file.write(msgspec.json.encode(facts) + b"\n")
+                self._known[facts.key] = facts
+        return found
+
+    def _module_key(self, path: Path, flags: tuple[str, ...], call: Shapes) -> str:
         digest = hashlib.sha256()
-        for part in (f"{self._target} reader {READER}.{OF_MODULES}", iree_version(), *flags):
+        reader = f"{self._target} reader {READER}.{OF_MODULES}"
+        sizes = [str(sorted(one.items())) for _, one in sorted(call.items())]
+        for part in (reader, iree_version(), *flags, *sizes):
             digest.update(f"{part}\n".encode())
         with path.open("rb") as file:
             for piece in iter(lambda: file.read(1 << 20), b""):
@@ -125,7 +144,7 @@ class Kernels:
         with self._path.open("ab") as file:
             for found in compiler.run(batches):
                 if isinstance(found, Compiled):
-                    new = self._read(found, keys)
+                    new = self._read(found, keys, benchmarks)
                 else:
                     measurement = found.measurement
                     reason = f"{measurement.outcome.value}: {measurement.reason}"
@@ -136,14 +155,26 @@ class Kernels:
                     progress.advance()
                 file.flush()
 
-    def _read(self, found: Compiled, keys: Sequence[str]) -> list[Facts]:
+    def _read(
+        self, found: Compiled, keys: Sequence[str], benchmarks: Sequence[Benchmark]
+    ) -> list[Facts]:
         dumps = dumps_of(found.module)
-        functions = self._reader.steps(found.module, dumps)
+        shapes = {
+            function_name(place): _given(benchmarks[order])
+            for place, order in enumerate(found.batch.order)
+        }
+        functions = self._reader.steps(found.module, dumps, shapes)
         shutil.rmtree(dumps)
         return [
             Facts(keys[order], functions.get(function_name(place), ()))
             for place, order in enumerate(found.batch.order)
         ]
+
+
+def _given(benchmark: Benchmark) -> Given:
+    """What a candidate is called with, where sizes are open."""
+    pairs = zip(benchmark.arguments, benchmark.sizes, strict=False)
+    return {i: n[0] if a.type == PASSED_TYPE else n for i, (a, n) in enumerate(pairs)}
 
 
 def compile_kernels(

@@ -17,7 +17,7 @@ from layoutopt.pricing.analytic.compiled.memory_lines import (
     lines_of,
     shared_memory_cycles,
 )
-from layoutopt.pricing.analytic.compiled.trace import Access, Geometry, trace
+from layoutopt.pricing.analytic.compiled.trace import Access, Call, Geometry, trace
 
 CHIPLETS = 8
 """Workgroups go to the chiplets (XCDs) of an MI300 or MI350 in turn: AMD CDNA 3 white paper."""
@@ -65,14 +65,14 @@ class KernelFacts:
 
 
 def read_facts(
-    assembly: Assembly, function: Function, shared: dict[str, int], grid: Sequence[int],
+    assembly: Assembly, function: Function, shared: dict[str, int], call: Call,
     touched_bytes: int,
 ) -> KernelFacts:  # fmt: skip
     """Facts of a kernel. Raises UnreadableError, with the reason, where it is not understood."""
     if assembly.unknown:
         raise UnreadableError(f"an instruction without a known time: {assembly.unknown[0]}")
-    geometry = Geometry(_neighbours(grid), assembly.workgroup_size, assembly.wave_size)
-    traced = trace(function, shared, geometry)
+    geometry = Geometry(_neighbours(call.grid), assembly.workgroup_size, assembly.wave_size)
+    traced = trace(function, shared, geometry, call)
     if traced.depths != assembly.depths:
         raise UnreadableError("loops of the assembly that are not those of its IR")
     bodies = tuple(
@@ -80,7 +80,7 @@ def read_facts(
         for number, (counts, rounds) in enumerate(zip(assembly.bodies, traced.trips, strict=True))
     )
     return KernelFacts(
-        prod(grid),
+        prod(call.grid),
         prod(assembly.workgroup_size),
         assembly.wave_size,
         assembly.vgprs,

@@ -31,6 +31,10 @@ Value = Any
 Env = dict[str, Value]
 Rule = Callable[[Mapping[str, Value]], Value]
 
+_IMPLICIT = np.int64(1 << 60)
+"""Where arguments lie that the runtime adds to those of a kernel."""
+_COUNTS = {0: "workgroups.x", 4: "workgroups.y", 8: "workgroups.z"}
+"""By place among them: LLVM AMDGPU user guide, hidden arguments of code object version 5."""
 BUFFER_SHIFT = 44
 """Bits of an offset within one buffer; above them stands the buffer's number."""
 _NUMBER = re.compile(r"-?\d+$")
@@ -67,6 +71,8 @@ def rule_of(instruction: Instruction) -> Rule | None:
         return _element_pointer(rest)
     if opcode == "select":
         return _select(rest)
+    if opcode == "load":
+        return _hidden(rest)
     if opcode == "freeze":
         _, operand = take_type(rest)
         return _reader(operand)
@@ -221,6 +227,21 @@ def _cast(opcode: str, rest: str) -> Rule | None:
     return lambda env: _each(lambda v: _wrapped(v, after), read(env))
 
 
+def _hidden(rest: str) -> Rule | None:
+    """A number that the runtime hands to a kernel; what lies in other memory is not known."""
+    kind, rest = take_type(rest)
+    pointer, address = typed(split_operands(rest.lstrip(", "))[0])
+    if kind != "i32" or pointer != "ptr addrspace(4)":
+        return None
+
+    def computed(env: Mapping[str, Value]) -> Value:
+        place = address(env)
+        known = place is not None and np.ndim(place) == 0 and int(place - _IMPLICIT) in _COUNTS
+        return env.get(_COUNTS[int(place - _IMPLICIT)]) if known else None
+
+    return computed
+
+
 def _element_pointer(rest: str) -> Rule | None:
     element, rest = take_type(rest)
     base, *indices = split_operands(rest.lstrip(", "))
@@ -302,6 +323,8 @@ def _call(rest: str) -> Rule | None:
         ("llvm.amdgcn.workitem.id", "llvm.amdgcn.workgroup.id", "llvm.amdgcn.mbcnt")
     ):
         return _lane_number(name, arguments)
+    if name.startswith("llvm.amdgcn.implicitarg.ptr"):
+        return lambda env: _IMPLICIT
     if name.startswith("llvm.amdgcn.make.buffer.rsrc"):
         return typed(split_operands(arguments)[0])[1]
     stem = next((stem for stem in _INTRINSICS if name.startswith(f"{stem}.")), None)

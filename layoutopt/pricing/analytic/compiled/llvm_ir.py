@@ -56,6 +56,8 @@ class Function:
     name: str
     parameters: tuple[str, ...]
     blocks: dict[str, Block]
+    numbers: tuple[str, ...] = ()
+    """Those of the parameters that are integers, and no pointers."""
 
 
 def parse_functions(text: str) -> dict[str, Function]:
@@ -65,9 +67,9 @@ def parse_functions(text: str) -> dict[str, Function]:
         head, _, rest = text[match.start(2) :].partition("\n")
         body = rest[: rest.index("\n}")]
         name = match[1].strip('"')
-        parameters = tuple(_parameters(head))
-        entry = f"%{len(parameters)}"
-        found[name] = Function(name, parameters, dict(_blocks(body, entry)))
+        given = dict(_parameters(head))
+        numbers = tuple(one for one, kind in given.items() if bits_of(kind))
+        found[name] = Function(name, tuple(given), dict(_blocks(body, f"%{len(given)}")), numbers)
     return found
 
 
@@ -76,14 +78,16 @@ def shared_sizes(text: str) -> dict[str, int]:
     return {name: size_of(kind) for name, kind in _SHARED.findall(text)}
 
 
-def _parameters(head: str) -> Iterator[str]:
+def _parameters(head: str) -> Iterator[tuple[str, str]]:
+    """Names and types."""
     depth, start = 0, 0
     for place, letter in enumerate(head):
         depth += letter in "([{<"
         if letter in ")]}>":
             depth -= 1
         if depth < 0 or (depth == 0 and letter == ","):
-            yield from _NAME.findall(head[start:place])[-1:]
+            one = head[start:place]
+            yield from ((name, take_type(one)[0]) for name in _NAME.findall(one)[-1:])
             start = place + 1
         if depth < 0:
             return

@@ -9,7 +9,13 @@ from pathlib import Path
 
 from layoutopt.files.given import read_input
 from layoutopt.pricing.analytic.compiled.assembly import Assembly, parse_assembly
-from layoutopt.pricing.analytic.compiled.host_program import Command, read_program
+from layoutopt.pricing.analytic.compiled.host_program import (
+    NO_SHAPES,
+    Command,
+    Program,
+    Shapes,
+    read_program,
+)
 from layoutopt.pricing.analytic.compiled.kernel_facts import KernelFacts, read_facts
 from layoutopt.pricing.analytic.compiled.llvm_ir import (
     Function,
@@ -17,7 +23,8 @@ from layoutopt.pricing.analytic.compiled.llvm_ir import (
     parse_functions,
     shared_sizes,
 )
-from layoutopt.pricing.analytic.compiled.touched_bytes import touched_bytes
+from layoutopt.pricing.analytic.compiled.touched_bytes import Touched, touched_bytes
+from layoutopt.pricing.analytic.compiled.trace import Call
 
 TRANSFERS = ("fill", "copy")
 """Names of steps that run no kernel."""
@@ -50,57 +57,70 @@ class KernelReader:
     def __init__(self) -> None:
         self._known: dict[str, KernelFacts | str] = {}
 
-    def steps(self, host: Path, folder: Path) -> dict[str, tuple[Step, ...]]:
-        """What each function does, from a module of the HAL phase and the dumps beside it."""
+    def steps(
+        self, host: Path, folder: Path, shapes: Shapes = NO_SHAPES
+    ) -> dict[str, tuple[Step, ...]]:
+        """What each function does, from a module of the HAL phase and the dumps beside it.
+
+        ``shapes``: of the arguments that functions are called with, where sizes are open.
+        """
+        return self._steps(_program(host, shapes), folder)
+
+    def _steps(self, program: Program, folder: Path) -> dict[str, tuple[Step, ...]]:
         code, touched = dict(_code(folder)), touched_bytes(folder)
-        with host.open(encoding="utf-8", errors="replace") as lines:
-            program = read_program(lines)
         return {
             name: tuple(self._step(command, code, touched) for command in commands)
             for name, commands in program.functions.items()
         }
 
-    def one_call(self, host: Path, folder: Path) -> tuple[tuple[Step, ...], int | None]:
+    def one_call(
+        self, host: Path, folder: Path, shapes: Shapes = NO_SHAPES
+    ) -> tuple[tuple[Step, ...], int | None]:
         """What all functions do that no other one calls, and the bytes that the largest holds.
 
-        None where those are known at run time only.
+        None where those are known at run time only. ``shapes``: as in `steps`.
         """
-        with host.open(encoding="utf-8", errors="replace") as lines:
-            program = read_program(lines)
-        found = self.steps(host, folder)
+        program = _program(host, shapes)
+        found = self._steps(program, folder)
         held = [program.held_bytes[name] for name in program.roots]
         known = [size for size in held if size is not None]
         most = max(known, default=None) if len(known) == len(held) else None
         return tuple(step for name in program.roots for step in found[name]), most
 
-    def _step(
-        self, command: Command, code: dict[str, _Code], touched: dict[str, int | None]
-    ) -> Step:
+    def _step(self, command: Command, code: dict[str, _Code], touched: dict[str, Touched]) -> Step:
         bound = sum(size or 0 for size in command.binding_bytes)
         if not command.kernel:
             name = "copy" if command.reads else "fill"
             return Step(name, transfer_bytes=bound * (2 if command.reads else 1))
-        bound = touched.get(command.kernel) or bound
+        accessed = touched.get(command.kernel)
+        bound = (accessed.size_bytes(command.constants) if accessed else None) or bound
         found = code.get(command.kernel)
         if found is None:
             return Step(command.kernel, None, bound, "no assembly of it was found")
         if None in (*command.grid, *command.binding_bytes):
             reason = "its number of workgroups or its sizes are known at run time only"
             return Step(command.kernel, reason=reason)
-        grid = tuple(count or 1 for count in command.grid)
-        key = hashlib.sha256(f"{found.text}\n{grid}\n{bound}".encode()).hexdigest()
+        call = Call(tuple(count or 0 for count in command.grid), command.constants)
+        if 0 in call.grid:
+            return Step(command.kernel)
+        key = hashlib.sha256(f"{found.text}\n{call}\n{bound}".encode()).hexdigest()
         if key not in self._known:
-            self._known[key] = _facts(found, grid, bound)
+            self._known[key] = _facts(found, call, bound)
         facts = self._known[key]
         if isinstance(facts, str):
             return Step(command.kernel, None, bound, facts)
         return Step(command.kernel, facts)
 
 
-def _facts(code: _Code, grid: tuple[int, ...], touched: int) -> KernelFacts | str:
+def _program(host: Path, shapes: Shapes) -> Program:
+    with host.open(encoding="utf-8", errors="replace") as lines:
+        return read_program(lines, shapes)
+
+
+def _facts(code: _Code, call: Call, touched: int) -> KernelFacts | str:
     """Facts, or why there are none."""
     try:
-        return read_facts(code.assembly, code.function, code.shared, grid, touched)
+        return read_facts(code.assembly, code.function, code.shared, call, touched)
     except UnreadableError as error:
         return str(error)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,15 @@ class Geometry:
 
 
 @dataclass(frozen=True, slots=True)
+class Call:
+    """How a kernel is called: its workgroups in x, y and z, and numbers beside its buffers."""
+
+    grid: tuple[int, ...]
+    constants: tuple[int | None, ...] = ()
+    """Of 32 bits, in the order of the parameters; None for one that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Access:
     """One instruction that reads or writes memory, in one iteration that was run."""
 
@@ -94,16 +104,18 @@ class Trace:
     """How many loops are around the body of each, itself included."""
 
 
-def trace(function: Function, shared: dict[str, int], geometry: Geometry) -> Trace:
+def trace(
+    function: Function, shared: dict[str, int], geometry: Geometry, call: Call
+) -> Trace:  # fmt: skip
     """Run a function. Raises UnreadableError where it is beyond this model."""
-    return _Run(function, shared, geometry).result()
+    return _Run(function, geometry, _start(function, shared, geometry, call)).result()
 
 
 class _Run:
-    def __init__(self, function: Function, shared: dict[str, int], geometry: Geometry) -> None:
+    def __init__(self, function: Function, geometry: Geometry, env: Env) -> None:
         self._function = function
         self._geometry = geometry
-        self._env = _start(function, shared, geometry)
+        self._env = env
         self._shape = (len(geometry.workgroups), geometry.lanes)
         self._blocks = function.blocks
         self._defined = {
@@ -129,7 +141,8 @@ class _Run:
     def result(self) -> Trace:
         x, y, z = self._geometry.size
         inside = np.broadcast_to(self._env["linear"] < x * y * z, self._shape)
-        self._region(self._whole, np.array(inside), ())
+        with np.errstate(over="ignore"):  # integers of a kernel wrap
+            self._region(self._whole, np.array(inside), ())
         trips = [1.0, *(0.0 for _ in self._depths[1:])]
         for number, rounds in self._counts:
             trips[number] += rounds
@@ -371,7 +384,7 @@ def _union(parts: Iterable[tuple[str, Mask]], shape: tuple[int, int]) -> Mask:
     return found
 
 
-def _start(function: Function, shared: dict[str, int], geometry: Geometry) -> Env:
+def _start(function: Function, shared: dict[str, int], geometry: Geometry, call: Call) -> Env:
     x, y, _ = geometry.size
     linear = np.arange(geometry.lanes, dtype=np.int64)[None, :]
     groups = np.asarray(geometry.workgroups, dtype=np.int64)
@@ -382,9 +395,12 @@ def _start(function: Function, shared: dict[str, int], geometry: Geometry) -> En
         "workitem.id.y": linear // x % y,
         "workitem.id.z": linear // (x * y),
         **{f"workgroup.id.{axis}": groups[:, place, None] for place, axis in enumerate("xyz")},
+        **{f"workgroups.{axis}": np.int64(n) for axis, n in zip("xyz", call.grid, strict=False)},
     }
     for place, name in enumerate(function.parameters):
         env[name] = np.int64((place + 1) << BUFFER_SHIFT)
+    for name, number in zip_longest(function.numbers, call.constants[: len(function.numbers)]):
+        env[name] = None if number is None else np.int64(number)
     offset = 0
     for name, size in shared.items():
         env[name] = np.int64(offset)

@@ -14,6 +14,7 @@ from layoutopt.pricing.analytic.compiled.memory_lines import (
     shared_memory_cycles,
 )
 from layoutopt.pricing.analytic.compiled.trace import (
+    Call,
     Geometry,
     Trace,
     rounds_until,
@@ -89,7 +90,8 @@ def loop(
 
 def traced(text: str, groups: int = 4) -> Trace:
     geometry = Geometry(tuple((g, 0, 0) for g in range(groups)), (64, 1, 1), 64)
-    return trace(parse_functions(text)["f"], shared_sizes(text), geometry)
+    call = Call((groups, 1, 1))
+    return trace(parse_functions(text)["f"], shared_sizes(text), geometry, call)
 
 
 def reads(text: str, groups: int = 4) -> Lines:
