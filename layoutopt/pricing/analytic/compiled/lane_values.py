@@ -38,6 +38,7 @@ _COUNTS = {0: "workgroups.x", 4: "workgroups.y", 8: "workgroups.z"}
 BUFFER_SHIFT = 44
 """Bits of an offset within one buffer; above them stands the buffer's number."""
 _NUMBER = re.compile(r"-?\d+$")
+_STEPS = re.compile(r"llvm\.stepvector\.v(\d+)i")
 _CALL = re.compile(r"@(llvm\.[\w.]+|[\w.$]+)\((.*)\)")
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
@@ -323,6 +324,9 @@ def _call(rest: str) -> Rule | None:
         ("llvm.amdgcn.workitem.id", "llvm.amdgcn.workgroup.id", "llvm.amdgcn.mbcnt")
     ):
         return _lane_number(name, arguments)
+    steps = _STEPS.match(name)
+    if steps:
+        return lambda env: tuple(np.int64(place) for place in range(int(steps[1])))
     if name.startswith("llvm.amdgcn.implicitarg.ptr"):
         return lambda env: _IMPLICIT
     if name.startswith("llvm.amdgcn.make.buffer.rsrc"):

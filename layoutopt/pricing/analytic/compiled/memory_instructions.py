@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from layoutopt.pricing.analytic.compiled.lane_values import Rule, operands_of, typed
 from layoutopt.pricing.analytic.compiled.llvm_ir import (
@@ -24,6 +24,8 @@ class MemoryInstruction:
     lane_bytes: int
     parts: tuple[Rule, ...]
     """Summed up they are the address."""
+    elements: Rule | None = None
+    """Which elements of a lane take part, a condition for each; None where all do."""
 
 
 _SPACES = {1: "global", 7: "global", 8: "global", 3: "lds", 0: "global"}
@@ -55,9 +57,10 @@ def _intrinsic(rest: str) -> MemoryInstruction | None:
     if "ptr.buffer.store" in name:
         return _buffer(arguments[1:], size_of(take_type(arguments[0])[0]), True)
     if name.startswith("llvm.masked.load"):
-        return _memory(arguments[0], size_of(_last_type(rest)), False)
+        return _masked(arguments[0], arguments[1], size_of(_last_type(rest)), False)
     if name.startswith("llvm.masked.store"):
-        return _memory(arguments[1], size_of(take_type(arguments[0])[0]), True)
+        stored = size_of(take_type(arguments[0])[0])
+        return _masked(arguments[1], arguments[2], stored, True)
     if name.startswith("llvm.memset"):
         return _memory(arguments[0], _length(arguments[2], name), True)
     if name.startswith(("llvm.memcpy", "llvm.memmove")):
@@ -89,6 +92,11 @@ def _memory(pointer: str, lane_bytes: int, writes: bool) -> MemoryInstruction | 
     if space is None:
         return None
     return MemoryInstruction(space, writes, lane_bytes, (read,))
+
+
+def _masked(pointer: str, mask: str, lane_bytes: int, writes: bool) -> MemoryInstruction | None:
+    found = _memory(pointer, lane_bytes, writes)
+    return None if found is None else replace(found, elements=typed(mask)[1])
 
 
 def _buffer(arguments: list[str], lane_bytes: int, writes: bool) -> MemoryInstruction:

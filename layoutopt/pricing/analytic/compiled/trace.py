@@ -243,6 +243,10 @@ class _Run:
         known = all(part is not None and not isinstance(part, tuple) for part in parts)
         addresses = np.broadcast_to(sum(parts), self._shape) if known else None
         number, sample = place
+        taking = None if memory.elements is None else memory.elements(self._env)
+        if isinstance(taking, tuple):
+            some = np.logical_or.reduce([np.broadcast_to(one, self._shape) for one in taking])
+            mask = mask & some
         self._accesses.append(
             Access(number, sample, 1.0, memory.space, memory.writes, memory.lane_bytes,
                    addresses, mask)
