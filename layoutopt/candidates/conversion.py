@@ -31,7 +31,7 @@ from layoutopt.ir.graph import (
     Unpack,
 )
 from layoutopt.ir.layout import ConversionKind, Layout, conversion_kind
-from layoutopt.ir.packs_as_transposes import add_pack, add_unpack
+from layoutopt.ir.packs_as_transposes import add_pack, add_unpack, stays_in_place
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.relayout import Physical
 from layoutopt.ir.scalar import copy_body
@@ -70,14 +70,32 @@ def conversion_form(graph: Graph, conversion: Conversion) -> PhysicalForm:
             padded = TensorType(source.padded_shape(kind.shape), kind.element)
             _shuffle(builder, padded, source, target, start, end)
         case ConversionKind.PACK:
-            builder.add(Pack(start, end, _seen_from(target, source), _filler(kind, target)))
+            _pack(builder, Pack(start, end, _seen_from(target, source), _filler(kind, target)))
         case ConversionKind.UNPACK:
-            builder.add(Unpack(start, end, _seen_from(source, target)))
+            _unpack(builder, Unpack(start, end, _seen_from(source, target)))
         case ConversionKind.UNPACK_PACK | ConversionKind.REFILL:
             between = builder.tensor(kind.shape, kind.element)
             builder.add(Unpack(start, between, source))
             builder.add(Pack(between, end, target, _filler(kind, target)))
     return PhysicalForm(simplified(builder.build((start,), (end,))), (start,), (), (end,))
+
+
+def _pack(builder: GraphBuilder, op: Pack) -> None:
+    """A pack; where no element moves, the pad that it is."""
+    kind = builder.types[op.source]
+    if stays_in_place(kind.shape, op.layout):
+        add_pack(builder, kind, op)
+    else:
+        builder.add(op)
+
+
+def _unpack(builder: GraphBuilder, op: Unpack) -> None:
+    """An unpack; where no element moves, the slice that it is."""
+    kind = builder.types[op.result]
+    if stays_in_place(kind.shape, op.layout):
+        add_unpack(builder, kind, op)
+    else:
+        builder.add(op)
 
 
 def lower_packs(graph: Graph) -> Graph:

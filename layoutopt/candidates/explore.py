@@ -101,6 +101,7 @@ def explore(
         rule,
         target.op_packings,
         {} if fewest else given_tiles(graph),
+        whole_rows=target.registers is None and not fewest,
     )
     sets = layout_sets(rewritten, packing_options, _MOST_FEWEST if fewest else _MOST)
     written = ContractionForms()

@@ -58,7 +58,7 @@ class Form(Enum):
             case Form.PACKED:
                 return with_mmt4d(with_matmuls(graph))
             case Form.PACKED_GENERALIZED:
-                return _marked(with_matmuls(graph), generalized=True)
+                return _marked(with_matmuls(graph, rows_apart=True), generalized=True)
             case Form.ONE_PASS:
                 return in_one_pass(graph)
             case Form.SCHEDULED | Form.PANELS:

@@ -17,17 +17,22 @@ from dataclasses import dataclass, replace
 from layoutopt.ir.affine import IndexMap, plain_dims, plain_map
 from layoutopt.ir.graph import FromTensor, Graph, GraphBuilder, Init, Op, Reshape, Structured
 from layoutopt.ir.scalar import is_exact_contraction
+from layoutopt.ir.size import Size
 
 
-def with_matmuls(graph: Graph) -> Graph:
-    """The graph with every pure contraction brought to its smallest form."""
+def with_matmuls(graph: Graph, *, rows_apart: bool = False) -> Graph:
+    """The graph with every pure contraction brought to its smallest form.
+
+    ``rows_apart``: a loop of open size stays apart from one of known size behind it, for compilers
+    make more of a loop whose size they know.
+    """
     builder = GraphBuilder(len(graph.types))
     ops: list[Op] = []
     for op in graph.ops:
         before = len(builder.ops)
         if isinstance(op, Structured) and op.is_contraction and is_collapsible(op, graph):
             oriented = _oriented(op)
-            collapse(oriented, _merged(oriented), graph, builder)
+            collapse(oriented, _merged(oriented, rows_apart), graph, builder)
             ops += builder.ops[before:] or [oriented]
         else:
             ops.append(op)
@@ -111,7 +116,7 @@ def collapse(
     builder.add(Reshape(result, op.results[0]))
 
 
-def _merged(op: Structured) -> list[tuple[int, ...]]:
+def _merged(op: Structured, rows_apart: bool) -> list[tuple[int, ...]]:
     """Loops in groups that become one: unit loops dropped, adjacent loops joined."""
     orders = [[form.plain_dim for form in m if form.dims] for m in op.maps]
     role = {
@@ -128,7 +133,10 @@ def _merged(op: Structured) -> list[tuple[int, ...]]:
     joined: dict[int, int] = {}
     for d in kept:
         after = follower[d]
-        if after is not None and role[after] == role[d]:
+        if after is None or role[after] != role[d]:
+            continue
+        opens = isinstance(op.domain[d], Size) and not isinstance(op.domain[after], Size)
+        if not (rows_apart and opens):
             joined[d] = after
     heads = [d for d in kept if d not in joined.values()]
     groups = []

@@ -58,6 +58,17 @@ def add_unpack(builder: GraphBuilder, kind: TensorType, op: Unpack) -> None:
         builder.add(Slice(padded, op.result, (0,) * rank, (1,) * rank))
 
 
+def stays_in_place(shape: Sequence[int], layout: Layout) -> bool:
+    """Whether packing a row-major tensor of the shape fills up tiles, and moves nothing else."""
+    split, places = split_dims(layout.padded_shape(shape), layout)
+    return _keeps_order(split, places)
+
+
+def _keeps_order(shape: Sequence[int], places: Sequence[int]) -> bool:
+    moving = [d for d in places if shape[d] != 1]
+    return moving == sorted(moving)
+
+
 def split_dims(whole: Sequence[int], layout: Layout) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The shape with each tiled dim as two, and where each dim in memory stands in it."""
     split: list[int] = []
@@ -81,8 +92,7 @@ def add_transpose(
     Where unit dims alone move it is a reshape.
     """
     rank = len(places)
-    moving = [d for d in places if kind.shape[d] != 1]
-    if moving == sorted(moving):
+    if _keeps_order(kind.shape, places):
         builder.add(Reshape(source, result))
         return
     builder.add(

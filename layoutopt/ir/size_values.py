@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from layoutopt.ir.size import Quotient, Size, Symbol, Terms, one_symbol, symbols
+from layoutopt.ir.size import Monomial, Quotient, Size, Symbol, Terms, one_symbol, symbols
 from layoutopt.ir.types import TensorType
 
 _NAME = re.compile(r"%n_[\w$.]+")
@@ -74,35 +74,47 @@ def _value(size: int, found: dict[str, str]) -> str:
         name = f"%c_{size}".replace("-", "minus_")
         found[name] = f"arith.constant {size}"
         return name
-    name = index_text(size)
-    monomial, coefficient = size.terms[-1]
-    last = monomial[-1:]
-    if len(size.terms) > 1:
-        parts = (_size(size.terms[:-1]), _size(size.terms[-1:]))
-        text = f"arith.addi {_value(parts[0], found)}, {_value(parts[1], found)}"
-    elif isinstance(last[0], Quotient) and len(monomial) == 1 and _rounds_up(last[0], coefficient):
-        lhs, rhs = _value(-last[0].dividend, found), _value(last[0].divisor, found)
-        text = f"arith.ceildivsi {lhs}, {rhs}"
-    elif coefficient != 1:
-        lhs, rhs = _value(_size(((monomial, 1),)), found), _value(coefficient, found)
-        text = f"arith.muli {lhs}, {rhs}"
-    elif len(monomial) > 1:
-        parts = (_size(((monomial[:-1], 1),)), _size(((last, 1),)))
-        text = f"arith.muli {_value(parts[0], found)}, {_value(parts[1], found)}"
-    elif isinstance(last[0], Quotient):
-        lhs, rhs = _value(last[0].dividend, found), _value(last[0].divisor, found)
-        text = f"arith.floordivsi {lhs}, {rhs}"
-    else:
-        return name
-    found[name] = text
+    name, made = index_text(size), computed(size)
+    if made is not None:
+        op, *parts = made
+        lhs, rhs = (_value(part, found) for part in parts)
+        found[name] = f"arith.{op} {lhs}, {rhs}"
     return name
+
+
+def computed(size: Size) -> tuple[str, int, int] | None:
+    """The op of ``arith`` that makes a size of two others; None for a symbol.
+
+    None has a factor below zero or divides what is below zero: of a multiple of -32 IREE 3.13 takes
+    2^64 - 32 to be a divisor, and leaves out all that no such number of steps would run.
+    """
+    below = tuple(term for term in size.terms if _is_negative(term))
+    if below:
+        above = tuple(term for term in size.terms if term not in below)
+        return "subi", _size(above) if above else 0, -_size(below)
+    if len(size.terms) > 1:
+        return "addi", _size(size.terms[:-1]), _size(size.terms[-1:])
+    ((monomial, coefficient),) = size.terms
+    *others, last = monomial
+    rounds_up = isinstance(last, Quotient) and last.dividend.terms[0][1] < 0
+    sign = -1 if rounds_up else 1
+    if others or coefficient != sign:
+        rest = _size(((tuple(others), sign * coefficient),))
+        return "muli", rest, _size((((last,), sign),))
+    if not isinstance(last, Quotient):
+        return None
+    if rounds_up:  # -floor(-x / n)
+        return "ceildivsi", -last.dividend, last.divisor
+    return "floordivsi", last.dividend, last.divisor
+
+
+def _is_negative(term: tuple[Monomial, int]) -> bool:
+    """Whether a term is below zero, each quotient that rounds up taken for what it rounds up."""
+    monomial, coefficient = term
+    turned = sum(isinstance(a, Quotient) and a.dividend.terms[0][1] < 0 for a in monomial)
+    return (coefficient < 0) != (turned % 2 == 1)
 
 
 def _size(terms: Terms) -> int:
     """The sum of some terms of a size."""
     return Size(terms) if terms[0][0] or len(terms) > 1 else terms[0][1]
-
-
-def _rounds_up(quotient: Quotient, coefficient: int) -> bool:
-    """Whether it is ``-floor(-x / n)``, which is x / n rounded up."""
-    return coefficient == -1 and quotient.dividend.terms[0][1] < 0

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from layoutopt.errors import LoweringError, RefusedModuleError
 from layoutopt.options import Effort, Options
+from layoutopt.pricing.analytic.compiled.read_module import WRITES_NOTHING
 from layoutopt.pricing.analytic.compiled_kernels import Facts, Kernels
 from layoutopt.pricing.pricers import kernels_path
 from layoutopt.profiles.store import cache_folder
@@ -253,8 +254,9 @@ def _compile_only(modules: Modules, target: Target, options: Options) -> None:
                 if whole is not None or not options.memory_budget.percent:
                     check_memory(modules.model, facts.held_bytes, most, whole)
             return
-        if facts.timed_out:  # it would hang again
-            raise RefusedModuleError(facts.reason, ())
+        if facts.timed_out or facts.steps:  # it would hang again, or computes nothing
+            culprits = [step.name for step in facts.steps if step.reason == WRITES_NOTHING]
+            raise RefusedModuleError(facts.reason, tuple(culprits))
     output = modules.folder / "optimized.vmfb"
     outcome = compile_file(modules.optimized, output, modules.flags, limit_s)
     if not outcome.ok:

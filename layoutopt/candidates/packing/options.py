@@ -26,6 +26,7 @@ from layoutopt.candidates.packing.tiling import (
     tiled,
     tiled_layout,
 )
+from layoutopt.candidates.packing.whole_rows import whole_rows
 from layoutopt.ir.affine import IndexMap
 from layoutopt.ir.graph import Structured
 from layoutopt.ir.layout import Layout
@@ -47,6 +48,8 @@ class PackingOptions:
     """Packings of the contractions that meet some conditions."""
     given: Mapping[str, tuple[Tile, ...]] = field(default_factory=dict)
     """Tiles that the model came with, in the same way."""
+    whole_rows: bool = False
+    """Whether open sizes are padded to whole tiles that stay where they are."""
 
 
 def packings(
@@ -75,7 +78,8 @@ def packings(
     tiles = tuple(dict.fromkeys((*_suited(op, own), *given)))
     if any(p.only for p in matching):
         tiles = ()
-    for packing in _of_tiles(op, types, tiles, constant_rhs):
+    opened = whole_rows(op, types) if options.whole_rows else ()
+    for packing in (*_of_tiles(op, types, tiles, constant_rhs), *opened):
         found |= dict.fromkeys(padding_variants(packing, op, types, constant_rhs))
     return tuple(found)
 

@@ -28,6 +28,7 @@ from layoutopt.ir.size import (
     symbol,
     with_symbols,
 )
+from layoutopt.ir.size_values import computed
 
 DYNAMIC = -(2**63)
 """What MLIR's attributes hold in place of a number that is an operand."""
@@ -216,25 +217,14 @@ def materialized(sizes: Sizes, number: Number, kind: Any, reader: Any) -> Any:
 
 def built(sizes: Sizes, size: int) -> Any:
     """The index value of a size, computed where ops are put just now."""
-    index = ir.IndexType.get()
     if not isinstance(size, Size):
-        return _constant(size, index)
-    total = None
-    for monomial, coefficient in size.terms:
-        value = None
-        for atom in monomial:
-            if isinstance(atom, Symbol):
-                factor = sizes.values[atom.name]
-            else:
-                parts = built(sizes, atom.dividend), _constant(atom.divisor, index)
-                factor = _arith("floordivsi", *parts)
-            value = factor if value is None else _arith("muli", value, factor)
-        if value is None:
-            value = _constant(coefficient, index)
-        elif coefficient != 1:
-            value = _arith("muli", value, _constant(coefficient, index))
-        total = value if total is None else _arith("addi", total, value)
-    return total
+        return _constant(size, ir.IndexType.get())
+    made = computed(size)
+    if made is None:
+        return sizes.values[str(size)]
+    name, *parts = made
+    lhs, rhs = (built(sizes, part) for part in parts)
+    return _arith(name, lhs, rhs)
 
 
 def _arith(name: str, one: Any, other: Any) -> Any:

@@ -17,7 +17,11 @@ import msgspec
 from layoutopt.compiler.installed import quirks
 from layoutopt.files.given import read_input
 from layoutopt.pricing.analytic.compiled.host_program import NO_SHAPES, Given, Shapes
-from layoutopt.pricing.analytic.compiled.read_module import KernelReader, Step
+from layoutopt.pricing.analytic.compiled.read_module import (
+    WRITES_NOTHING,
+    KernelReader,
+    Step,
+)
 from layoutopt.pricing.measure.batch import function_name, make_batches
 from layoutopt.pricing.measure.batch_compile import BatchCompiler, Compiled
 from layoutopt.pricing.measure.benchmark import Benchmark
@@ -32,14 +36,14 @@ LOG = logging.getLogger(__name__)
 
 BATCH = 12
 """Candidates of one module: starting the compiler costs as much as three kernels."""
-READER = 5
+READER = 6
 """Version of what is read. It is part of every key: a new reader makes old facts void."""
 OF_MODULES = 1
 """The same for what is read of whole modules alone."""
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What a candidate runs; a refusal has a `reason` and no steps."""
+    """What a candidate runs; a refusal has a `reason`, and no steps unless these show it."""
 
     key: str
     steps: tuple[Step, ...] = ()
@@ -107,7 +111,7 @@ class Kernels:
             if outcome.ok:
                 read = [self._reader.one_call(output, dumps_of(output), call) for call in calls]
                 found = tuple(
-                    Facts(key, steps, held_bytes=held_bytes)
+                    Facts(key, steps, _miscompiled(steps), held_bytes)
                     for key, (steps, held_bytes) in zip(keys, read, strict=True)
                 )
         if found[0].timed_out:
@@ -165,10 +169,19 @@ class Kernels:
         }
         functions = self._reader.steps(found.module, dumps, shapes)
         shutil.rmtree(dumps)
+        made = [functions.get(function_name(p), ()) for p in range(len(found.batch.order))]
         return [
-            Facts(keys[order], functions.get(function_name(place), ()))
-            for place, order in enumerate(found.batch.order)
+            Facts(keys[order], steps, _miscompiled(steps))
+            for order, steps in zip(found.batch.order, made, strict=True)
         ]
+
+
+def _miscompiled(steps: Sequence[Step]) -> str:
+    """Why a module cannot be right; empty where nothing shows."""
+    found = next((step for step in steps if step.reason == WRITES_NOTHING), None)
+    if found is None:
+        return ""
+    return f"{Outcome.MISMATCH.value}: {found.name}: {WRITES_NOTHING}"
 
 
 def _given(benchmark: Benchmark) -> Given:

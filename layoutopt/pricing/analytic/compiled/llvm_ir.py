@@ -60,6 +60,19 @@ class Function:
     """Those of the parameters that are integers, and no pointers."""
 
 
+_WRITES = ("store", "atomic", "memset", "memcpy", "memmove", "to.lds")
+
+
+def writes_nothing(function: Function) -> bool:
+    """Whether no instruction of a function writes memory: a compiler found all of it needless."""
+    return not any(
+        word in f"{i.opcode} {i.rest}"
+        for block in function.blocks.values()
+        for i in block.instructions
+        for word in _WRITES
+    )
+
+
 def parse_functions(text: str) -> dict[str, Function]:
     """All functions that are defined, by name."""
     found = {}

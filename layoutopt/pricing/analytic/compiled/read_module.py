@@ -22,10 +22,13 @@ from layoutopt.pricing.analytic.compiled.llvm_ir import (
     UnreadableError,
     parse_functions,
     shared_sizes,
+    writes_nothing,
 )
 from layoutopt.pricing.analytic.compiled.touched_bytes import Touched, touched_bytes
 from layoutopt.pricing.analytic.compiled.trace import Call
 
+WRITES_NOTHING = "its code was left out by iree-compile, so that it writes nothing"
+"""The reason of a kernel that cannot be right."""
 TRANSFERS = ("fill", "copy")
 """Names of steps that run no kernel."""
 
@@ -97,6 +100,8 @@ class KernelReader:
         found = code.get(command.kernel)
         if found is None:
             return Step(command.kernel, None, bound, "no assembly of it was found")
+        if writes_nothing(found.function):
+            return Step(command.kernel, None, bound, WRITES_NOTHING)
         if None in (*command.grid, *command.binding_bytes):
             reason = "its number of workgroups or its sizes are known at run time only"
             return Step(command.kernel, reason=reason)
