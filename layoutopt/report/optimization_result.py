@@ -71,7 +71,9 @@ class OptimizationResult:
     @cached_property
     def winner(self) -> str:
         """What was written, as the report names it."""
-        unchanged = all(is_unchanged(p.egraph, p.choice, p.identity) for _, p in self.bodies)
+        unchanged = not self.options.size_ranges and all(
+            is_unchanged(p.egraph, p.choice, p.identity) for _, p in self.bodies
+        )
         return UNCHANGED if unchanged and not self.original_kept else self.variant
 
     @property

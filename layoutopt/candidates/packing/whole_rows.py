@@ -16,11 +16,12 @@ from collections.abc import Iterator
 from layoutopt.candidates.packing.tiling import Packing, tiled_layout
 from layoutopt.ir.graph import Structured
 from layoutopt.ir.roles import is_windowed, roles
-from layoutopt.ir.size import Size, planned
+from layoutopt.ir.size import Size
 from layoutopt.ir.types import TensorType
 
-_TILES = (32, 128)
-"""Rows of a tile: what one workgroup of a GPU takes at least, and at most."""
+_TILE = 32
+"""Rows of a tile: two of the matrix instructions of a GPU. One size for all ops, so that what one
+makes is what the next one takes."""
 
 
 def whole_rows(op: Structured, types: tuple[TensorType, ...]) -> Iterator[Packing]:
@@ -32,10 +33,8 @@ def whole_rows(op: Structured, types: tuple[TensorType, ...]) -> Iterator[Packin
     opened = [d for d in loops if isinstance(op.domain[d], Size)]
     if not opened:
         return
-    most = max(planned(op.domain[d]) for d in opened)
-    for tile in _TILES if most > _TILES[0] else _TILES[:1]:
-        sizes = {d: tile if d in opened else op.domain[d] for d in loops}
-        yield _packing(op, types, sizes, opened)
+    sizes = {d: _TILE if d in opened else op.domain[d] for d in loops}
+    yield _packing(op, types, sizes, opened)
 
 
 def _packing(
