@@ -21,9 +21,9 @@ from layoutopt.ir.size_values import symbols_in
 from layoutopt.ir.types import Array, TensorType
 from layoutopt.mlir.write.emit import body_text
 from layoutopt.oracle.inputs import candidate_inputs
-from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand, Result
+from layoutopt.pricing.measure.benchmark import PASSED_TYPE, Benchmark, Case, Operand, Result
 from layoutopt.pricing.references import References
-from layoutopt.pricing.symbol_values import PASSED_TYPE, passed_name, symbol_lines
+from layoutopt.pricing.symbol_values import passed_name, symbol_lines
 from layoutopt.profiles.target import Target
 
 

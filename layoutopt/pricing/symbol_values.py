@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from layoutopt.ir.size import Size, Symbol
 from layoutopt.ir.size_values import symbol_value
 from layoutopt.ir.types import TensorType
-
-PASSED_TYPE = "tensor<i64>"
+from layoutopt.pricing.measure.benchmark import PASSED_TYPE
 
 
 def symbol_lines(

@@ -24,8 +24,7 @@ from layoutopt.pricing.analytic.compiled.read_module import (
 )
 from layoutopt.pricing.measure.batch import function_name, make_batches
 from layoutopt.pricing.measure.batch_compile import BatchCompiler, Compiled
-from layoutopt.pricing.measure.benchmark import Benchmark
-from layoutopt.pricing.symbol_values import PASSED_TYPE
+from layoutopt.pricing.measure.benchmark import PASSED_TYPE, Benchmark
 from layoutopt.runtime.compile import CompileOutcome, Phase, compile_to
 from layoutopt.runtime.outcome import Outcome
 from layoutopt.runtime.progress import Progress

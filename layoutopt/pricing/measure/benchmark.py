@@ -14,6 +14,9 @@ from layoutopt.runtime.element import Array
 PROTOCOL = 4
 """Version of timing and checking. It is part of every key: a new protocol makes old prices void."""
 
+PASSED_TYPE = "tensor<i64>"
+"""Of an argument that is a size, which no dim of another argument tells."""
+
 _SSA_NAME = re.compile(r"%[\w$.-]+")
 
 

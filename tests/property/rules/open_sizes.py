@@ -11,7 +11,7 @@ import argparse
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -35,7 +35,7 @@ from layoutopt.ir.layout import Layout, row_major, same_memory
 from layoutopt.ir.neutral import Padding
 from layoutopt.ir.refusal import Assignment, Refusal
 from layoutopt.ir.relayout import Physical
-from layoutopt.ir.size import symbol, symbols
+from layoutopt.ir.size import Size, symbol, symbols
 from layoutopt.ir.types import Array
 from layoutopt.oracle import evaluate
 from layoutopt.rules.propagation import RULES, propagate, relayout
@@ -160,11 +160,13 @@ def run(name: str, cases: int, covered: Counter[str], started_from: int | None =
 
 
 @st.composite
-def _any_layout(draw: st.DrawFn, rank: int) -> Layout:
-    """A layout of a tensor of any sizes: tiles divide them, or pad."""
+def _any_layout(draw: st.DrawFn, shape: Sequence[int]) -> Layout:
+    """A layout of a tensor: tiles divide its dims, or pad, or are all of a dim."""
+    rank = len(shape)
     outer = tuple(draw(st.permutations(range(rank))))
     tiled = [d for d in draw(st.permutations(range(rank))) if draw(st.booleans())]
-    tiles = tuple(draw(st.sampled_from([1, 2, 3, 4, 8])) for _ in tiled)
+    sizes = [[1, 2, 3, 4, 8, *([] if isinstance(shape[d], Size) else [shape[d]])] for d in tiled]
+    tiles = tuple(draw(st.sampled_from(own)) for own in sizes)
     return Layout(outer, tuple(tiled), tiles, draw(st.sampled_from(Padding)))
 
 
@@ -182,8 +184,8 @@ def _propagated(
         return
     (op,) = graph.ops
     tensor = draw(st.sampled_from([*op.inputs, *op.outputs]))
-    rank = len(graph.types[tensor].shape)
-    layout = draw(st.one_of(_any_layout(rank), st.just(row_major(rank))))
+    shape = graph.types[tensor].shape
+    layout = draw(st.one_of(_any_layout(shape), st.just(row_major(len(shape)))))
     values = _at_symbols(numbers)
     known = concrete(graph, values)
     if _points(known) > _MOST_POINTS:

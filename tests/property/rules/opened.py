@@ -10,6 +10,7 @@ import networkx as nx
 from hypothesis import strategies as st
 
 from layoutopt.ir.affine import Affine, IndexMap
+from layoutopt.ir.extensions.computed_reads import ComputedReads
 from layoutopt.ir.graph import (
     Concat,
     Extension,
@@ -230,6 +231,18 @@ class _Ties:
         for tensor, shape in ((source, one), (result, other)):
             self.fix(*((0, tensor, d) for d in range(first, len(shape) - last)))
 
+    def _read_in_place(self, op: ComputedReads) -> dict[int, list[int | None]]:
+        """The dims of what is read that are the result's: read where they are written."""
+        made, found = self.shape(op.results[0]), {}
+        for read in (scalar for scalar in op.body.ops if scalar.name == "tensor.extract"):
+            tensor = op.sources[int(read.attribute("source"))]
+            places = [op.body.op_of(place) for place in read.operands]
+            found[tensor] = [
+                d if p is not None and p.name == "linalg.index" and n == made[d] else None
+                for d, (p, n) in enumerate(zip(places, self.shape(tensor), strict=True))
+            ]
+        return found
+
     def _gather(self, op: Gather) -> None:
         for d, place in enumerate(op.table_dims):
             end = (0, op.table, d)
@@ -241,7 +254,9 @@ class _Ties:
             self.tie((0, op.indices, d), (0, op.result, place))
 
     def _extension(self, number: int, op: Extension) -> None:
-        loops = op.loops(self.graph.types)
+        loops = {**op.loops(self.graph.types)}
+        if isinstance(op, ComputedReads):
+            loops |= self._read_in_place(op)
         along: dict[Hashable, End] = {}
         for t in (*op.inputs, *op.outputs):
             for d, loop in enumerate(loops.get(t, (None,) * len(self.shape(t)))):
