@@ -7,10 +7,12 @@ sides; all that goes into the result has to meet the padding contract of the res
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from layoutopt.ir.layout import Layout, fills
 from layoutopt.ir.refusal import Assignment
+from layoutopt.ir.size import Size
 from layoutopt.ir.types import TensorType
 
 
@@ -37,6 +39,31 @@ def cut_tile(
         if offsets[d] % tile != 0 or (sizes[d] % tile != 0 and offsets[d] + sizes[d] != whole[d]):
             return d
     return None
+
+
+def whole_tiles(layout: Layout, shape: Sequence[int]) -> frozenset[int]:
+    """The dims that are one tile of their own size."""
+    return frozenset(
+        d
+        for d in layout.inner_dims_pos
+        if not isinstance(shape[d], Size) and layout.tile_of(d) == shape[d]
+    )
+
+
+def with_whole_tiles(
+    layout: Layout, here: Sequence[int], there: Sequence[int], dims: Collection[int] | None = None
+) -> Layout:
+    """The layout of a tensor of another shape: what is one tile here is one there.
+
+    ``dims``: those that this is said of, all by default.
+    """
+    whole = whole_tiles(layout, here)
+    chosen = whole if dims is None else whole.intersection(dims)
+    tiles = (
+        there[d] if d in chosen and not isinstance(there[d], Size) else layout.tile_of(d)
+        for d in layout.inner_dims_pos
+    )
+    return replace(layout, inner_tiles=tuple(tiles))
 
 
 def same_places(layouts: Assignment, tensors: Sequence[int]) -> bool:
