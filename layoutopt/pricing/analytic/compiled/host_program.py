@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from layoutopt.pricing.analytic.compiled.integer_text import Values, take_integer
+from layoutopt.pricing.analytic.compiled.integer_text import Values, joined, take_integer
 
 Given = Mapping[int, Sequence[int] | int]
 """Shapes of arguments, by position; of a tensor without dims that holds a size, its number."""
@@ -158,8 +158,7 @@ def _read(
 def _bodies(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
     """The name and lines of each function; an initializer has none."""
     name, body, inside = "", list[str](), False
-    for full in lines:
-        line = full[:_LONGEST].rstrip("\n")
+    for line in joined(full[:_LONGEST].rstrip("\n") for full in lines):
         outer = _OUTER.match(line)
         if not outer:
             body.append(line)

@@ -7,14 +7,14 @@ on them. A value that follows from anything else is not known.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 Values = dict[str, int]
 """By SSA name, of a value that is known; a condition is 0 or 1."""
 
 _OP = re.compile(r"^\s*(%[\w-]+)(?::\d+)? = ([\w.]+)\b(.*)$")
 _NAME = re.compile(r"%[\w-]+(?:#\d+)?")
-_CONSTANT = re.compile(r"\s*(-?\d+|true|false)\b")
+_CONSTANT = re.compile(r"\s*(-?\d+|true|false)\b(?!\.)")
 _BITS = re.compile(r"to i(\d+)")
 _WORDS = {"true": 1, "false": 0}
 
@@ -62,6 +62,21 @@ _SAME = frozenset((
     "arith.index_cast", "arith.index_castui", "arith.extui", "arith.extsi",
     "iree_tensor_ext.dispatch.workload.ordinal",
 ))  # fmt: skip
+
+
+def joined(lines: Iterable[str]) -> Iterator[str]:
+    """The lines, each ``util.assume.int`` of several numbers in one."""
+    held = ""
+    for line in lines:
+        if held:
+            held += f" {line.strip()}"
+        elif line.rstrip().endswith("util.assume.int"):
+            held = line.rstrip()
+        else:
+            yield line
+        if held and " : " in line:
+            yield held
+            held = ""
 
 
 def take_integer(line: str, values: Values) -> None:

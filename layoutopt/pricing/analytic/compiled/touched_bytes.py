@@ -14,7 +14,7 @@ from pathlib import Path
 
 from layoutopt.files.given import read_input
 from layoutopt.ir.types import element_bytes
-from layoutopt.pricing.analytic.compiled.integer_text import Values, take_integer
+from layoutopt.pricing.analytic.compiled.integer_text import Values, joined, take_integer
 
 _FUNCTION = re.compile(r"\bfunc\.func @([\w$.\"-]+)\(")
 _LOAD = re.compile(
@@ -73,7 +73,7 @@ def touched_bytes(folder: Path) -> dict[str, Touched]:
 def _functions(lines: Iterable[str]) -> dict[str, Touched]:
     found: dict[str, Touched] = {}
     now = Touched()
-    for line in lines:
+    for line in joined(lines):
         named, load, store = _FUNCTION.search(line), _LOAD.search(line), _STORE.search(line)
         if named:
             now = found.setdefault(named[1].strip('"'), Touched())

@@ -46,3 +46,26 @@ def test_each_part_counts_once(lines: list[str], size_bytes: int | None, tmp_pat
     assert {n: t.size_bytes() for n, t in touched_bytes(tmp_path).items()} == {
         "a_dispatch_0": size_bytes
     }
+
+
+def test_open_sizes_follow_from_what_a_dispatch_is_handed(tmp_path: Path) -> None:
+    body = """
+        %0 = hal.interface.constant.load layout(<constants = 2>) ordinal(0) : i32
+        %1 = hal.interface.constant.load layout(<constants = 2>) ordinal(1) : i32
+        %2 = arith.extui %0 : i32 to i64
+        %3 = arith.index_castui %2 : i64 to index
+        %4:2 = util.assume.int
+            %3<umin = 0>,
+            %3<udiv = 8>
+          : index, index
+        %5 = iree_tensor_ext.dispatch.workload.ordinal %4#1, 0 : index
+        %6 = iree_tensor_ext.dispatch.tensor.load %b, offsets = [0, 0], sizes = [%5, 8], \
+strides = [1, 1] : !iree_tensor_ext.dispatch.tensor<readonly:tensor<?x8xf16>>{%5} -> tensor<?x8xf16>
+"""
+    (tmp_path / "module_a_dispatch_0.mlir").write_text(
+        f"hal.executable @x {{ func.func @a_dispatch_0() {{{body}}} }}\n"
+    )
+    found = touched_bytes(tmp_path)["a_dispatch_0"]
+    assert found.size_bytes((100, 0)) == 100 * 8 * 2
+    assert found.size_bytes() is None
+    assert found.size_bytes((None, 0)) is None

@@ -7,6 +7,7 @@ from layoutopt.pricing.analytic.compiled.llvm_ir import (
     UnreadableError,
     parse_functions,
     shared_sizes,
+    writes_nothing,
 )
 from layoutopt.pricing.analytic.compiled.memory_lines import (
     Lines,
@@ -172,3 +173,70 @@ def test_a_lane_may_fill_many_bytes_at_once() -> None:
     assert write.lane_bytes == 60
     with pytest.raises(UnreadableError, match=r"a call of llvm\.memset\.p1\.i64 whose length"):
         traced(text.replace("i64 60", "i64 %6"), 1)
+
+
+ROWS = """
+define amdgpu_kernel void @f(ptr addrspace(1) inreg noalias %0, i32 inreg noundef %1) #0 {
+  %3 = zext i32 %1 to i64
+  %4 = tail call range(i32 0, 64) i32 @llvm.amdgcn.workitem.id.x()
+  %5 = tail call range(i32 0, 2147483647) i32 @llvm.amdgcn.workgroup.id.x()
+  %6 = zext nneg i32 %5 to i64
+  %7 = tail call dereferenceable(256) ptr addrspace(4) @llvm.amdgcn.implicitarg.ptr()
+  %8 = load i32, ptr addrspace(4) %7, align 4
+  %9 = zext i32 %8 to i64
+  br label %10
+
+10:                                               ; preds = %2, %10
+  %11 = phi i64 [ %6, %2 ], [ %24, %10 ]
+  %12 = shl nuw nsw i32 %4, 3
+  %13 = insertelement <8 x i32> poison, i32 %12, i64 0
+  %14 = shufflevector <8 x i32> %13, <8 x i32> poison, <8 x i32> zeroinitializer
+  %15 = zext nneg <8 x i32> %14 to <8 x i64>
+  %16 = tail call <8 x i64> @llvm.stepvector.v8i64()
+  %17 = or disjoint <8 x i64> %16, %15
+  %18 = icmp slt <8 x i64> %17, splat (i64 128)
+  %19 = shl i64 %11, 8
+  %20 = zext nneg i32 %12 to i64
+  %21 = add i64 %19, %20
+  %22 = getelementptr [2 x i8], ptr addrspace(1) %0, i64 %21
+  %23 = tail call <8 x half> @llvm.masked.load.v8f16.p1(ptr addrspace(1) align 2 %22, \
+<8 x i1> %18, <8 x half> poison)
+  %24 = add i64 %11, %9
+  %25 = icmp samesign ugt i64 %3, %24
+  br i1 %25, label %10, label %26
+
+26:                                               ; preds = %10
+  ret void
+}
+""".replace("\\\n", "")
+
+
+@pytest.mark.parametrize(("rows", "groups", "rounds"), [(100, 100, 1), (100, 25, 4), (64, 8, 8)])
+def test_rows_are_what_a_call_says_and_steps_what_all_workgroups_take(
+    rows: int, groups: int, rounds: int
+) -> None:
+    geometry = Geometry(((0, 0, 0),), (64, 1, 1), 64)
+    function = parse_functions(ROWS)["f"]
+    assert function.numbers == ("%1",)
+    found = trace(function, {}, geometry, Call((groups, 1, 1), (rows,)))
+    assert found.trips == (1.0, rounds)
+
+
+def test_masked_lanes_take_no_part() -> None:
+    """16 lanes of eight elements are the 128 that there are; the others read nothing."""
+    geometry = Geometry(((0, 0, 0),), (64, 1, 1), 64)
+    found = trace(parse_functions(ROWS)["f"], {}, geometry, Call((100, 1, 1), (100,)))
+    (access,) = found.accesses
+    assert int(access.mask.sum()) == 16
+
+
+def test_a_loop_over_rows_that_no_one_tells_is_not_understood() -> None:
+    geometry = Geometry(((0, 0, 0),), (64, 1, 1), 64)
+    with pytest.raises(UnreadableError):
+        trace(parse_functions(ROWS)["f"], {}, geometry, Call((100, 1, 1)))
+
+
+def test_a_kernel_without_stores_writes_nothing() -> None:
+    assert writes_nothing(parse_functions(ROWS)["f"])
+    stores = ROWS.replace("  ret void", "  store i32 0, ptr addrspace(1) %0, align 4\n  ret void")
+    assert not writes_nothing(parse_functions(stores)["f"])
