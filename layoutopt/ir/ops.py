@@ -120,6 +120,8 @@ class Pad(Unary):
     low: tuple[int, ...]
     high: tuple[int, ...]
     value: str
+    anything: bool = False
+    """Nobody looks at what is padded: it may be left as the memory was."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from layoutopt.ir.graph import (
     Unpack,
 )
 from layoutopt.ir.layout import Layout
+from layoutopt.ir.neutral import Padding
 from layoutopt.ir.scalar import copy_body
 from layoutopt.ir.types import TensorType
 
@@ -33,7 +34,8 @@ def add_pack(builder: GraphBuilder, kind: TensorType, op: Pack) -> None:
     if op.padding is not None and whole != kind.shape:
         source = builder.tensor(whole, kind.element)
         high = tuple(w - n for w, n in zip(whole, kind.shape, strict=True))
-        builder.add(Pad(op.source, source, (0,) * len(high), high, op.padding))
+        free = op.layout.padding is Padding.ANY
+        builder.add(Pad(op.source, source, (0,) * len(high), high, op.padding, free))
     split, places = split_dims(whole, op.layout)
     if split != whole:
         expanded = builder.tensor(split, kind.element)

@@ -217,6 +217,15 @@ class _Emitter:
 
     def _pad(self, op: Pad) -> None:
         source, result = self._type(op.source), self._type(op.result)
+        if op.anything:
+            around = f"%t{op.result}_empty"
+            ones = [1] * len(op.low)
+            self.lines.append(f"  {around} = {empty_text(result)}")
+            self.lines.append(
+                f"  %t{op.result} = tensor.insert_slice %t{op.source} into {around}"
+                f"{list_text(op.low)} {list_text(source.shape)} {ones} : {source} into {result}"
+            )
+            return
         value = self._scalar(f"%t{op.result}_value", op.value, source.element)
         indices = ", ".join(f"%i{d}: index" for d in range(len(op.low)))
         self.lines.append(
