@@ -121,7 +121,7 @@ class Pad(Unary):
     high: tuple[int, ...]
     value: str
     anything: bool = False
-    """Nobody looks at what is padded: it may be left as the memory was."""
+    """What is padded is not looked at: it may be left as the memory was."""
 
 
 @dataclass(frozen=True, slots=True)
