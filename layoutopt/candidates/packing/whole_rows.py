@@ -30,11 +30,21 @@ def whole_rows(op: Structured, types: tuple[TensorType, ...]) -> Iterator[Packin
     if is_windowed(op):
         return
     loops = (*r.m, *r.n, *r.k)
-    opened = [d for d in loops if isinstance(op.domain[d], Size)]
+    opened = [d for of in (r.m, r.n, r.k) for d in _needing_tiles(op, of)]
     if not opened:
         return
-    sizes = {d: _TILE if d in opened else op.domain[d] for d in loops}
-    yield _packing(op, types, sizes, opened)
+    sizes = {d: op.domain[d] for d in loops if not isinstance(op.domain[d], Size)}
+    yield _packing(op, types, sizes | dict.fromkeys(opened, _TILE), opened)
+
+
+def _needing_tiles(op: Structured, loops: tuple[int, ...]) -> list[int]:
+    """The innermost open loop of one role, unless a known one beside it is as long as a tile.
+
+    The tokens of an image are that where the number of images is open.
+    """
+    opened = [d for d in loops if isinstance(op.domain[d], Size)]
+    known = [op.domain[d] for d in loops if d not in opened]
+    return opened[-1:] if max(known, default=1) < _TILE else []
 
 
 def _packing(
