@@ -9,7 +9,7 @@ from pathlib import Path
 
 from layoutopt.errors import LoweringError, RefusedModuleError
 from layoutopt.options import Effort, Options
-from layoutopt.pricing.analytic.compiled.read_module import WRITES_NOTHING
+from layoutopt.pricing.analytic.compiled.read_module import DOES_NOTHING
 from layoutopt.pricing.analytic.compiled_kernels import Facts, Kernels
 from layoutopt.pricing.pricers import kernels_path
 from layoutopt.profiles.store import cache_folder
@@ -255,7 +255,7 @@ def _compile_only(modules: Modules, target: Target, options: Options) -> None:
                     check_memory(modules.model, facts.held_bytes, most, whole)
             return
         if facts.timed_out or facts.steps:  # it would hang again, or computes nothing
-            culprits = [step.name for step in facts.steps if step.reason == WRITES_NOTHING]
+            culprits = [step.name for step in facts.steps if step.reason == DOES_NOTHING]
             raise RefusedModuleError(facts.reason, tuple(culprits))
     output = modules.folder / "optimized.vmfb"
     outcome = compile_file(modules.optimized, output, modules.flags, limit_s)

@@ -18,7 +18,7 @@ from layoutopt.compiler.installed import quirks
 from layoutopt.files.given import read_input
 from layoutopt.pricing.analytic.compiled.host_program import NO_SHAPES, Given, Shapes
 from layoutopt.pricing.analytic.compiled.read_module import (
-    WRITES_NOTHING,
+    DOES_NOTHING,
     KernelReader,
     Step,
 )
@@ -35,7 +35,7 @@ LOG = logging.getLogger(__name__)
 
 BATCH = 12
 """Candidates of one module: starting the compiler costs as much as three kernels."""
-READER = 6
+READER = 7
 """Version of what is read. It is part of every key: a new reader makes old facts void."""
 OF_MODULES = 1
 """The same for what is read of whole modules alone."""
@@ -177,10 +177,10 @@ class Kernels:
 
 def _miscompiled(steps: Sequence[Step]) -> str:
     """Why a module cannot be right; empty where nothing shows."""
-    found = next((step for step in steps if step.reason == WRITES_NOTHING), None)
+    found = next((step for step in steps if step.reason == DOES_NOTHING), None)
     if found is None:
         return ""
-    return f"{Outcome.MISMATCH.value}: {found.name}: {WRITES_NOTHING}"
+    return f"{Outcome.MISMATCH.value}: {found.name}: {DOES_NOTHING}"
 
 
 def _given(benchmark: Benchmark) -> Given:

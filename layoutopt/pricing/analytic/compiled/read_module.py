@@ -20,14 +20,14 @@ from layoutopt.pricing.analytic.compiled.kernel_facts import KernelFacts, read_f
 from layoutopt.pricing.analytic.compiled.llvm_ir import (
     Function,
     UnreadableError,
+    does_nothing,
     parse_functions,
     shared_sizes,
-    writes_nothing,
 )
 from layoutopt.pricing.analytic.compiled.touched_bytes import Touched, touched_bytes
 from layoutopt.pricing.analytic.compiled.trace import Call
 
-WRITES_NOTHING = "its code was left out by iree-compile, so that it writes nothing"
+DOES_NOTHING = "its code was left out by iree-compile, so that it does nothing"
 """The reason of a kernel that cannot be right."""
 TRANSFERS = ("fill", "copy")
 """Names of steps that run no kernel."""
@@ -100,8 +100,8 @@ class KernelReader:
         found = code.get(command.kernel)
         if found is None:
             return Step(command.kernel, None, bound, "no assembly of it was found")
-        if writes_nothing(found.function):
-            return Step(command.kernel, None, bound, WRITES_NOTHING)
+        if does_nothing(found.function):
+            return Step(command.kernel, None, bound, DOES_NOTHING)
         if None in (*command.grid, *command.binding_bytes):
             reason = "its number of workgroups or its sizes are known at run time only"
             return Step(command.kernel, reason=reason)
