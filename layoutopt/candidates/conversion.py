@@ -35,6 +35,7 @@ from layoutopt.ir.packs_as_transposes import add_pack, add_unpack, stays_in_plac
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.relayout import Physical
 from layoutopt.ir.scalar import copy_body
+from layoutopt.ir.size import Size
 from layoutopt.ir.types import TensorType
 from layoutopt.rules.propagation import relayout
 
@@ -75,27 +76,37 @@ def conversion_form(graph: Graph, conversion: Conversion) -> PhysicalForm:
             _unpack(builder, Unpack(start, end, _seen_from(source, target)))
         case ConversionKind.UNPACK_PACK | ConversionKind.REFILL:
             between = builder.tensor(kind.shape, kind.element)
-            builder.add(Unpack(start, between, source))
-            builder.add(Pack(between, end, target, _filler(kind, target)))
+            _unpack(builder, Unpack(start, between, source))
+            _pack(builder, Pack(between, end, target, _filler(kind, target)))
     return PhysicalForm(simplified(builder.build((start,), (end,))), (start,), (), (end,))
 
 
 def _pack(builder: GraphBuilder, op: Pack) -> None:
-    """A pack; where no element moves, the pad that it is."""
+    """A pack, or the pad, reshape and transpose that it is."""
     kind = builder.types[op.source]
-    if stays_in_place(kind.shape, op.layout):
+    if _is_written_out(kind, op.layout):
         add_pack(builder, kind, op)
     else:
         builder.add(op)
 
 
 def _unpack(builder: GraphBuilder, op: Unpack) -> None:
-    """An unpack; where no element moves, the slice that it is."""
+    """An unpack, or the transpose, reshape and slice that it is."""
     kind = builder.types[op.result]
-    if stays_in_place(kind.shape, op.layout):
+    if _is_written_out(kind, op.layout):
         add_unpack(builder, kind, op)
     else:
         builder.add(op)
+
+
+def _is_written_out(kind: TensorType, layout: Layout) -> bool:
+    """Whether a pack is better not one: nothing moves, or sizes are open and a tile is a whole dim.
+
+    Of such a tile IREE 3.13 makes one vector on processors, and then refuses it.
+    """
+    opened = any(isinstance(n, Size) for n in kind.shape)
+    whole = any(layout.tile_of(d) == n for d, n in enumerate(kind.shape) if n != 1)
+    return stays_in_place(kind.shape, layout) or (opened and whole)
 
 
 def lower_packs(graph: Graph) -> Graph:

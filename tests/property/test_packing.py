@@ -51,7 +51,10 @@ def moved(graph: Graph, source: Layout, target: Layout, lowered: bool) -> None:
     assert not lowered or not any(isinstance(op, Pack | Unpack) for op in built.ops)
     written = {type(op) for op in form.graph.ops} - {Reshape}
     expected = WRITTEN[conversion_kind(kind.shape, source, target)]
-    assert written == expected or (written <= {Pad, Slice} and len(expected) == 1)
+    if expected & {Pack, Unpack}:  # where no element moves, a pad or slice stands for one
+        assert written <= expected | {Pad, Slice}
+    else:
+        assert written == expected
     array = small_integers(kind, 1)
     found = evaluate(built, {form.inputs[0]: source.apply(array)})[form.outputs[0]]
     assert found.shape == target.physical_shape(kind.shape)
