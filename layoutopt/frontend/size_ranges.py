@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from layoutopt.frontend.source import Source
 from layoutopt.mlir.module import Module, parse_module
@@ -30,4 +29,4 @@ def with_ranges(
     path = source.path.with_name("ranges.mlirbc")
     with path.open("wb") as file:
         module.operation.write_bytecode(file)
-    return replace(source, path=Path(path)), parse_module(path)
+    return replace(source, path=path), parse_module(path)
