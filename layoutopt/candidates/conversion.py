@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from layoutopt.candidates.candidate import PhysicalForm
@@ -71,32 +72,15 @@ def conversion_form(graph: Graph, conversion: Conversion) -> PhysicalForm:
             padded = TensorType(source.padded_shape(kind.shape), kind.element)
             _shuffle(builder, padded, source, target, start, end)
         case ConversionKind.PACK:
-            _pack(builder, Pack(start, end, _seen_from(target, source), _filler(kind, target)))
+            builder.add(Pack(start, end, _seen_from(target, source), _filler(kind, target)))
         case ConversionKind.UNPACK:
-            _unpack(builder, Unpack(start, end, _seen_from(source, target)))
+            builder.add(Unpack(start, end, _seen_from(source, target)))
         case ConversionKind.UNPACK_PACK | ConversionKind.REFILL:
             between = builder.tensor(kind.shape, kind.element)
-            _unpack(builder, Unpack(start, between, source))
-            _pack(builder, Pack(between, end, target, _filler(kind, target)))
-    return PhysicalForm(simplified(builder.build((start,), (end,))), (start,), (), (end,))
-
-
-def _pack(builder: GraphBuilder, op: Pack) -> None:
-    """A pack, or the pad, reshape and transpose that it is."""
-    kind = builder.types[op.source]
-    if _is_written_out(kind, op.layout):
-        add_pack(builder, kind, op)
-    else:
-        builder.add(op)
-
-
-def _unpack(builder: GraphBuilder, op: Unpack) -> None:
-    """An unpack, or the transpose, reshape and slice that it is."""
-    kind = builder.types[op.result]
-    if _is_written_out(kind, op.layout):
-        add_unpack(builder, kind, op)
-    else:
-        builder.add(op)
+            builder.add(Unpack(start, between, source))
+            builder.add(Pack(between, end, target, _filler(kind, target)))
+    graph = lower_packs(builder.build((start,), (end,)), _is_written_out)
+    return PhysicalForm(simplified(graph), (start,), (), (end,))
 
 
 def _is_written_out(kind: TensorType, layout: Layout) -> bool:
@@ -109,15 +93,20 @@ def _is_written_out(kind: TensorType, layout: Layout) -> bool:
     return stays_in_place(kind.shape, layout) or (opened and whole)
 
 
-def lower_packs(graph: Graph) -> Graph:
-    """The same graph with reshapes and transposes (pads and slices) in place of packs."""
+def lower_packs(
+    graph: Graph, chosen: Callable[[TensorType, Layout], bool] = lambda *_: True
+) -> Graph:
+    """The same graph with reshapes and transposes (pads and slices) in place of packs.
+
+    ``chosen``: which ones, by the type of the tensor that is packed and the layout that it gets.
+    """
     builder = GraphBuilder(len(graph.types))
     ops: list[Op] = []
     for op in graph.ops:
         before = len(builder.ops)
-        if isinstance(op, Pack):
+        if isinstance(op, Pack) and chosen(graph.types[op.source], op.layout):
             add_pack(builder, graph.types[op.source], op)
-        elif isinstance(op, Unpack):
+        elif isinstance(op, Unpack) and chosen(graph.types[op.result], op.layout):
             add_unpack(builder, graph.types[op.result], op)
         ops += builder.ops[before:] or [op]
     return replace(graph, types=(*graph.types, *builder.types), ops=tuple(ops), names=())

@@ -243,7 +243,8 @@ def _compile_only(modules: Modules, target: Target, options: Options) -> None:
     if options.compile_candidates and target.kernel_rates is not None:
         kernels = Kernels(kernels_path(options), target.place)
         calls = [call for _, call in planned_calls(modules.subjects)]
-        facts = _largest(kernels.module(modules.optimized, modules.flags, limit_s, calls))
+        found = kernels.module(modules.optimized, modules.flags, limit_s, calls)
+        facts = next((one for one in found if one.reason), _largest(found))
         if not facts.reason:
             if options.memory_budget is not None:
                 plain = (*modules.source.phase_flags, *target.flags)

@@ -125,7 +125,7 @@ class Kernels:
     def _module_key(self, path: Path, flags: tuple[str, ...], call: Shapes) -> str:
         digest = hashlib.sha256()
         reader = f"{self._target} reader {READER}.{OF_MODULES}"
-        sizes = [str(sorted(one.items())) for _, one in sorted(call.items())]
+        sizes = [f"{name}: {sorted(one.items())}" for name, one in sorted(call.items())]
         for part in (reader, iree_version(), *flags, *sizes):
             digest.update(f"{part}\n".encode())
         with path.open("rb") as file:

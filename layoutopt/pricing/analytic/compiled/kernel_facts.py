@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from math import prod
 
 from layoutopt.pricing.analytic.compiled.assembly import Assembly, Counts
+from layoutopt.pricing.analytic.compiled.launch import Call, Geometry
 from layoutopt.pricing.analytic.compiled.llvm_ir import Function, UnreadableError
 from layoutopt.pricing.analytic.compiled.memory_lines import (
     Lines,
     lines_of,
     shared_memory_cycles,
 )
-from layoutopt.pricing.analytic.compiled.trace import Access, Call, Geometry, trace
+from layoutopt.pricing.analytic.compiled.trace import Access, trace
 
 CHIPLETS = 8
 """Workgroups go to the chiplets (XCDs) of an MI300 or MI350 in turn: AMD CDNA 3 white paper."""

@@ -17,6 +17,7 @@ from layoutopt.pricing.analytic.compiled.host_program import (
     read_program,
 )
 from layoutopt.pricing.analytic.compiled.kernel_facts import KernelFacts, read_facts
+from layoutopt.pricing.analytic.compiled.launch import Call
 from layoutopt.pricing.analytic.compiled.llvm_ir import (
     Function,
     UnreadableError,
@@ -25,7 +26,6 @@ from layoutopt.pricing.analytic.compiled.llvm_ir import (
     shared_sizes,
 )
 from layoutopt.pricing.analytic.compiled.touched_bytes import Touched, touched_bytes
-from layoutopt.pricing.analytic.compiled.trace import Call
 
 DOES_NOTHING = "its code was left out by iree-compile, so that it does nothing"
 """The reason of a kernel that cannot be right."""

@@ -9,14 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from layoutopt.pricing.analytic.compiled.lane_values import (
-    BUFFER_SHIFT,
     Env,
     Lanes,
     Rule,
@@ -26,6 +24,7 @@ from layoutopt.pricing.analytic.compiled.lane_values import (
     rule_of,
     typed,
 )
+from layoutopt.pricing.analytic.compiled.launch import Call, Geometry, starting_values
 from layoutopt.pricing.analytic.compiled.llvm_ir import (
     Function,
     Instruction,
@@ -45,32 +44,6 @@ SAMPLED = 2
 """Iterations of a loop that are run."""
 MOST_ITERATIONS = 256
 """Iterations that are run where the number does not follow from the first ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class Geometry:
-    """Workgroups that are looked at, and the shape of one."""
-
-    workgroups: tuple[tuple[int, int, int], ...]
-    """Ids (x, y, z) of those that run at the same time on one part of the device."""
-    size: tuple[int, int, int]
-    """Work items of a workgroup in x, y and z."""
-    wave_size: int
-
-    @property
-    def lanes(self) -> int:
-        """Work items of a workgroup, in whole waves."""
-        x, y, z = self.size
-        return -(-x * y * z // self.wave_size) * self.wave_size
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """How a kernel is called: its workgroups in x, y and z, and numbers beside its buffers."""
-
-    grid: tuple[int, ...]
-    constants: tuple[int | None, ...] = ()
-    """Of 32 bits, in the order of the parameters; None for one that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +81,7 @@ def trace(
     function: Function, shared: dict[str, int], geometry: Geometry, call: Call
 ) -> Trace:  # fmt: skip
     """Run a function. Raises UnreadableError where it is beyond this model."""
-    return _Run(function, geometry, _start(function, shared, geometry, call)).result()
+    return _Run(function, geometry, starting_values(function, shared, geometry, call)).result()
 
 
 class _Run:
@@ -386,27 +359,3 @@ def _union(parts: Iterable[tuple[str, Mask]], shape: tuple[int, int]) -> Mask:
     for _, mask in parts:
         found |= mask
     return found
-
-
-def _start(function: Function, shared: dict[str, int], geometry: Geometry, call: Call) -> Env:
-    x, y, _ = geometry.size
-    linear = np.arange(geometry.lanes, dtype=np.int64)[None, :]
-    groups = np.asarray(geometry.workgroups, dtype=np.int64)
-    env: Env = {
-        "linear": linear,
-        "lane": linear % geometry.wave_size,
-        "workitem.id.x": linear % x,
-        "workitem.id.y": linear // x % y,
-        "workitem.id.z": linear // (x * y),
-        **{f"workgroup.id.{axis}": groups[:, place, None] for place, axis in enumerate("xyz")},
-        **{f"workgroups.{axis}": np.int64(n) for axis, n in zip("xyz", call.grid, strict=False)},
-    }
-    for place, name in enumerate(function.parameters):
-        env[name] = np.int64((place + 1) << BUFFER_SHIFT)
-    for name, number in zip_longest(function.numbers, call.constants[: len(function.numbers)]):
-        env[name] = None if number is None else np.int64(number)
-    offset = 0
-    for name, size in shared.items():
-        env[name] = np.int64(offset)
-        offset += -(-size // 16) * 16
-    return env

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from layoutopt.pricing.analytic.compiled.launch import Call, Geometry
 from layoutopt.pricing.analytic.compiled.llvm_ir import (
     UnreadableError,
     does_nothing,
@@ -15,8 +16,6 @@ from layoutopt.pricing.analytic.compiled.memory_lines import (
     shared_memory_cycles,
 )
 from layoutopt.pricing.analytic.compiled.trace import (
-    Call,
-    Geometry,
     Trace,
     rounds_until,
     trace,
