@@ -6,10 +6,12 @@
 
 The memory of y is that of a row-major m x n, so nothing is packed at run time, and a panel of the
 weights is read front to back. Registers hold ``rows x columns`` of y while k runs. Which tiles are
-to try follows from the registers (van Zee and van de Geijn, BLIS, ACM TOMS 2015, section 4):
-a few vectors side by side, and as many rows as registers are left for. Where a tile leaves some of
-the rows or columns, the compiler peels these off, as a loop of their own; left inside, they would
-make every row slow. A panel has whole tiles of columns.
+to try follows from the registers (van Zee and van de Geijn, BLIS, ACM TOMS 2015, section 4): a few
+vectors side by side, and as many rows as registers are left for and as the first cache holds a line
+of each. Rows a multiple of 4 KB apart (1,024 sums of f32) push each other out of it: fifteen of
+them take a quarter longer than eight. Where a tile leaves some of the rows or columns, the compiler
+peels these off, as a loop of their own; left inside, they would make every row slow. A panel has
+whole tiles of columns.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from layoutopt.ir.layout import Layout
 from layoutopt.ir.roles import is_windowed, roles
 from layoutopt.ir.schedule import Schedule, VectorTile
 from layoutopt.ir.size import Size, planned
-from layoutopt.ir.types import TensorType
+from layoutopt.ir.types import TensorType, element_bytes
 
 _VECTORS = (2, 4)
 """Vectors side by side."""
@@ -59,13 +61,22 @@ def vector_tiles(
     row, column = found
     height, width = op.domain[row], op.domain[column]
     fitting = _fitting(width, registers.bits // _SUM_BITS)
-    whole = [(v, columns, _dividing_rows(height, v, registers)) for v, columns in fitting]
-    peeled = [(v, columns, _peeled_rows(height, v, registers)) for v, columns in fitting]
+    near = registers.rows_in_cache(_row_bytes(op, row, types))
+    held = {v: min(_most(v, registers), near) for v, _ in fitting}
+    whole = [(v, columns, _dividing_rows(height, v, registers, held[v])) for v, columns in fitting]
+    peeled = [(v, columns, _peeled_rows(height, v, registers, held[v])) for v, columns in fitting]
     return tuple(
         VectorTile(rows, columns, width % columns)
         for _, columns, rows in (*whole, *peeled)
         if rows is not None
     )
+
+
+def _row_bytes(op: Structured, row: int, types: tuple[TensorType, ...]) -> int:
+    """How far apart two rows of the first factor lie; an open size counts as planned."""
+    kind = types[op.sources[0]]
+    axis = next(i for i, form in enumerate(op.source_maps[0]) if row in form.dims)
+    return math.prod(map(planned, kind.shape[axis + 1 :])) * element_bytes(kind.element)
 
 
 def _fitting(width: int, lanes: int) -> list[tuple[int, int]]:
@@ -92,23 +103,22 @@ def _is_power_of_two(n: int) -> bool:
     return n & (n - 1) == 0
 
 
-def _dividing_rows(height: int, vectors: int, registers: VectorRegisters) -> int | None:
-    """The most rows that registers hold and that divide the height; None where that is too few."""
-    rows = max(r for r in range(1, _most(vectors, registers) + 1) if height % r == 0)
+def _dividing_rows(height: int, vectors: int, registers: VectorRegisters, most: int) -> int | None:
+    """The most rows, ``most`` or fewer, that divide the height; None where that is too few."""
+    rows = max(r for r in range(1, most + 1) if height % r == 0)
     short = rows == height or isinstance(height, Size)  # an open size may be one
     filled = rows * vectors * _LEAST_FILLED >= registers.count
     return rows if filled or short else None
 
 
-def _peeled_rows(height: int, vectors: int, registers: VectorRegisters) -> int | None:
+def _peeled_rows(height: int, vectors: int, registers: VectorRegisters, most: int) -> int | None:
     """The rows of a tile that leaves a rest; None where one without a rest is about as high.
 
     Of an open height the rest may be all there is, so the tile is as low as fills half of the
     registers.
     """
-    most = _most(vectors, registers)
     if isinstance(height, Size):
-        rows = registers.count // (2 * vectors)
+        rows = min(most, registers.count // (2 * vectors))
         return rows if height % rows != 0 else None
     if height <= most or any(height % r == 0 for r in range((most + 1) // 2, most + 1)):
         return None

@@ -56,6 +56,11 @@ class _Direct:
         channels = self.op.domain[self.channel]
         return next((d for d in _DEPTHS if channels % d == 0), None)
 
+    @property
+    def pixel_bytes(self) -> int:
+        """How far apart two neighbours in a row of the image lie."""
+        return self.op.domain[self.channel] * _ELEMENT_BITS // 8
+
     def suits(self, tile: VectorTile) -> bool:
         """Whether a tile divides the row, and is as wide as a panel."""
         columns, width = self.op.domain[self.column], self.op.domain[self.row]
@@ -81,7 +86,8 @@ def convolution_tile(
     vectors, rest = divmod(columns * _ELEMENT_BITS, registers.bits)
     if rest or vectors not in _VECTORS:
         return None
-    most = (registers.count - vectors) // vectors
+    near = registers.rows_in_cache(found.pixel_bytes)
+    most = min((registers.count - vectors) // vectors, near)
     rows = max(r for r in range(1, most + 1) if width % r == 0)
     filled = rows * vectors * _LEAST_FILLED >= registers.count or rows == width
     return VectorTile(rows, columns) if filled else None

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
+
+_LINE_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
 class VectorRegisters:
-    """The registers that code for a processor computes in."""
+    """The registers that code for a processor computes in, and the cache that they are read from.
+
+    A cache has its lines in sets, by the low bits of their addresses: of lines that lie a multiple
+    of ``way_bytes`` apart it holds as many as it has ways.
+    """
 
     bits: int
-    """Of one."""
+    """Of one register."""
     count: int
     """Those that sums and one row of the second factor may take."""
+    ways: int = 8
+    """Of the first cache of data."""
+    way_bytes: int = 4096
+
+    def rows_in_cache(self, stride_bytes: int) -> int:
+        """Rows, ``stride_bytes`` apart, whose lines stay while all are read side by side."""
+        apart = max(_LINE_BYTES, math.gcd(stride_bytes, self.way_bytes))
+        return self.ways * self.way_bytes // apart
 
 
 class Processor(Enum):
@@ -28,6 +43,9 @@ class Processor(Enum):
         """Its vector registers: Intel SDM volume 1, 14.1 and 15.2; Arm ARM, section A1.3.
 
         One less where the first factor takes one: AVX-512 reads it from memory as it multiplies.
+        The cache: on x86-64 a way is a page (4 KB) and there are eight or more (Intel Optimization
+        Reference Manual, 2.1; AMD Software Optimization Guide for Zen 4, 2.6.2); the Neoverse N1
+        has four of 16 KB (Arm Neoverse N1 TRM, A6.1).
         """
         match self:
             case Processor.AVX2:
@@ -35,4 +53,4 @@ class Processor(Enum):
             case Processor.AVX512:
                 return VectorRegisters(512, 32)
             case Processor.NEON:
-                return VectorRegisters(128, 31)
+                return VectorRegisters(128, 31, ways=4, way_bytes=16384)

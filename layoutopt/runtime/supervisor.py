@@ -99,8 +99,13 @@ class Supervisor(Closing):
 
 
 def _attributed(job: Job, last: Event, done: set[int]) -> tuple[Task, ...]:
-    """The task that the last event names; all of its module where that was being loaded."""
+    """The task that the last event names; all of its module where that was being loaded.
+
+    None where each task had its result before the worker was lost.
+    """
     tasks = tuple(task for task in job.tasks if task.place not in done)
+    if not tasks:
+        return ()
     named = next((task for task in tasks if task.place == last.place), tasks[0])
     if last.kind is not EventKind.LOADING:
         return (named,)

@@ -86,6 +86,23 @@ def test_tiles_fill_the_registers_and_divide_their_loops(
     assert {*tiles(model(m, n, 64), registers, Form.SCHEDULED)} >= {*expected}
 
 
+@pytest.mark.parametrize(
+    ("k", "registers", "expected"),
+    [
+        (768, AVX512, ["15x32", "7x64"]),
+        (1024, AVX512, ["7x64", "8x32"]),  # rows 4 KB apart share their lines with eight others
+        (3072, AVX512, ["7x64", "8x32"]),
+        (3088, AVX512, ["15x32", "7x64"]),  # a line more, and they do not
+        (512, AVX512, ["15x32", "7x64"]),  # every second row
+        (4096, NEON, ["12x8", "4x16", "4x8", "6x16"]),  # four ways of 16 KB; whole, and in parts
+    ],
+)
+def test_a_line_of_each_row_stays_in_the_first_cache(
+    k: int, registers: VectorRegisters, expected: list[str]
+) -> None:
+    assert tiles(model(197, 768, k), registers, Form.PANELS) == expected
+
+
 def test_without_registers_the_compiler_chooses() -> None:
     assert found(model(128, 768, 64), None)[1] == []
 

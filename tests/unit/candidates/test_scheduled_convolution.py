@@ -106,6 +106,7 @@ def convolution_in(form: PhysicalForm) -> Structured:
         (Model(outs=(14, 14), features=96), AVX512, ["14x32", "14x16"]),
         (Model(outs=(14, 14), features=24), AVX512, []),  # no vector divides the features
         (Model(outs=(31, 37)), AVX512, []),  # no rows divide a prime this large
+        (Model(outs=(14, 14), channels=1024), AVX512, ["7x64", "7x32"]),  # pixels 4 KB apart
         (Model(outs=(14, 14)), AVX2, ["14x8", "2x32"]),
         (Model(outs=(14, 14)), NEON, ["14x8", "14x4"]),
         (Model(outs=(14, 14)), None, []),
