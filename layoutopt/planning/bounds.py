@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.conversion import Conversion
@@ -35,16 +36,21 @@ class _Margin:
     """Where something with the same loops has a price."""
     unknown: float
     """Where nothing has."""
+    heavy: float | None = None
+    """As ``known``, of tiles for what takes a large share of the plan; None for no other."""
 
 
 _LIKELY = _Margin(0.0, 1.0)
+_POSSIBLE = _Margin(0.5, math.inf)
 _STAGES = {
     Effort.QUICK: (_LIKELY,),
-    Effort.NORMAL: (_LIKELY, _Margin(0.5, math.inf)),
+    Effort.NORMAL: (_LIKELY, _POSSIBLE, replace(_POSSIBLE, heavy=2.0)),
     Effort.THOROUGH: (),
 }
 """One after the other, each until the answer needs no more prices: what the likely ones tell makes
-the deviations of the others small."""
+the deviations of the others small, and what is left is looked at where most could be gained."""
+_HEAVY = 1 / 20
+"""Share of the plan that is a large one: of all that is written in one way, together."""
 _FEW = 2
 """Prices of one kind of loops that are asked for at once, while as few of that kind are known."""
 
@@ -64,6 +70,7 @@ class Bounds:
         self._described: list[Described] = []
         self._pieces: dict[Key, tuple[int, ...]] = {}
         self._told: dict[int, float] = {}
+        self._total_ns = math.inf
         self._usual: dict[Key, int] = {}
         self._least: dict[Key, int] = {}
         if self._stages:
@@ -78,9 +85,19 @@ class Bounds:
         """Begin with the likeliest, where much is without a price; False where there is no more."""
         return self._change(0)
 
-    def widen(self) -> bool:
-        """Leave more room below what is expected; False where there is as much as may be."""
-        return self._change(self._stage + 1)
+    def widen(self, total_ns: float) -> bool:
+        """Leave more room below what is expected; False where there is as much as may be.
+
+        ``total_ns``: what the plan takes by now.
+        """
+        looked_at = self._total_ns < math.inf
+        self._total_ns = total_ns
+        if self._change(self._stage + 1):
+            return True
+        if looked_at or not self._stages or self._stages[-1].heavy is None:
+            return False
+        self._told = {}
+        return True
 
     def _change(self, stage: int) -> bool:
         if stage == self._stage or stage >= len(self._stages):
@@ -122,8 +139,42 @@ class Bounds:
         known = np.array([each.loops in loops for each in self._described])
         margin = self._stages[self._stage]
         surprise = 0.0 if margin.unknown == math.inf else told.at(margin.unknown)
-        self._usual = self._of_keys(told.at(0.0))
-        self._least = self._of_keys(np.where(known, told.at(margin.known), surprise))
+        usual = told.at(0.0)
+        self._usual = self._of_keys(usual)
+        least = told.at(margin.known)
+        if margin.heavy is not None:
+            least = np.where(self._doubted(usual), told.at(margin.heavy), least)
+        self._least = self._of_keys(np.where(known, least, surprise))
+
+    def _doubted(self, usual: Floats) -> npt.NDArray[np.bool_]:
+        """Tiles for what takes a large share, where no two of such loops were tried there.
+
+        ``usual``: what each piece of work is expected to take. One bad tile tells little of another
+        one: what is fused behind it may not fit into registers.
+        """
+        places: list[set[Hashable]] = [set() for _ in self._described]
+        tried: dict[Hashable, set[Hashable]] = defaultdict(set)
+        for key, own in self._pieces.items():
+            place = self._place(key)
+            for i in own:
+                places[i].add(place)
+                if i in self._told:
+                    tried[place, self._described[i].loops].add(self._described[i].tile)
+        least_ns = _HEAVY * self._total_ns
+        return np.array(
+            [
+                bool(work.tile)
+                and ns * len(own) >= least_ns
+                and any(len(tried[place, work.loops]) < _FEW for place in own)
+                for work, ns, own in zip(self._described, usual, places, strict=True)
+            ]
+        )
+
+    def _place(self, key: Key) -> Hashable:
+        """What only one of the keys of a plan can make, roughly."""
+        if isinstance(key, Candidate):
+            return self._space.clusters[key.cluster].outputs
+        return key
 
     def _of_keys(self, times: Floats) -> dict[Key, int]:
         """The cheapest of the forms that each key may take."""

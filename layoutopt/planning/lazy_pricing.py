@@ -12,7 +12,9 @@ candidates keeps the others like them from being priced; of each kind of loops a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
+from operator import methodcaller
 
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.choice import Choice
@@ -94,7 +96,8 @@ def price_lazily(
         if not any(wanted):
             cut_short = solution.stop_reason in (StopReason.TIME_LIMIT, StopReason.CLOSE)
             if not cut_short or enough is CHEAPEST:
-                if _each(Bounds.widen, bounds):
+                widen = methodcaller("widen", solution.objective_ns or math.inf)
+                if _each(widen, bounds):
                     enough = ASKING
                     continue
                 return _answered(found, selection, solution)

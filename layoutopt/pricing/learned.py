@@ -51,7 +51,7 @@ MOST = 1000
 class Described:
     """A piece of work by what its time depends on."""
 
-    labels: tuple[Hashable, ...]
+    labels: tuple[Hashable, Hashable, Hashable, Hashable, tuple[Hashable, Hashable]]
     """One for each level of `KERNEL`."""
     place: tuple[float, ...]
     """Binary logarithms of its sizes."""
@@ -62,6 +62,11 @@ class Described:
     def loops(self) -> Hashable:
         """How its loops run: what tells most."""
         return self.labels[3]
+
+    @property
+    def tile(self) -> Hashable:
+        """What its registers hold; empty where the compiler chooses."""
+        return self.labels[4][1]
 
 
 def described(work: Work, target: Target, roofs: Roofs, made_by: Hashable) -> Described:
