@@ -94,12 +94,10 @@ def price_lazily(
         if any(wanted) and number == 0 and _each(Bounds.narrow, bounds):
             continue
         if not any(wanted):
+            if _each(methodcaller("widen", solution.objective_ns or math.inf), bounds):
+                continue
             cut_short = solution.stop_reason in (StopReason.TIME_LIMIT, StopReason.CLOSE)
             if not cut_short or enough is CHEAPEST:
-                widen = methodcaller("widen", solution.objective_ns or math.inf)
-                if _each(widen, bounds):
-                    enough = ASKING
-                    continue
                 return _answered(found, selection, solution)
             enough = CHEAPEST
             continue
