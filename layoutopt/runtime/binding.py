@@ -6,13 +6,15 @@ import gc
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from iree import runtime as iree
 
+from layoutopt.runtime.caller import caller_that_gives_way
 from layoutopt.runtime.element import Array, Value
 from layoutopt.runtime.transport import as_declared, received, sent
 
@@ -38,8 +40,10 @@ class Device:
     """An open device. `local-task` gets `threads` workers; other URIs go to IREE as they are."""
 
     def __init__(self, uri: str, threads: int) -> None:
+        self._caller: Executor | None = None
         if uri.startswith("local-task"):
             iree.flags.parse_flags(f"--task_topology_group_count={threads}")
+            self._caller = caller_that_gives_way()
         self.threads = threads
         self.is_inline = uri.startswith("local-sync")
         """Whether dispatches run in the thread that calls."""
@@ -75,7 +79,7 @@ class Device:
             modules.append(iree.create_io_parameters_module(self._instance, *providers))
         loaded: Any = iree.VmModule.mmap(self._instance, str(module))
         context: Any = iree.VmContext(self._instance, [*modules, loaded])
-        return Program(self._device, context, loaded, kept)
+        return Program(self._device, context, loaded, kept, self._caller)
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,8 @@ class Program:
     context: Any
     module: Any
     parameters: Mapping[str, Array]
+    caller: Executor | None
+    """The thread that times calls; None for the one that asks."""
 
     def prepare(self, function: str, arguments: Sequence[Value]) -> Call:
         """Put the arguments on the device; the call can then be made any number of times.
@@ -104,12 +110,12 @@ class Program:
                 packed.push_int(int(value))
             else:
                 packed.push_ref(self._on_device(value))
-        return Call(self.device, self.context, found, packed)
+        return Call(self.device, self.context, found, packed, self.caller)
 
     def twin(self, function: str, call: Call) -> Call:
         """The same call of a program that was loaded from the same module, arguments shared."""
         found: Any = self.module.lookup_function(function)
-        return Call(self.device, self.context, found, call.arguments)
+        return replace(call, device=self.device, context=self.context, function=found)
 
     def _on_device(self, array: Array) -> Any:
         """A buffer view with the elements of an array, as IREE lays them out."""
@@ -131,6 +137,7 @@ class Call:
     context: Any
     function: Any
     arguments: Any
+    caller: Executor | None
 
     def run(self) -> tuple[Array, ...]:
         """Call once and copy the results to the host."""
@@ -181,6 +188,11 @@ class Call:
 
     def time_ns(self, calls: int, clock: Clock = time.perf_counter_ns) -> float:
         """Mean time of `calls` calls by a clock in nanoseconds, results made and dropped."""
+        if self.caller is None:
+            return self._timed(calls, clock)
+        return self.caller.submit(self._timed, calls, clock).result()
+
+    def _timed(self, calls: int, clock: Clock) -> float:
         invoke, function, arguments = self.context.invoke, self.function, self.arguments
         results = iree.VmVariantList
         collecting = gc.isenabled()
