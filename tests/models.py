@@ -39,6 +39,30 @@ func.func @main(%x: tensor<1x8x18x18xf32>) -> tensor<1x16x8x8xf32> {
 """A 3x3 convolution with bias and relu, then a strided 1x1 one whose weight is a barrier."""
 
 
+def chain_of_matmuls(rows: int, widths: list[int]) -> str:
+    """Matmuls with constant weights, one after the other, that differ in their sizes alone."""
+    lines = ["  %zero = arith.constant 0.0 : f32"]
+    shape = "tensor<{}x{}xf32>".format
+    for place, (before, after) in enumerate(itertools.pairwise(widths)):
+        taken, given, weights = shape(rows, before), shape(rows, after), shape(before, after)
+        lines += [
+            f"  %w{place} = arith.constant dense<0.0625> : {weights}",
+            f"  %e{place} = tensor.empty() : {given}",
+            f"  %f{place} = linalg.fill ins(%zero : f32) outs(%e{place} : {given}) -> {given}",
+            f"  %x{place + 1} = linalg.matmul ins(%x{place}, %w{place} : {taken}, {weights})"
+            f" outs(%f{place} : {given}) -> {given}",
+        ]
+    first, last = shape(rows, widths[0]), shape(rows, widths[-1])
+    return "\n".join(
+        [
+            f"func.func @main(%x0: {first}) -> {last} {{",
+            *lines,
+            f"  return %x{len(widths) - 1} : {last}",
+            "}",
+        ]
+    )
+
+
 def chain_of_convolutions(channels: list[int], image: int = 28) -> str:
     """3x3 convolutions over one image, one after the other, that differ in their channels."""
     lines = ["  %zero = arith.constant 0.0 : f32"]

@@ -49,7 +49,7 @@ _STAGES = {
 }
 """One after the other, each until the answer needs no more prices: what the likely ones tell makes
 the deviations of the others small, and what is left is looked at where most could be gained."""
-_HEAVY = 1 / 20
+_HEAVY = 1 / 8
 """Share of the plan that is a large one: of all that is written in one way, together."""
 _FEW = 2
 """Prices of one kind of loops that are asked for at once, while as few of that kind are known."""

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from layoutopt.ir.graph import Graph
+from layoutopt.compiler.processor import Processor
+from layoutopt.ir.graph import Graph, Op, Structured
 from layoutopt.ir.planned_sizes import planned_for
 from layoutopt.ir.types import Array
 from layoutopt.mlir.module import parse_module
-from layoutopt.options import Effort, Options, PlannedSize
-from layoutopt.planning import lazy_pricing
+from layoutopt.options import Effort, Options, PlannedSize, rules_without
+from layoutopt.planning import bounds, lazy_pricing
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.analytic.form import all_work
@@ -27,13 +28,16 @@ from layoutopt.pricing.source import PriceSource
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.progress import Progress
 from layoutopt.solver import Problem, Search, Solution, Status, StopReason, solve, time_limit
-from tests.models import CONVOLUTIONS, chain_of_convolutions
+from tests.models import CONVOLUTIONS, chain_of_convolutions, chain_of_matmuls
 from tests.parsing import lifted
 from tests.planning import TWO_MATMULS, SizedPrices, setting
 from tests.torch_graphs import input_gradient
 
 HOST = load_target("host")
 HOST = replace(HOST, rates=replace(HOST.rates, gflops={"f32": 80.0}))
+
+AVX512 = replace(HOST, registers=Processor.AVX512.registers)
+LONG = 1536
 
 ROOFS = roofs_of(HOST.rates)
 
@@ -232,3 +236,47 @@ def test_bounds_at_several_sizes_are_means(tmp_path: Path) -> None:
     found = plan_graph(graph, setting(HOST, AtSizes(SizedPrices(tiles_pay)), options))
     assert found.solution.status is Status.OPTIMAL
     assert all(c.form.is_packed for c in found.choice.candidates)
+
+
+class OneBadTile(MadeUp):
+    """Panels pay in tiles of 32 columns; of the longest sums in those of 64 alone."""
+
+    def _price(self, work: Work) -> Price:
+        if work.form.is_free:
+            return Price(0)
+        self.asked.append(work.benchmark.text)
+        lower_bound_ns = sum(map(ROOFS.lower_bound_ns, all_work(work.form, AVX512)))
+        return Price(round(lower_bound_ns * max(map(_times, work.form.graph.ops))))
+
+
+def _times(op: Op) -> float:
+    if not isinstance(op, Structured):
+        return 1.0
+    if op.schedule is None:
+        return 6.0
+    if len(op.domain) < 4:
+        return 2.0
+    narrow, long = op.schedule.vector[-2] == 32, op.domain[-1] == LONG
+    if long:
+        return 3.0 if narrow else 1.5
+    return 1.8 if narrow else 2.1
+
+
+def test_one_bad_tile_does_not_tell_of_the_other_where_most_could_be_gained(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = lifted(chain_of_matmuls(196, [512, 640, 768, 896, LONG, 512]))
+
+    def cost_ns() -> int | None:
+        prices = OneBadTile(PriceSource.MEASURED, 1.0, 1.0)
+        rules = rules_without(["reassociate-contractions"])
+        options = Options(effort=Effort.NORMAL, rules=rules)
+        found = plan_graph(graph, setting(AVX512, prices, options))
+        return found.solution.objective_ns
+
+    looked_at = cost_ns()
+    monkeypatch.setitem(bounds._STAGES, Effort.NORMAL, bounds._STAGES[Effort.NORMAL][:2])
+    trusted = cost_ns()
+    assert looked_at is not None
+    assert trusted is not None
+    assert looked_at < trusted
