@@ -61,8 +61,8 @@ def vector_tiles(
     row, column = found
     height, width = op.domain[row], op.domain[column]
     fitting = _fitting(width, registers.bits // _SUM_BITS)
-    near = registers.rows_in_cache(_row_bytes(op, row, types))
-    held = {v: min(_most(v, registers), near) for v, _ in fitting}
+    stride_bytes = _row_bytes(op, row, types)
+    held = {v: registers.most_rows(v, stride_bytes) for v, _ in fitting}
     whole = [(v, columns, _dividing_rows(height, v, registers, held[v])) for v, columns in fitting]
     peeled = [(v, columns, _peeled_rows(height, v, registers, held[v])) for v, columns in fitting]
     return tuple(
@@ -131,11 +131,6 @@ def _peeled_rows(height: int, vectors: int, registers: VectorRegisters, most: in
         return sum(n * (max(r * vectors, least) + vectors) for n, r in shares if r)
 
     return min(range(1, most + 1), key=lambda rows: (time(rows), -rows))
-
-
-def _most(vectors: int, registers: VectorRegisters) -> int:
-    """Rows that there are registers for, beside those of one row of the second factor."""
-    return (registers.count - vectors) // vectors
 
 
 def panel_columns(registers: VectorRegisters) -> tuple[int, ...]:

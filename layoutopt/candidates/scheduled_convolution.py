@@ -86,8 +86,7 @@ def convolution_tile(
     vectors, rest = divmod(columns * _ELEMENT_BITS, registers.bits)
     if rest or vectors not in _VECTORS:
         return None
-    near = registers.rows_in_cache(found.pixel_bytes)
-    most = min((registers.count - vectors) // vectors, near)
+    most = registers.most_rows(vectors, found.pixel_bytes)
     rows = max(r for r in range(1, most + 1) if width % r == 0)
     filled = rows * vectors * _LEAST_FILLED >= registers.count or rows == width
     return VectorTile(rows, columns) if filled else None

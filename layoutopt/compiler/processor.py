@@ -25,10 +25,14 @@ class VectorRegisters:
     """Of the first cache of data."""
     way_bytes: int = 4096
 
-    def rows_in_cache(self, stride_bytes: int) -> int:
-        """Rows, ``stride_bytes`` apart, whose lines stay while all are read side by side."""
+    def most_rows(self, vectors: int, stride_bytes: int) -> int:
+        """Rows of a tile, so many vectors wide, at most; the first factor's lie that far apart.
+
+        There are registers for all sums beside those of one row of the second factor, and the lines
+        of the rows stay in the cache while all are read side by side.
+        """
         apart = max(_LINE_BYTES, math.gcd(stride_bytes, self.way_bytes))
-        return self.ways * self.way_bytes // apart
+        return min((self.count - vectors) // vectors, self.ways * self.way_bytes // apart)
 
 
 class Processor(Enum):
