@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.packing.options import PackingOptions, packings
+from layoutopt.candidates.packing.whole_rows import whole_rows
 from layoutopt.candidates.partition import is_root, is_transpose
 from layoutopt.candidates.preference import lhs_layouts, result_layouts, rhs_layouts
 from layoutopt.ir.canonical_layout import canonical
-from layoutopt.ir.graph import Constant, FromTensor, Op, Opaque, Structured
+from layoutopt.ir.graph import Constant, FromTensor, Graph, Op, Opaque, Structured
 from layoutopt.ir.layout import Layout, row_major, unfillable
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.types import TensorType
@@ -29,9 +30,7 @@ class LayoutSets:
     """Tensors that had as many layouts as they may when more were found."""
 
 
-def layout_sets(  # noqa: PLR0912 -- one fixed point
-    egraph: EGraph, options: PackingOptions | None = None, most: int = 4
-) -> LayoutSets:
+def layout_sets(egraph: EGraph, options: PackingOptions | None = None, most: int = 4) -> LayoutSets:
     """Seed with what contractions like and what makes transposes free, then let layouts pass on.
 
     ``options``: tiles that packed contractions may take. ``most`` bounds the set of each tensor;
@@ -68,20 +67,8 @@ def layout_sets(  # noqa: PLR0912 -- one fixed point
             or index in inside
         ):
             continue
-        lhs, rhs = op.sources
-        for layout in lhs_layouts(op, graph.types[lhs]):
-            offer(lhs, layout)
-        for layout in rhs_layouts(op, graph.types[rhs]):
-            offer(rhs, layout)
-        for layout in result_layouts(op, graph.types[op.results[0]]):
-            offer(op.results[0], layout)
-        name = graph.name_of(index)
-        for packing in packings(
-            op, graph.types, options or PackingOptions(), rhs in graph.constants, name
-        ):
-            offer(lhs, packing.lhs)
-            offer(rhs, packing.rhs)
-            offer(op.results[0], packing.result)
+        for tensor, layout in _seeds(graph, index, options or PackingOptions()):
+            offer(tensor, layout)
     while pending:
         tensor, layout = pending.popleft()
         for index in dict.fromkeys((*graph.producers[tensor], *graph.consumers[tensor])):
@@ -105,6 +92,24 @@ def layout_sets(  # noqa: PLR0912 -- one fixed point
             for other, there in layouts.items():
                 offer(other, there)
     return LayoutSets(tuple(map(tuple, found)), tuple(refusals), tuple(sorted(cut)))
+
+
+def _seeds(graph: Graph, index: int, options: PackingOptions) -> Iterator[tuple[int, Layout]]:
+    """What a contraction would like its tensors to be in.
+
+    Where open rows need whole tiles, no other order of dims helps a kernel.
+    """
+    op = graph.ops[index]
+    assert isinstance(op, Structured), "asked of contractions"
+    tensors = (*op.sources, op.results[0])
+    lhs, rhs, result = (graph.types[t] for t in tensors)
+    if not (options.whole_rows and any(whole_rows(op, graph.types))):
+        liked = (lhs_layouts(op, lhs), rhs_layouts(op, rhs), result_layouts(op, result))
+        for tensor, layouts in zip(tensors, liked, strict=True):
+            yield from ((tensor, layout) for layout in layouts)
+    constant = op.sources[1] in graph.constants
+    for packing in packings(op, graph.types, options, constant, graph.name_of(index)):
+        yield from zip(tensors, (packing.lhs, packing.rhs, packing.result), strict=True)
 
 
 def _unmoved(op: Op, types: tuple[TensorType, ...]) -> Iterator[tuple[int, Layout]]:

@@ -11,10 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 MOST = 1 << 40
 """No size is larger: a tensor of more elements fits no memory."""
+_KEPT = 1 << 14
+"""Results of arithmetic that are kept: a model has few sizes, and asks for them all the time."""
 
 
 class Undecided(Exception):  # noqa: N818 -- a rule that meets it does not apply
@@ -88,12 +91,12 @@ class Size(_Number):
         return not self == other
 
     def __add__(self, other: int) -> int:
-        return _of((*self.terms, *_terms(other)))
+        return _sum(self, other)
 
     __radd__ = __add__
 
     def __neg__(self) -> int:
-        return _of((m, -c) for m, c in self.terms)
+        return _times_of(self, -1)
 
     def __sub__(self, other: int) -> int:
         return self + -other
@@ -102,26 +105,12 @@ class Size(_Number):
         return -self + other
 
     def __mul__(self, other: int) -> int:
-        return _of(
-            (tuple(sorted((*m, *n), key=str)), c * d)
-            for m, c in self.terms
-            for n, d in _terms(other)
-        )
+        return _times_of(self, other)
 
     __rmul__ = __mul__
 
     def __floordiv__(self, other: int) -> int:
-        if isinstance(other, Size):
-            return _exact(self, other)
-        if other <= 0:
-            raise Undecided(f"expected to divide by a positive number, but got {other}")
-        whole = _of((m, c // other if c > 0 else -(-c // other)) for m, c in self.terms)
-        rest: int = self - whole * other
-        low, high = bounds(rest)
-        if low // other == high // other:
-            return whole + int(low // other)
-        assert isinstance(rest, Size)  # a number has one quotient
-        return whole + Size((((Quotient(rest, other),), 1),))
+        return _quotient(self, other)
 
     def __rfloordiv__(self, other: int) -> int:
         if other == 0:
@@ -165,6 +154,33 @@ class Size(_Number):
 
     def __repr__(self) -> str:
         return f"Size({self.terms!r})"
+
+
+@lru_cache(maxsize=_KEPT)
+def _sum(one: Size, other: int) -> int:
+    return _of((*one.terms, *_terms(other)))
+
+
+@lru_cache(maxsize=_KEPT)
+def _times_of(one: Size, other: int) -> int:
+    return _of(
+        (tuple(sorted((*m, *n), key=str)), c * d) for m, c in one.terms for n, d in _terms(other)
+    )
+
+
+@lru_cache(maxsize=_KEPT)
+def _quotient(one: Size, other: int) -> int:
+    if isinstance(other, Size):
+        return _exact(one, other)
+    if other <= 0:
+        raise Undecided(f"expected to divide by a positive number, but got {other}")
+    whole = _of((m, c // other if c > 0 else -(-c // other)) for m, c in one.terms)
+    rest: int = one - whole * other
+    low, high = bounds(rest)
+    if low // other == high // other:
+        return whole + int(low // other)
+    assert isinstance(rest, Size)  # a number has one quotient
+    return whole + Size((((Quotient(rest, other),), 1),))
 
 
 def symbol(name: str, low: int = 0, high: int = MOST, divisor: int = 1, planned: int = 1) -> int:
@@ -223,6 +239,7 @@ def linear(size: int) -> tuple[Symbol, int, int] | None:
     return None if isinstance(rest, Size) else (one, coefficient, rest)
 
 
+@lru_cache(maxsize=_KEPT)
 def bounds(size: int) -> Range:
     """The least and the largest that a size can be, by the ranges of its symbols alone."""
     shared = _shared(size)
@@ -279,6 +296,11 @@ def divides(divisor: int, size: int) -> bool:
 
 def nonempty(size: int) -> int:
     """The size where no symbol is zero."""
+    return _nonempty(size) if isinstance(size, Size) else size
+
+
+@lru_cache(maxsize=_KEPT)
+def _nonempty(size: Size) -> int:
     return with_symbols(size, lambda s: one_symbol(replace(s, low=max(s.low, 1))))
 
 

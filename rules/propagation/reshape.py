@@ -15,6 +15,7 @@ from layoutopt.ir.graph import Reshape
 from layoutopt.ir.layout import Layout, layout_of_runs, memory_runs, row_major, same_memory
 from layoutopt.ir.refusal import Assignment, Refusal
 from layoutopt.ir.relayout import Physical
+from layoutopt.ir.size import Size
 from layoutopt.ir.types import TensorType
 
 
@@ -78,9 +79,28 @@ def _through(layout: Layout, here: tuple[int, ...], there: tuple[int, ...]) -> L
     if whole is None:
         return None
     moved = layout_of_runs(whole, memory_runs(layout.padded_shape(here), layout))
+    tiles = [layout.tile_of(d) for d, n in enumerate(layout.padded_shape(here)) if n != here[d]]
+    padded = [d for d, n in enumerate(whole) if n != there[d]]
+    for d, tile in sorted(zip(padded, tiles, strict=True), reverse=True):
+        moved = None if moved is None else _split_in_place(moved, whole, d, tile)
     if moved is None or moved.padded_shape(there) != whole:
         return None
     return moved.padded_with(layout.padding)
+
+
+def _split_in_place(layout: Layout, shape: tuple[int, ...], dim: int, tile: int) -> Layout | None:
+    """The same memory with a tile of a dim that has none; dims behind it become whole tiles."""
+    if layout.tile_of(dim) != 1:
+        return layout
+    outer = layout.outer_dims_perm
+    behind = [d for d in outer[outer.index(dim) + 1 :] if shape[d] != layout.tile_of(d)]
+    if any(isinstance(shape[d], Size) or layout.tile_of(d) != 1 for d in behind):
+        return None
+    return Layout(
+        outer,
+        (dim, *behind, *layout.inner_dims_pos),
+        (tile, *(shape[d] for d in behind), *layout.inner_tiles),
+    )
 
 
 def _same_dims(

@@ -1,17 +1,22 @@
 """Attention of sizes that no tile of a GPU divides, padded to sizes that one does.
 
     attention(q, k, v, mask)   ->   slice(attention(pad(q), pad(k), pad(v), pad(mask)))
+    attention(q, k, v)         ->   attention(q, k, v, zeros)        for columns of open size
 
 IREE 3.13 computes an attention of 197 tokens without matrix instructions, one of 224 with them.
 Rows of padding are sliced off. Columns of padding are masked with minus infinity, so that their
 shares are zeros and what is added to results are zeros. Sound, since the values there are zeros.
+
+Open sizes are padded by tiles of layouts. All that these need is a mask, in which padding can be
+told apart. It has rows too: IREE makes one loop of two that stand side by side in all operands,
+and that one would be open again; in tiles of a mask of rows and columns they stand apart.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from layoutopt.ir.affine import identity_map
+from layoutopt.ir.affine import IndexMap, identity_map, plain_map
 from layoutopt.ir.extensions.attention import Attention
 from layoutopt.ir.graph import (
     Graph,
@@ -23,7 +28,7 @@ from layoutopt.ir.graph import (
     Uninitialized,
 )
 from layoutopt.ir.refusal import Refusal
-from layoutopt.ir.scalar import fill_body, lowest
+from layoutopt.ir.scalar import Body, fill_body, lowest
 from layoutopt.ir.size import Size
 from layoutopt.ir.types import TensorType
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
@@ -41,11 +46,13 @@ class Ragged:
     op: Attention
     types: tuple[TensorType, ...]
     """Of its sources, and of its result."""
+    rows: int
     columns: int
-    """The loop that the softmax runs along."""
+    """The loop of queries, and the one that the softmax runs along."""
     sizes: dict[int, int]
     padded: dict[int, int]
-    """Of each loop its size, as it is and as a multiple of the tile."""
+    """Of each loop its size as it is; where that is known, of these two as a multiple of the tile.
+    Empty where a mask is all that is added."""
 
 
 def _example(mask: str | None = None, *, columns: int = 40) -> Graph:
@@ -67,7 +74,7 @@ class PadAttention:
     """Rows and columns up to the next tile."""
 
     name = "pad-attention"
-    summary = "attention -> pads of queries, keys and values + attention in whole tiles + slice"
+    summary = "attention -> pads or a mask + attention in whole tiles + slice"
     argument = "shares of masked columns are zeros; rows of padding are sliced off"
     evidence = Evidence.ARGUMENT
     exactness = Exactness.APPROXIMATES
@@ -94,19 +101,20 @@ class PadAttention:
         rows, columns = (query & result) - key - value, (key & value) - query - result
         if len(rows) != 1 or len(columns) != 1:
             return None
-        sizes = found.sizes(types)
-        loops = rows | columns
-        if any(isinstance(sizes[d], Size) for d in loops):
+        sizes, row, column = found.sizes(types), rows.pop(), columns.pop()
+        if isinstance(sizes[column], Size):
+            masked = len(found.sources) > 3 and {row, column} <= {*found.maps[3]}
+            return None if masked else Ragged(found, types, row, column, sizes, {})
+        known = [d for d in (row, column) if not isinstance(sizes[d], Size)]
+        padded = {d: -(-sizes[d] // _TILE) * _TILE for d in known}
+        if all(padded[d] == sizes[d] for d in known):
             return None
-        padded = {d: -(-sizes[d] // _TILE) * _TILE for d in loops}
-        if all(padded[d] == sizes[d] for d in loops):
-            return None
-        return Ragged(found, types, columns.pop(), sizes, padded)
+        return Ragged(found, types, row, column, sizes, padded)
 
     def guard(self, match: Ragged) -> Refusal | None:
         """A mask that can tell columns apart, and not too much more work."""
         op = match.op
-        wider = match.padded[match.columns] > match.sizes[match.columns]
+        wider = match.columns in match.padded and _wider(match)
         if wider and len(op.sources) > 3 and match.columns not in op.maps[3]:
             return Refusal("expected a mask with a dim of columns, but it has none")
         more = 1.0
@@ -122,6 +130,11 @@ class PadAttention:
     def rewrite(self, graph: Graph, match: Ragged) -> Expression:
         """Zeros around queries, keys and values; a mask that has minus infinity there."""
         op, builder = match.op, GraphBuilder(len(graph.types))
+        if not match.padded:
+            mask, loops = _whole_mask(builder, match)
+            masked = replace(op, maps=(*op.maps[:3], loops, op.maps[-1]))
+            builder.add(replace(masked, sources=(*op.sources[:3], mask)))
+            return Expression(tuple(builder.types), tuple(builder.ops), rounds=True)
         zero = [f"0.0 : {kind.element}" for kind in match.types[:3]]
         found = [
             _padded(builder, match, tensor, match.types[i], (op.maps[i], zero[i]))
@@ -132,7 +145,7 @@ class PadAttention:
             mask, kind = op.sources[3], match.types[3]
             out = "false" if kind.element == "i1" else lowest(kind.element)
             found.append(_padded(builder, match, mask, kind, (op.maps[3], out)))
-        elif match.padded[match.columns] != match.sizes[match.columns]:
+        elif _wider(match):
             found.append(_column_mask(builder, match))
             maps.insert(3, (match.columns,))
         kind = match.types[-1]
@@ -163,6 +176,29 @@ def _padded(
     made = builder.tensor(shape, kind.element)
     builder.add(Pad(tensor, made, (0,) * len(high), high, value))
     return made
+
+
+def _wider(match: Ragged) -> bool:
+    return match.padded[match.columns] != match.sizes[match.columns]
+
+
+def _whole_mask(builder: GraphBuilder, match: Ragged) -> tuple[int, tuple[int, ...]]:
+    """A mask that has rows and columns, made of the one that is there, and its loops."""
+    op, sizes = match.op, match.sizes
+    given = op.maps[3] if len(op.sources) > 3 else ()
+    element = match.types[3 if given else 0].element
+    both = {match.rows, match.columns}
+    loops = (*sorted({*given} - both), match.rows, match.columns)
+    shape = tuple(sizes[d] for d in loops)
+    made = builder.tensor(shape, element)
+    whole, kinds = identity_map(len(loops)), (IteratorType.PARALLEL,) * len(loops)
+    if given:
+        maps: tuple[IndexMap, ...] = (plain_map(map(loops.index, given)), whole)
+        body, sources = Body((element, element), (), (0,)), op.sources[3:]
+    else:
+        maps, body, sources = (whole,), fill_body(f"0.0 : {element}", element), ()
+    builder.add(Structured(sources, (Uninitialized(),), (made,), shape, kinds, maps, body))
+    return made, loops
 
 
 def _column_mask(builder: GraphBuilder, match: Ragged) -> int:

@@ -10,17 +10,19 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import layoutopt
-from layoutopt.options import Effort
+from layoutopt.options import Effort, PlannedSize
 
 HEADS, WIDTH = 4, 64
 
 
-def attention(rows: int, *, mask: bool, nothing_left: bool = False) -> onnx.ModelProto:
+def attention(rows: int | str, *, mask: bool, nothing_left: bool = False) -> onnx.ModelProto:
     """Four heads in f16; with ``nothing_left``, the mask is a constant that leaves a row nothing.
 
-    Shares of that row are not a number, for which exporters put zeros.
+    Shares of that row are not a number, for which exporters put zeros. ``rows``: of queries and of
+    keys, or the name of their open number.
     """
     kind = TensorProto.FLOAT16
+    shapes: dict[str, tuple[int | str, ...]]
     shapes = {"q": (1, HEADS, rows, WIDTH), "k": (1, HEADS, WIDTH, rows)}
     shapes["v"] = (1, HEADS, rows, WIDTH)
     nodes = [helper.make_node("MatMul", ["q", "k"], ["products"])]
@@ -66,11 +68,33 @@ def test_rows_that_a_mask_leaves_nothing_of_are_zeros(tmp_path: Path) -> None:
     planned(model, "contractions-to-attention", tmp_path)
 
 
-def planned(model: onnx.ModelProto, form: str, folder: Path) -> None:
-    """A plan with one attention in that form, which computes the same."""
+@pytest.mark.parametrize(
+    ("mask", "form"),
+    [
+        (True, "contractions-to-attention"),
+        (False, "contractions-to-attention + pad-attention"),
+    ],
+    ids=["mask that came", "mask of padding"],
+)
+def test_open_sizes_are_one_op_in_whole_tiles(mask: bool, form: str, tmp_path: Path) -> None:
+    """IREE has no matrix instructions for the op over rows of open size, nor for its parts."""
+    sizes = (PlannedSize("s", (96,)),)
+    report = planned(attention("s", mask=mask), form, tmp_path, sizes)
+    kernels = {
+        side: [k for k in report.kernels if k.side == side and k.matrix_cycles]
+        for side in ("before", "after")
+    }
+    assert not kernels["before"]
+    assert ["attention" in k.name for k in kernels["after"]] == [True]
+
+
+def planned(
+    model: onnx.ModelProto, form: str, folder: Path, sizes: tuple[PlannedSize, ...] = ()
+) -> layoutopt.Report:
+    """The report of a plan with one attention in that form, which computes the same."""
     source, written = folder / "model.onnx", folder / "model.opt.mlir"
     onnx.save(model, source)
-    options = layoutopt.Options(effort=Effort.QUICK, cache=folder)
+    options = layoutopt.Options(effort=Effort.QUICK, cache=folder, sizes=sizes)
     plan = layoutopt.optimize(source, profile="mi355x", options=options)
     plan.apply(written)
     assert form in {choice.form for choice in plan.report.choices}
@@ -81,3 +105,4 @@ def planned(model: onnx.ModelProto, form: str, folder: Path) -> None:
     assert after < before
     assert plan.report.verification is not None
     assert plan.report.verification.passed
+    return plan.report

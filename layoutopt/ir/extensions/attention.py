@@ -1,32 +1,42 @@
 """``iree_linalg_ext.attention``: products of queries and keys, their softmax, products with values.
 
-attention(q:L, k:L', v:L'') -> y:L'''        where each is any order of its dims, without tiles
+attention(q:L, k:L', v:L'') -> y:L'''        where each is any order of its dims, tiles included
 
-Every tensor is read by a map of its own, so that an order of dims is another map.
+Every tensor is read by a map of its own, so that an order of dims is another map, and a tile
+another loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from layoutopt.ir.affine import map_text, plain_map
 from layoutopt.ir.extension import Evaluated, EvaluatedExtension, Occurrence
+from layoutopt.ir.extensions.attention_tiles import (
+    Loops,
+    Operands,
+    split_maps,
+    tile_refusal,
+    tiled_layouts,
+)
+from layoutopt.ir.graph import Reshape
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.refusal import Assignment, Refusal
 from layoutopt.ir.region import known_errors, plain_maps, yielded_argument
 from layoutopt.ir.size_values import empty_text
 from layoutopt.ir.types import Array, TensorType, numpy_dtype, roundoff
 
+if TYPE_CHECKING:
+    from layoutopt.ir.relayout import Physical
+
 _ROUNDINGS = 128
 """Of the exponential, which IREE approximates, of the difference, the quotient and the casts."""
 _COARSE = 4
 """Roundings of a score to the type of the queries: the scale, and these times the scale."""
-
-Loops = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +150,15 @@ class Attention(EvaluatedExtension):
         self, types: Sequence[TensorType], tensor: int, layout: Layout
     ) -> Assignment | Refusal:
         """The dims that all share stand where they stand in the given one; a mask stays."""
-        place = dict(zip((*self.sources, *self.results), self.maps, strict=True))
-        found = {t: row_major(len(own)) for t, own in place.items()}
-        main = (*self.sources[:3], *self.results)
-        if tensor in main and not layout.is_row_major:
+        tensors = (*self.sources, *self.results)
+        found = {t: row_major(len(own)) for t, own in zip(tensors, self.maps, strict=True)}
+        if layout.is_tiled:
+            tiled = tiled_layouts(self._operands(types), tensors.index(tensor), layout)
+            if isinstance(tiled, Refusal):
+                return tiled
+            found = dict(zip(tensors, tiled, strict=True))
+        elif tensor in (main := (*self.sources[:3], *self.results)) and not layout.is_row_major:
+            place = dict(zip(tensors, self.maps, strict=True))
             order = tuple(place[tensor][d] for d in layout.outer_dims_perm)
             for t in main:
                 found[t] = _ordered(place[t], order, self._batch())
@@ -151,21 +166,38 @@ class Attention(EvaluatedExtension):
         return self.refusal(found, types) or found
 
     def refusal(self, layouts: Assignment, types: Sequence[TensorType]) -> Refusal | None:
-        """No dim has a tile."""
-        for own in (layouts[t] for t in (*self.inputs, *self.outputs)):
-            if own.is_tiled:
-                return Refusal(f"expected no tiles around {self.mlir_name}, but got {own}")
+        """One tile along each loop, and nothing behind the columns that takes part."""
+        own = [layouts[t] for t in (*self.sources, *self.results)]
+        if not any(layout.is_tiled for layout in own):
+            return None
+        return tile_refusal(self._operands(types), own)
+
+    def relayout(self, layouts: Assignment, physical: Physical) -> Refusal | None:
+        """Without the unit dims outside of whole tiles, around which IREE has no fast kernels."""
+        tensors = (*self.sources, *self.results)
+        own = [layouts[t] for t in tensors]
+        refusal = self.refusal(layouts, physical.types)
+        if refusal is not None:
+            return refusal
+        builder = physical.builder
+        maps, shapes = split_maps(self._operands(physical.types), own)
+        places = [physical.tensor(t, layouts[t]) for t in tensors]
+        inside = [
+            t
+            if builder.types[t].shape == shape
+            else builder.tensor(shape, builder.types[t].element)
+            for t, shape in zip(places, shapes, strict=True)
+        ]
+        for outer, inner in zip(places[:-1], inside[:-1], strict=True):
+            if outer != inner:
+                builder.add(Reshape(outer, inner))
+        builder.add(replace(self, sources=tuple(inside[:-1]), results=(inside[-1],), maps=maps))
+        if inside[-1] != places[-1]:
+            builder.add(Reshape(inside[-1], places[-1]))
         return None
 
-    def moved(self, layouts: Mapping[int, Layout]) -> Attention:
-        """The maps over the dims as they lie in memory."""
-        orders = (layouts[t].outer_dims_perm for t in (*self.sources, *self.results))
-        return replace(
-            self,
-            maps=tuple(
-                tuple(own[d] for d in order) for own, order in zip(self.maps, orders, strict=True)
-            ),
-        )
+    def _operands(self, types: Sequence[TensorType]) -> Operands:
+        return Operands(self.maps, tuple(types[t] for t in (*self.sources, *self.results)))
 
     def _unknown(self, types: Sequence[TensorType]) -> Refusal | None:
         kinds = [types[t].element for t in (*self.sources[:3], *self.results)]
