@@ -29,6 +29,7 @@ def attention(rows: int | str, *, mask: bool, nothing_left: bool = False) -> onn
     scores = "products"
     constants = []
     if nothing_left:
+        assert isinstance(rows, int), "a constant mask has a known shape"
         values = np.zeros((1, 1, rows, rows), np.float16)
         values[..., 1, :] = -np.inf
         constants.append(numpy_helper.from_array(values, "mask"))
