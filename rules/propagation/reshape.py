@@ -75,14 +75,15 @@ def _through(layout: Layout, here: tuple[int, ...], there: tuple[int, ...]) -> L
             tuple(outer), tuple(number[d] for d in inner), tuple(map(layout.tile_of, inner))
         )
         return found.padded_with(layout.padding)
-    whole = _whole(layout, here, there)
-    if whole is None:
+    padded = _padded_dims(layout, here, there)
+    if padded is None:
         return None
-    moved = layout_of_runs(whole, memory_runs(layout.padded_shape(here), layout))
-    tiles = [layout.tile_of(d) for d, n in enumerate(layout.padded_shape(here)) if n != here[d]]
-    padded = [d for d, n in enumerate(whole) if n != there[d]]
-    for d, tile in sorted(zip(padded, tiles, strict=True), reverse=True):
-        moved = None if moved is None else _split_in_place(moved, whole, d, tile)
+    sizes = layout.padded_shape(here)
+    whole = tuple(sizes[padded[e]] if e in padded else n for e, n in enumerate(there))
+    moved = layout_of_runs(whole, memory_runs(sizes, layout))
+    for e in sorted(padded, reverse=True):
+        tile = layout.tile_of(padded[e])
+        moved = None if moved is None else _split_in_place(moved, whole, e, tile)
     if moved is None or moved.padded_shape(there) != whole:
         return None
     return moved.padded_with(layout.padding)
@@ -114,9 +115,11 @@ def _same_dims(
     return dict(zip(before, after, strict=True))
 
 
-def _whole(layout: Layout, here: tuple[int, ...], there: tuple[int, ...]) -> tuple[int, ...] | None:
-    """``there`` padded up to whole tiles where ``here`` is, if it has the padded dims."""
-    found = list(there)
+def _padded_dims(
+    layout: Layout, here: tuple[int, ...], there: tuple[int, ...]
+) -> dict[int, int] | None:
+    """By dim of ``there`` the padded dim of ``here`` that it is; None where one is missing."""
+    found: dict[int, int] = {}
     behind = [math.prod(there[d + 1 :]) for d in range(len(there))]
     for d, n in enumerate(layout.padded_shape(here)):
         if n == here[d]:
@@ -124,9 +127,9 @@ def _whole(layout: Layout, here: tuple[int, ...], there: tuple[int, ...]) -> tup
         same = [
             e
             for e, size in enumerate(there)
-            if size == here[d] and behind[e] == math.prod(here[d + 1 :])
+            if e not in found and size == here[d] and behind[e] == math.prod(here[d + 1 :])
         ]
         if not same:
             return None
-        found[same[0]] = n
-    return tuple(found)
+        found[same[0]] = d
+    return found
