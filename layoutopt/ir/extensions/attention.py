@@ -19,6 +19,7 @@ from layoutopt.ir.extension import Evaluated, EvaluatedExtension, Occurrence
 from layoutopt.ir.extensions.attention_tiles import (
     Loops,
     Operands,
+    open_without_tiles,
     split_maps,
     tile_refusal,
     tiled_layouts,
@@ -166,8 +167,16 @@ class Attention(EvaluatedExtension):
         return self.refusal(found, types) or found
 
     def refusal(self, layouts: Assignment, types: Sequence[TensorType]) -> Refusal | None:
-        """One tile along each loop, and nothing behind the columns that takes part."""
+        """One tile along each loop, and nothing behind the columns that takes part.
+
+        Over open sizes without tiles IREE 3.13 makes a kernel that keeps its sums in memory; what a
+        rule joined is left as its parts then.
+        """
         own = [layouts[t] for t in (*self.sources, *self.results)]
+        if self.joined:
+            opened = open_without_tiles(self._operands(types), own)
+            if opened is not None:
+                return opened
         if not any(layout.is_tiled for layout in own):
             return None
         return tile_refusal(self._operands(types), own)

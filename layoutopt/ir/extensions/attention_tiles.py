@@ -119,6 +119,16 @@ def tile_refusal(own: Operands, layouts: Sequence[Layout]) -> Refusal | None:
     return None
 
 
+def open_without_tiles(own: Operands, layouts: Sequence[Layout]) -> Refusal | None:
+    """Why rows and columns of open size have no fast kernel; None where they have one."""
+    for loops, kind, layout in zip(own.maps, own.types, layouts, strict=True):
+        for d, loop in enumerate(loops):
+            size = kind.shape[d]
+            if loop not in own.batch and isinstance(size, Size) and layout.tile_of(d) == 1:
+                return Refusal(f"expected a tile along the open size {size}, but got {layout}")
+    return None
+
+
 def split_maps(
     own: Operands, layouts: Sequence[Layout]
 ) -> tuple[tuple[Loops, ...], tuple[tuple[int, ...], ...]]:

@@ -10,7 +10,11 @@ import pytest
 from layoutopt.candidates.explore import explore
 from layoutopt.ir.extensions.attention import Attention
 from layoutopt.ir.graph import Graph, Structured
+from layoutopt.ir.layout import Layout, row_major
+from layoutopt.ir.neutral import Padding
 from layoutopt.ir.scalar import scalar_constant
+from layoutopt.ir.size import symbol
+from layoutopt.ir.types import TensorType
 from layoutopt.profiles.target import load_target
 from layoutopt.rules.rewrites.contractions_to_attention import ContractionsToAttention
 from layoutopt.rules.rule import Expression, apply
@@ -60,3 +64,27 @@ def test_a_factor_that_is_no_number_is_none() -> None:
 
     ops = tuple(infinite(op) if isinstance(op, Structured) else op for op in graph.ops)
     assert found_in(replace(graph, ops=ops)) is None
+
+
+def test_open_columns_without_tiles_are_left_as_parts() -> None:
+    """IREE's kernel of the one op is no better there, and an op that came is taken as it came."""
+    maps = ((0, 2), (3, 2), (3, 1), (0, 3), (0, 1))
+    keys = symbol("s", 1, planned=40)
+    shapes = ((64, 8), (keys, 8), (keys, 4), (64, keys), (64, 4))
+    types = tuple(TensorType(shape, "f16") for shape in shapes)
+    came = Attention((0, 1, 2, 3), (4,), maps)
+    joined = replace(came, joined=True)
+    plain = dict.fromkeys(range(5), row_major(2))
+    tiles = plain | {
+        1: Layout((0, 1), (0, 1), (32, 8)),
+        2: Layout((0, 1), (0, 1), (32, 4)),
+        3: Layout((0, 1), (1,), (32,), Padding.LOWEST),
+    }
+    assert came.refusal(plain, types) is None
+    assert joined.refusal(tiles, types) is None
+    refusal = joined.refusal(plain, types)
+    assert refusal is not None
+    assert refusal.reason.startswith("expected a tile along the open size s")
+    refusal = came.refusal(tiles | {3: Layout((0, 1), (1,), (32,))}, types)
+    assert refusal is not None
+    assert refusal.reason.startswith("expected padding lowest around attention")
