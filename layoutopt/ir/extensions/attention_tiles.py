@@ -35,6 +35,11 @@ class Operands:
         return frozenset.intersection(*map(frozenset, (*self.maps[:3], self.maps[-1])))
 
     @property
+    def rows(self) -> frozenset[int]:
+        """The loops that queries and the result have, and keys have not."""
+        return frozenset(self.maps[0]) & frozenset(self.maps[-1]) - self.batch
+
+    @property
     def columns(self) -> frozenset[int]:
         """The loops that the softmax runs along."""
         return frozenset(self.maps[1]) & frozenset(self.maps[2]) - self.batch
@@ -120,7 +125,13 @@ def tile_refusal(own: Operands, layouts: Sequence[Layout]) -> Refusal | None:
 
 
 def open_without_tiles(own: Operands, layouts: Sequence[Layout]) -> Refusal | None:
-    """Why rows and columns of open size have no fast kernel; None where they have one."""
+    """Why rows and columns of open size have no fast kernel; None where they have one.
+
+    Of a single row, as in decoding, IREE makes a reduction: it is fast for any number of columns.
+    """
+    sizes = own.sizes()
+    if all(sizes[d] == 1 for d in own.rows):
+        return None
     for loops, kind, layout in zip(own.maps, own.types, layouts, strict=True):
         for d, loop in enumerate(loops):
             size = kind.shape[d]
@@ -188,7 +199,7 @@ def _contracts(own: Operands, layouts: Sequence[Layout]) -> list[Padding | None]
 def _like(own: Operands, given: Loops, loops: Loops) -> dict[int, int]:
     """The loop of one tensor that stands for each loop of another: rows for rows, columns so."""
     found = {d: d for d in given if d in own.batch and d in loops}
-    rows = own.columns | (frozenset(own.maps[0]) & frozenset(own.maps[-1]) - own.batch)
+    rows = own.columns | own.rows
     for part in (True, False):
         ours = [d for d in given if d not in own.batch and (d in rows) is part]
         others = [d for d in loops if d not in own.batch and (d in rows) is part]

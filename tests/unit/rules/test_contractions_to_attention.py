@@ -85,6 +85,9 @@ def test_open_columns_without_tiles_are_left_as_parts() -> None:
     refusal = joined.refusal(plain, types)
     assert refusal is not None
     assert refusal.reason.startswith("expected a tile along the open size s")
+    one_row = (TensorType((1, 8), "f16"), *types[1:3])
+    one_row = (*one_row, TensorType((1, keys), "f16"), TensorType((1, 4), "f16"))
+    assert joined.refusal(plain, one_row) is None
     refusal = came.refusal(tiles | {3: Layout((0, 1), (1,), (32,))}, types)
     assert refusal is not None
     assert refusal.reason.startswith("expected padding lowest around attention")
