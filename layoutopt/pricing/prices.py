@@ -167,7 +167,8 @@ class Analytic:
         if facts.reason:
             return Price(None, facts.reason, compiles=False)
         if facts.not_understood:
-            price = _estimated(estimate_form(work.form, self.target))
+            sure = estimate_form(work.form, self.target), estimate_steps(facts.steps, self.target)
+            price = _estimated(max(sure, key=lambda estimate: estimate.ns))
             return replace(price, reason=f"{ROOFLINE}{facts.not_understood}")
         return _estimated(estimate_steps(facts.steps, self.target))
 

@@ -165,7 +165,7 @@ def _not_understood(report: Report) -> Iterator[Fact]:
     rows = ((row.name, row.reason) for row in report.kernels if row.reason)
     for reason, names in _by_reason(rows):
         yield Fact(
-            f"Kernels that were not understood, estimated from their bytes: {names}: {reason}",
+            f"Kernels that were not understood, estimated from below: {names}: {reason}",
             warns=True,
         )
 

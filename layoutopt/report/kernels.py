@@ -29,7 +29,7 @@ class KernelReport:
     bound: str
     """What takes most of its time."""
     reason: str = ""
-    """Why its code was not understood; it is then priced by its bytes."""
+    """Why its code was not understood; it then takes at least as long as is said here."""
     workgroups: int = 0
     workgroup_size: int = 0
     together: int = 0

@@ -50,8 +50,8 @@ class Counts:
     """For global memory."""
     idle: int = 0
     """Cycles of ``s_nop``."""
-    scratch: int = 0
-    """Loads and stores of spilled registers."""
+    scratch_bytes: int = 0
+    """A lane: loaded and stored, of spilled registers and of arrays that no register holds."""
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(*(getattr(self, n) + getattr(other, n) for n in _COUNTED))
@@ -174,7 +174,7 @@ def _counted(name: str, operands: str) -> Counts | None:
     if name.startswith("ds_"):
         return _shared(name)
     if name.startswith("scratch_"):
-        return Counts(scratch=1)
+        return Counts(scratch_bytes=_size(name))
     if name.startswith(("buffer_", "global_", "flat_")):
         return _global(name)
     if name == "s_barrier":
@@ -198,13 +198,17 @@ def _shared(name: str) -> Counts:
 def _global(name: str) -> Counts:
     if "_inv" in name or "_wb" in name:
         return Counts()
-    found = _WIDTH.search(name)
-    size = 4
-    if found is not None:
-        size = 4 * int(found[1]) if found[1] else {"dword": 4}.get(found[2], 2)
     if "_load" in name:
-        return Counts(loads=1, load_bytes=size)
+        return Counts(loads=1, load_bytes=_size(name))
     return Counts(stores=1)
+
+
+def _size(name: str) -> int:
+    """Bytes of a lane that a load or store moves."""
+    found = _WIDTH.search(name)
+    if found is None:
+        return 4
+    return 4 * int(found[1]) if found[1] else {"dword": 4}.get(found[2], 2)
 
 
 def _metadata(text: str) -> Iterator[tuple[str, str]]:

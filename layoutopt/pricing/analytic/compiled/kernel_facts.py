@@ -49,6 +49,8 @@ class KernelFacts:
     wave_size: int
     vgprs: int
     spills: int
+    scratch_bytes: int
+    """Memory of its own that each lane has."""
     lds_bytes: int
     bodies: tuple[Body, ...]
     touched_bytes: int
@@ -80,12 +82,26 @@ def read_facts(
         _body(counts, rounds, [a for a in traced.accesses if a.loop == number], geometry)
         for number, (counts, rounds) in enumerate(zip(assembly.bodies, traced.trips, strict=True))
     )
+    return _facts(assembly, call, bodies, touched_bytes)
+
+
+def least_facts(assembly: Assembly, call: Call, touched_bytes: int) -> KernelFacts:
+    """What the assembly alone shows of a kernel: each loop runs once, and nothing is read twice."""
+    none = Lines()
+    bodies = tuple(Body(1.0, counts, none, none, 0.0) for counts in assembly.bodies)
+    return _facts(assembly, call, bodies, touched_bytes)
+
+
+def _facts(
+    assembly: Assembly, call: Call, bodies: tuple[Body, ...], touched_bytes: int
+) -> KernelFacts:
     return KernelFacts(
         prod(call.grid),
         prod(assembly.workgroup_size),
         assembly.wave_size,
         assembly.vgprs,
         assembly.spills,
+        assembly.scratch_bytes,
         assembly.lds_bytes,
         bodies,
         touched_bytes,

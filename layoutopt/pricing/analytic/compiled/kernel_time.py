@@ -28,6 +28,8 @@ VGPR_GRANULE = 8
 LDS_BYTES_A_CYCLE = 128
 FIRST_CACHE_BYTES = 32768
 """Of a compute unit: AMD CDNA 3 white paper."""
+L2_BYTES_A_UNIT = 131072
+"""4 MiB for the 32 compute units of a chiplet: AMD CDNA 3 and CDNA 4 white papers."""
 COMPUTE = "compute units"
 """What bounds a kernel that waits for no cache or memory that all share."""
 MOST_WORKGROUPS = 32
@@ -62,10 +64,11 @@ def kernel_time(facts: KernelFacts, machine: Machine, rates: KernelRates) -> Ker
 
 
 def step_time(step: Step, machine: Machine, rates: KernelRates) -> KernelTime:
-    """The time of a kernel or transfer; of a kernel without facts, that of moving its bytes."""
-    if step.kernel is not None:
-        return kernel_time(step.kernel, machine, rates)
-    return KernelTime(step.transfer_bytes / rates.copy_gb_s, "transfer")
+    """The time of a kernel or transfer; a kernel that was not understood also moves its bytes."""
+    moved = KernelTime(step.transfer_bytes / rates.copy_gb_s, "transfer")
+    if step.kernel is None:
+        return moved
+    return max(kernel_time(step.kernel, machine, rates), moved, key=lambda time: time.ns)
 
 
 def workgroups_together(facts: KernelFacts, machine: Machine) -> int:
@@ -103,9 +106,9 @@ def _round(
     read = max(0.0, body.lds_cycles - written) * rates.lds
     if counts.loads and counts.lds_reads and not counts.lds_writes:  # loads go to LDS directly
         read += body.reads.bytes / LDS_BYTES_A_CYCLE * rates.lds
-    loads = _wide(body.reads, counts.loads) * rates.line
+    loads = (_wide(body.reads, counts.loads) + _scratch_lines(body, facts)) * rates.line
     stores = _wide(body.writes, counts.stores) * rates.line
-    arrives = (rates.load if counts.loads else 0.0) + together * loads
+    arrives = (rates.load if loads or counts.loads else 0.0) + together * loads
     latency = _norm(rates.hiding, arrives, matrix + vector + read) + stored
     latency += rates.barrier * counts.barriers + (rates.store if counts.stores else 0.0)
     simd = math.ceil(together * facts.waves / machine.simds) / waves
@@ -113,6 +116,11 @@ def _round(
         simd * matrix, simd * vector, together * (read + stored), together * (loads + stores)
     )
     return _norm(rates.overlap, latency, busiest)
+
+
+def _scratch_lines(body: Body, facts: KernelFacts) -> float:
+    """Lines of a workgroup in one round; the words of the lanes of a wave lie side by side."""
+    return body.counts.scratch_bytes * facts.wave_size * facts.waves / LINE_BYTES
 
 
 def _wide(lines: Lines, instructions: int) -> float:
@@ -125,7 +133,11 @@ def _wide(lines: Lines, instructions: int) -> float:
 def _traffic(facts: KernelFacts, together: int) -> tuple[float, float]:
     """Bytes that all workgroups take from the L2 caches, and these from the cache behind them."""
     near = far = written = 0.0
+    held = together * facts.scratch_bytes * facts.wave_size * facts.waves
     for body in facts.bodies:
+        scratch = body.rounds * _scratch_lines(body, facts) if held > FIRST_CACHE_BYTES else 0.0
+        near += scratch
+        far += scratch if held > L2_BYTES_A_UNIT else 0.0
         reads = body.reads
         fits = together * reads.group * LINE_BYTES <= FIRST_CACHE_BYTES
         near += reads.group * _runs(body.rounds, reads.fresh if fits else 1.0)

@@ -16,7 +16,7 @@ from layoutopt.pricing.analytic.compiled.host_program import (
     Shapes,
     read_program,
 )
-from layoutopt.pricing.analytic.compiled.kernel_facts import KernelFacts, read_facts
+from layoutopt.pricing.analytic.compiled.kernel_facts import KernelFacts, least_facts, read_facts
 from layoutopt.pricing.analytic.compiled.launch import Call
 from layoutopt.pricing.analytic.compiled.llvm_ir import (
     Function,
@@ -42,7 +42,8 @@ class Step:
     kernel: KernelFacts | None = None
     transfer_bytes: int = 0
     reason: str = ""
-    """Why a kernel has no facts; its time is then estimated from its bytes, as far as known."""
+    """Why a kernel was not understood: it takes at least as long as its bytes, which are then in
+    `transfer_bytes`, and as its facts, which are then of one round of each loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class KernelReader:
     """Reads modules; kernels of the same code are looked at once."""
 
     def __init__(self) -> None:
-        self._known: dict[str, KernelFacts | str] = {}
+        self._known: dict[str, tuple[KernelFacts, str]] = {}
 
     def steps(
         self, host: Path, folder: Path, shapes: Shapes = NO_SHAPES
@@ -111,10 +112,8 @@ class KernelReader:
         key = hashlib.sha256(f"{found.text}\n{call}\n{bound}".encode()).hexdigest()
         if key not in self._known:
             self._known[key] = _facts(found, call, bound)
-        facts = self._known[key]
-        if isinstance(facts, str):
-            return Step(command.kernel, None, bound, facts)
-        return Step(command.kernel, facts)
+        facts, reason = self._known[key]
+        return Step(command.kernel, facts, bound if reason else 0, reason)
 
 
 def _program(host: Path, shapes: Shapes) -> Program:
@@ -122,12 +121,12 @@ def _program(host: Path, shapes: Shapes) -> Program:
         return read_program(lines, shapes)
 
 
-def _facts(code: _Code, call: Call, touched: int) -> KernelFacts | str:
-    """Facts, or why there are none."""
+def _facts(code: _Code, call: Call, touched: int) -> tuple[KernelFacts, str]:
+    """Facts, and why they are only what is sure; the reason is empty where all was understood."""
     try:
-        return read_facts(code.assembly, code.function, code.shared, call, touched)
+        return read_facts(code.assembly, code.function, code.shared, call, touched), ""
     except UnreadableError as error:
-        return str(error)
+        return least_facts(code.assembly, call, touched), str(error)
 
 
 def _code(folder: Path) -> Iterator[tuple[str, _Code]]:

@@ -3,6 +3,8 @@ from __future__ import annotations
 import pytest
 
 from layoutopt.pricing.analytic.compiled.assembly import Assembly, parse_assembly
+from layoutopt.pricing.analytic.compiled.kernel_facts import least_facts
+from layoutopt.pricing.analytic.compiled.launch import Call
 from layoutopt.pricing.analytic.compiled.matrix_passes import matrix_cycles
 
 KERNEL = """\
@@ -83,6 +85,24 @@ def test_what_stands_in_a_loop_is_counted_there(kernel: Assembly) -> None:
     assert (loop.matrix, loop.matrix_cycles, loop.vector_cycles) == (1, 16, 16)
     assert (loop.loads, loop.load_bytes, loop.barriers, loop.waits) == (1, 16, 1, 1)
     assert (loop.lds_reads, loop.lds_read_bytes, loop.lds_write_bytes) == (2, 32, 8)
+
+
+@pytest.mark.parametrize(
+    ("instruction", "size"),
+    [("scratch_store_dwordx4 off, v[0:3], off", 16), ("scratch_load_dword v1, off, off", 4)],
+)
+def test_what_a_lane_keeps_in_memory_is_counted_in_bytes(instruction: str, size: int) -> None:
+    spilling = KERNEL.replace("\ts_barrier\n", f"\ts_barrier\n\t{instruction}\n")
+    assert parse_assembly(text(spilling))["first"].bodies[1].scratch_bytes == size
+
+
+def test_of_a_kernel_that_is_not_understood_one_round_of_each_loop_is_sure(
+    kernel: Assembly,
+) -> None:
+    facts = least_facts(kernel, Call((8, 2, 1)), 4096)
+    assert (facts.workgroups, facts.workgroup_size, facts.touched_bytes) == (16, 256, 4096)
+    assert [body.rounds for body in facts.bodies] == [1, 1]
+    assert [body.counts for body in facts.bodies] == list(kernel.bodies)
 
 
 def test_a_block_that_stands_behind_its_successor_is_no_loop() -> None:

@@ -28,7 +28,7 @@ LOOP = Body(
     Lines(),
     300.0,
 )
-KERNEL = KernelFacts(1024, 256, 64, 100, 0, 16384, (LOOP,), 3 << 20)
+KERNEL = KernelFacts(1024, 256, 64, 100, 0, 0, 16384, (LOOP,), 3 << 20)
 
 
 @pytest.fixture
@@ -69,6 +69,8 @@ def test_no_kernel_is_faster_than_its_matrix_instructions(target: Target) -> Non
         with_loop(counts=replace(LOOP.counts, matrix_cycles=2048)),
         with_loop(counts=replace(LOOP.counts, vector_cycles=4000)),
         with_loop(counts=replace(LOOP.counts, barriers=20)),
+        with_loop(counts=replace(LOOP.counts, scratch_bytes=256)),
+        replace(with_loop(counts=replace(LOOP.counts, scratch_bytes=64)), scratch_bytes=4096),
         with_loop(lds_cycles=3000.0),
         with_loop(reads=replace(LOOP.reads, wave=2000)),
         with_loop(reads=replace(LOOP.reads, shared=128.0)),
@@ -102,6 +104,14 @@ def test_a_kernel_without_matrix_instructions_is_less_sure(target: Target) -> No
     sure, unsure = (estimate_steps((Step("k", k),), target).uncertainty for k in (KERNEL, plain))
     assert sure == pytest.approx(target.kernel_rates.uncertainty)
     assert unsure == pytest.approx(target.kernel_rates.uncertainty_vector)
+
+
+def test_a_kernel_that_was_not_understood_takes_as_long_as_what_is_sure(target: Target) -> None:
+    steps = Step("k", KERNEL, 4, "why"), Step("k", KERNEL, 1 << 34, "why")
+    short, long = (estimate_steps((step,), target) for step in steps)
+    assert short.ns == pytest.approx(target.rates.launch_ns + ns(KERNEL, target))
+    assert long.ns > 10 * short.ns
+    assert short.uncertainty == pytest.approx(target.machine.uncertainty)
 
 
 def test_a_kernel_that_was_not_read_is_priced_by_its_bytes(target: Target) -> None:
