@@ -104,7 +104,7 @@ def _stay(space: PlanSpace, priced: Priced, key: Candidate, refused: Price) -> N
 
 def _note(reason: str) -> str:
     if reason.startswith(ROOFLINE):
-        return f"priced by a roofline, its kernel was not understood: {reason.removeprefix(ROOFLINE)}"
+        return f"estimated, its kernel was not understood: {reason.removeprefix(ROOFLINE)}"
     if not reason.startswith(_UNKNOWN):
         return f"the oracle and IREE differ on it as it came, and IREE is right: {reason}"
     return f"priced without its check: {reason}"
