@@ -10,7 +10,12 @@ from pathlib import Path
 from layoutopt.compiler.installed import quirks
 from layoutopt.runtime.outcome import Outcome
 from layoutopt.runtime.process import Ended, find_tool, run_tool
-from layoutopt.runtime.reason import failure_reason, located_errors, refused_dispatches
+from layoutopt.runtime.reason import (
+    errors_of_dumps,
+    failure_reason,
+    located_errors,
+    refused_dispatches,
+)
 
 __all__ = [
     "CompileOutcome",
@@ -53,6 +58,8 @@ class CompileOutcome:
     """Source lines (from 1) that its errors point at, with the first error of each."""
     dispatches: tuple[str, ...] = ()
     """The dispatches that its errors name."""
+    executables: Mapping[str, str] = field(default_factory=dict)
+    """Executables whose dumped code its errors point at, with the first error of each."""
 
 
 def compile_file(
@@ -75,12 +82,26 @@ def compile_to(
     output: Path,
     flags: tuple[str, ...],
     timeout_s: float,
+    dumps: Path | None = None,
 ) -> CompileOutcome:
-    """Compile up to a phase and write the MLIR text of that moment to `output`."""
-    return _compile(source, output, (*flags, f"{quirks().flags.to_phase}{phase}"), timeout_s)
+    """Compile up to a phase and write the MLIR text of that moment to `output`.
+
+    ``dumps``: an empty folder for the code of kernels, their sources included; None leaves none.
+    """
+    flags = (*flags, f"{quirks().flags.to_phase}{phase}")
+    if dumps is not None:
+        own = quirks().flags
+        flags = (*flags, f"{own.dump}{dumps}", f"{own.dump_sources}{dumps}")
+    return _compile(source, output, flags, timeout_s, dumps)
 
 
-def _compile(source: Path, output: Path, flags: Sequence[str], timeout_s: float) -> CompileOutcome:
+def _compile(
+    source: Path,
+    output: Path,
+    flags: Sequence[str],
+    timeout_s: float,
+    dumps: Path | None = None,
+) -> CompileOutcome:
     partial = output.with_name(output.name + ".partial")
     command = [find_tool("iree-compile"), str(source), *flags, "-o", str(partial)]
     try:
@@ -94,6 +115,7 @@ def _compile(source: Path, output: Path, flags: Sequence[str], timeout_s: float)
         outcome=_OUTCOMES[run.ended],
         reason=failure_reason("iree-compile", run, timeout_s),
         seconds=run.seconds,
-        errors=located_errors(run.stderr),
+        errors=located_errors(run.stderr, dumps),
         dispatches=refused_dispatches(run.stderr),
+        executables={} if dumps is None else errors_of_dumps(run.stderr, dumps),
     )

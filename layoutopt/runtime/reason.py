@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 from layoutopt.compiler.installed import quirks
 from layoutopt.runtime.process import IDLE_S, Ended, ToolRun
@@ -12,7 +14,7 @@ from layoutopt.runtime.process import IDLE_S, Ended, ToolRun
 REASON_LENGTH = 300
 _ROOM_BYTES = 1 << 16
 """Less than this free, and a tool cannot even write its error message."""
-_LOCATED = re.compile(r"^(?:.*?:)?(\d+):\d+: error: (.*)")
+_LOCATED = re.compile(r"^(?:(.*?):)?(\d+):\d+: error: (.*)")
 _SOURCE = re.compile(r"\S+\.(?:c|cc|cpp|h):\d+: ")
 
 
@@ -48,13 +50,31 @@ def first_error(text: str) -> str:
     return lines[-1][:REASON_LENGTH] if lines else ""
 
 
-def located_errors(text: str) -> dict[int, str]:
-    """The lines of the source (from 1) that errors point at, with the first error of each."""
+def located_errors(text: str, dumps: Path | None = None) -> dict[int, str]:
+    """The lines of the source (from 1) that errors point at, with the first error of each.
+
+    ``dumps``: where the compiler writes its code to; errors then also point at files there.
+    """
     found: dict[int, str] = {}
+    for path, line, said in _located(text):
+        if dumps is None or path.parent != dumps:
+            found.setdefault(line, said)
+    return dict(sorted(found.items()))
+
+
+def errors_of_dumps(text: str, dumps: Path) -> dict[str, str]:
+    """The files of ``dumps``, by name without suffix, that errors point at; the first of each."""
+    found: dict[str, str] = {}
+    for path, _, said in _located(text):
+        if path.parent == dumps:
+            found.setdefault(path.stem, said)
+    return found
+
+
+def _located(text: str) -> Iterator[tuple[Path, int, str]]:
     for line in text.splitlines():
         if match := _LOCATED.match(line.strip()):
-            found.setdefault(int(match[1]), match[2][:REASON_LENGTH])
-    return dict(sorted(found.items()))
+            yield Path(match[1] or ""), int(match[2]), match[3][:REASON_LENGTH]
 
 
 def runtime_reason(error: Exception) -> str:

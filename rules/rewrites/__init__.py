@@ -37,6 +37,7 @@ from layoutopt.rules.rewrites.strided_unit_filter_to_slice import StridedUnitFil
 from layoutopt.rules.rewrites.unit_filter_to_contraction import UnitFilterToContraction
 from layoutopt.rules.rewrites.unroll_window import UnrollWindow
 from layoutopt.rules.rewrites.widen_factors import WidenFactors
+from layoutopt.rules.rewrites.widen_sums import WidenSums
 from layoutopt.rules.rule import RewriteRule
 
 PARALLELIZING: tuple[RewriteRule[Any], ...] = (SplitReduction(),)
@@ -56,6 +57,7 @@ MERGING: tuple[RewriteRule[Any], ...] = (
 """Those that make weights of weights: products, sums and multiples of them."""
 
 REWRITES: tuple[RewriteRule[Any], ...] = (
+    WidenSums(),
     UnitFilterToContraction(),
     StridedUnitFilterToSlice(),
     PatchConvolutionToContraction(),

@@ -201,9 +201,7 @@ def _dumped(
 ) -> CompileOutcome:  # fmt: skip
     dumps = dumps_of(output)
     dumps.mkdir(exist_ok=True)
-    own = quirks().flags
-    left = (f"{own.dump}{dumps}", f"{own.dump_sources}{dumps}")
-    return compile_to(source, Phase.HAL, output, (*flags, *left), timeout_s)
+    return compile_to(source, Phase.HAL, output, flags, timeout_s, dumps)
 
 
 def dumps_of(module: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -12,6 +13,7 @@ LARGEST_TEXT = 64_000
 """Characters of one module, about. Compile time follows the text: several large candidates in one
 module keep the other cores idle, and run into its time limit together."""
 
+_EXECUTABLE = re.compile(r"(?:^|_)c(\d+)(?:\$async)?_dispatch_\d+$")
 CALIBRATION = """\
 func.func @one_dispatch(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = arith.addf %x, %x : tensor<4xf32>
@@ -64,6 +66,12 @@ class BatchModule:
 def function_name(place: int) -> str:
     """Name of the function of the candidate at `place` of its batch."""
     return f"c{place}"
+
+
+def place_of_executable(name: str) -> int | None:
+    """The place in its batch of the candidate that a dumped executable is of; None if of none."""
+    found = _EXECUTABLE.search(name)
+    return int(found[1]) if found else None
 
 
 def weight_prefix(place: int) -> str:

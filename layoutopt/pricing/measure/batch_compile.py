@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from layoutopt.pricing.measure.batch import Batch, BatchModule, split, write_module
+from layoutopt.pricing.measure.batch import (
+    Batch,
+    BatchModule,
+    place_of_executable,
+    split,
+    write_module,
+)
 from layoutopt.runtime.compile import CompileOutcome
 from layoutopt.runtime.outcome import Measurement, Outcome
 from layoutopt.runtime.tool_pool import tool_pool
@@ -102,6 +108,10 @@ def _refused(attempt: _Attempt) -> dict[int, Refused]:
     elif outcome.outcome is Outcome.COMPILE_ERROR:
         for line, reason in outcome.errors.items():
             place = attempt.text.function_at(line)
+            if place is not None:
+                reasons.setdefault(place, reason)
+        for name, reason in outcome.executables.items():
+            place = place_of_executable(name)
             if place is not None:
                 reasons.setdefault(place, reason)
     return {

@@ -31,7 +31,14 @@ from tests.property.rules.odd_operands import Operands
 from tests.property.rules.siblings import add_siblings, loops_of_weights
 
 P, R = IteratorType.PARALLEL, IteratorType.REDUCTION
-_FACTORS = (("f32", "f32"),) * 4 + (("i8", "i32"), ("f16", "f32"), ("f64", "f64"), ("i32", "i32"))
+_FACTORS = (
+    *(("f32", "f32"),) * 4,
+    ("i8", "i32"),
+    ("f16", "f32"),
+    ("f16", "f16"),
+    ("f64", "f64"),
+    ("i32", "i32"),
+)
 
 
 def odd_graph(random: Random) -> Graph:

@@ -21,7 +21,15 @@ from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
 from layoutopt.ir.types import is_float
 
 SIZES = st.sampled_from([1, 2, 3, 4, 6])
-FACTORS = [("f32", "f32"), ("i8", "i32"), ("f16", "f32"), ("bf16", "f32"), ("i32", "i32")]
+FACTORS = [
+    ("f32", "f32"),
+    ("i8", "i32"),
+    ("f16", "f32"),
+    ("f16", "f16"),
+    ("bf16", "f32"),
+    ("i32", "i32"),
+]
+"""Types of factors and of their sums."""
 P, R = IteratorType.PARALLEL, IteratorType.REDUCTION
 
 

@@ -29,6 +29,7 @@ def test_rules_say_how_exact_they_are() -> None:
         "fold-scale-into-weights": Exactness.APPROXIMATES,
         "merge-summed-contractions": Exactness.APPROXIMATES,
         "separate-resize": Exactness.APPROXIMATES,
+        "widen-sums": Exactness.APPROXIMATES,
         "convolution-to-winograd-f2": Exactness.APPROXIMATES,
         "convolution-to-winograd-f4": Exactness.APPROXIMATES,
     }

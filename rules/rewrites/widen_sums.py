@@ -1,0 +1,120 @@
+"""Sums of products of narrow floats are kept in f32, and rounded once.
+
+    contraction(x : bf16, w : bf16) -> bf16   ->   narrow(contraction(x, w) -> f32)
+
+The contraction as it came rounds each product and each sum. Matrix instructions of GPUs, and those
+of processors, sum in f32: IREE 3.13 compiles no matmul or convolution for gfx950 that sums in f16
+or bf16, as StableHLO writes them. Sound because both are the sum of the same products in real
+numbers; the one in f32 is the nearer to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from layoutopt.ir.affine import identity_map, plain_map
+from layoutopt.ir.graph import (
+    Fill,
+    FromTensor,
+    Graph,
+    GraphBuilder,
+    IteratorType,
+    Structured,
+    Uninitialized,
+)
+from layoutopt.ir.refusal import Refusal
+from layoutopt.ir.scalar import Body, ScalarOp, contraction_body, is_exact_contraction
+from layoutopt.ir.types import is_float
+from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
+
+_NARROW, _WIDE = ("f16", "bf16"), "f32"
+_P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION
+
+
+def _example(element: str, *, initial: bool = False) -> Graph:
+    builder = GraphBuilder()
+    x, w = builder.tensor((3, 4), element), builder.tensor((4, 5), element)
+    b, y = builder.tensor((3, 5), element), builder.tensor((3, 5), element)
+    builder.add(
+        Structured(
+            (x, w),
+            (FromTensor(b) if initial else Fill(f"0.0 : {element}"),),
+            (y,),
+            (3, 5, 4),
+            (_P, _P, _R),
+            (plain_map((0, 2)), plain_map((2, 1)), plain_map((0, 1))),
+            contraction_body(element, element, element),
+        )
+    )
+    return builder.build((x, w, b) if initial else (x, w), (y,))
+
+
+@dataclass(frozen=True, slots=True)
+class NarrowSums:
+    """A contraction of floats, and the narrow type that it sums in."""
+
+    op: Structured
+    summed: str
+
+
+class WidenSums:
+    """Contraction summed in f16 or bf16 -> contraction summed in f32, rounded at its end."""
+
+    name = "widen-sums"
+    summary = "contraction that sums in f16 or bf16 -> contraction that sums in f32, rounded once"
+    argument = "the same sum of products in real numbers, with fewer roundings"
+    evidence = Evidence.ARGUMENT
+    exactness = Exactness.APPROXIMATES
+    canonicalizes = False
+    examples = (
+        Example(_example("bf16"), 0),
+        Example(_example("f16", initial=True), 0),
+        Example(
+            _example("f8E4M3FN"),
+            0,
+            refusal="expected sums in f16 or bf16, but got f8E4M3FN",
+        ),
+    )
+
+    def match(self, graph: Graph, op: int) -> NarrowSums | None:
+        """A contraction whose result is narrower than f32."""
+        found = graph.ops[op]
+        if not isinstance(found, Structured) or not found.is_contraction:
+            return None
+        kind = graph.types[found.results[0]]
+        if not is_float(kind.element) or kind.element in (_WIDE, "f64"):
+            return None
+        return NarrowSums(found, kind.element) if is_exact_contraction(found.body) else None
+
+    def guard(self, match: NarrowSums) -> Refusal | None:
+        """Sums of types that matrix instructions make of sums in f32."""
+        if match.summed in _NARROW:
+            return None
+        return Refusal(f"expected sums in {' or '.join(_NARROW)}, but got {match.summed}")
+
+    def rewrite(self, graph: Graph, match: NarrowSums) -> Expression:
+        """The contraction in f32, from a widened init, and its result rounded."""
+        builder = GraphBuilder(len(graph.types))
+        op, kind = match.op, graph.types[match.op.results[0]]
+        init = op.inits[0]
+        if isinstance(init, Fill):
+            init = Fill(f"{init.value.partition(' : ')[0]} : {_WIDE}")
+        elif isinstance(init, FromTensor):
+            wide_init = builder.tensor(kind.shape, _WIDE)
+            builder.add(_cast("arith.extf", kind.shape, init.tensor, wide_init, match.summed))
+            init = FromTensor(wide_init)
+        wide = builder.tensor(kind.shape, _WIDE)
+        lhs, rhs = (graph.types[t].element for t in op.sources)
+        body = contraction_body(lhs, rhs, _WIDE)
+        builder.add(replace(op, inits=(init,), results=(wide,), body=body))
+        builder.add(_cast("arith.truncf", kind.shape, wide, op.results[0], match.summed))
+        return Expression(tuple(builder.types), tuple(builder.ops))
+
+
+def _cast(name: str, shape: tuple[int, ...], source: int, result: int, narrow: str) -> Structured:
+    before, after = (narrow, _WIDE) if name == "arith.extf" else (_WIDE, narrow)
+    return Structured(
+        (source,), (Uninitialized(),), (result,), shape, (_P,) * len(shape),
+        (identity_map(len(shape)),) * 2,
+        Body((before, after), (ScalarOp(name, (0,), after),), (2,)),
+    )  # fmt: skip
