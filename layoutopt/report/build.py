@@ -40,7 +40,7 @@ from layoutopt.report.report import (
     WeightsReport,
 )
 from layoutopt.report.roofline import peak_rates, roof_of
-from layoutopt.report.sides import after, before, speedup_range
+from layoutopt.report.sides import after, before, original_refused, speedup_range
 from layoutopt.report.solver import solver_report
 from layoutopt.report.specializations import at_sizes, specializations
 from layoutopt.report.validation import Validation, validate
@@ -120,6 +120,7 @@ def build_report(outcome: OptimizationResult) -> Report:
         predicted_speedup_range=speedup_range(outcome),
         compiler_assumed=assumption(installed_version()),
         kept_for=outcome.kept_for,
+        original_refused=original_refused(outcome),
         lost_before=outcome.lost_before,
         blocks=outcome.blocks,
         carried=() if kept else _carried(outcome),

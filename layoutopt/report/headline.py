@@ -69,10 +69,17 @@ def _predicted(report: Report) -> str:
     text = f"planned {report.ops.planned} of {report.ops.planned + report.ops.barriers} ops"
     if not report.cost_source.is_estimate:
         return text
-    if not before.predicted_ms or not after.predicted_ms:
+    if not after.predicted_ms:
+        return text
+    new = f"{milliseconds(after.predicted_ms)} ms{_range(after.predicted_range_ms, ' ms')}"
+    if report.original_refused:
+        return (
+            f"IREE does not compile it as it came ({report.original_refused}); the plan is "
+            f"predicted to take {new}, estimated and not measured"
+        )
+    if not before.predicted_ms:
         return text
     old = f"{milliseconds(before.predicted_ms)} ms{_range(before.predicted_range_ms, ' ms')}"
-    new = f"{milliseconds(after.predicted_ms)} ms{_range(after.predicted_range_ms, ' ms')}"
     ratio = before.predicted_ms / after.predicted_ms
     faster = f"{ratio:.2f}x{_range(report.predicted_speedup_range, 'x')}"
     return f"predicted {old} -> {new}: {faster}{_noise(report)}, estimated and not measured"

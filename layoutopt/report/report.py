@@ -326,6 +326,8 @@ class Report:
     """Sizes that are known at run time only, and what was planned for in their place."""
     kept_for: str = ""
     """Why the original was written though a plan was made, where no times tell; else empty."""
+    original_refused: str = ""
+    """Why iree-compile does not take the model as it came, where it takes the plan; else empty."""
     lost_before: str = ""
     """How the plan of earlier prices did, where these were measured again; else empty."""
     blocks: tuple[BlockReport, ...] = ()

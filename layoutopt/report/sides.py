@@ -26,6 +26,8 @@ def before(outcome: OptimizationResult) -> Side:
             _sum_ns(compiled_steps(outcome)[0]),
             spread_of(compiled_steps(outcome)[0]),
         )
+    elif original_refused(outcome):
+        pass  # what does not compile takes no time
     elif len(known) == len(identities) and outcome.is_predicted:
         predicted, spread = sum(known), spread_of(_came(outcome))
     measured = None
@@ -38,7 +40,7 @@ def after(outcome: OptimizationResult) -> Side:
     """The module that was written."""
     predicted, spread = None, None
     compiled = outcome.compiled
-    if compiled is not None and compiled.is_priced:
+    if compiled is not None and (compiled.is_priced or compiled.original_refused):
         predicted, spread = (
             _sum_ns(compiled_steps(outcome)[1]),
             spread_of(compiled_steps(outcome)[1]),
@@ -50,6 +52,11 @@ def after(outcome: OptimizationResult) -> Side:
     if outcome.evaluation is not None:
         measured = outcome.evaluation.result(outcome.variant).milliseconds
     return _side(outcome.written, outcome.dispatches.after, predicted, spread, measured)
+
+
+def original_refused(outcome: OptimizationResult) -> str:
+    """Why iree-compile takes only the written module for a target that is not here; else empty."""
+    return "" if outcome.compiled is None else outcome.compiled.original_refused
 
 
 def _side(

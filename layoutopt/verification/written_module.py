@@ -33,9 +33,14 @@ class CompiledModules:
     @property
     def is_priced(self) -> bool:
         """Whether both have a price: they compile, and the bytes of all their kernels are known."""
-        both = [facts for _, *pair in self.shares for facts in pair]
-        known = (s.kernel is not None or s.transfer_bytes for f in both for s in f.steps)
-        return all(known) and not any(facts.reason for facts in both)
+        return all(_is_priced(facts) for _, *pair in self.shares for facts in pair)
+
+    @property
+    def original_refused(self) -> str:
+        """Why only the written module compiles, and has a price; empty where that is not so."""
+        if self.before.timed_out or not all(_is_priced(after) for *_, after in self.shares):
+            return ""
+        return self.before.reason
 
     @property
     def dispatches(self) -> Dispatches:
@@ -49,6 +54,11 @@ class CompiledModules:
             which = "the original" if counts[0] is None else "the module that was written"
             how = f"{how}; iree-compile does not take {which}"
         return Dispatches(counts[0], counts[1], how)
+
+
+def _is_priced(facts: Facts) -> bool:
+    known = (step.kernel is not None or step.transfer_bytes for step in facts.steps)
+    return not facts.reason and all(known)
 
 
 @dataclass(frozen=True)

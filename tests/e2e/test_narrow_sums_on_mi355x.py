@@ -31,6 +31,9 @@ def test_a_model_that_iree_refuses_as_it_came_is_planned_with_sums_in_f32(tmp_pa
     report = plan.report
     assert report.verification is not None
     assert report.verification.passed
+    assert "failed to distribute" in report.original_refused
+    assert (report.before.predicted_ms, report.before.dispatches) == (None, None)
+    assert report.after.predicted_ms
     forms = [c.form for c in report.choices if c.op.startswith(("contraction", "convolution"))]
     assert len(forms) == 2
     assert all("widen-sums" in form for form in forms)

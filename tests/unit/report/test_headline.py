@@ -110,6 +110,17 @@ def took(ms: float, winner: str = "layoutopt", plan_ms: float | None = None) -> 
         ),
         (
             replace(
+                ESTIMATED,
+                before=replace(ESTIMATED.before, predicted_ms=None, predicted_range_ms=None),
+                predicted_speedup_range=None,
+                original_refused="compile-error: no",
+            ),
+            "model.onnx on mi355x: IREE does not compile it as it came (compile-error: no); the "
+            "plan is predicted to take 19.0 ms (15.0 to 24.5 ms), estimated and not measured; "
+            "NOT VERIFIED, not timed: mi355x is not here",
+        ),
+        (
+            replace(
                 ESTIMATED, profile="host", cost_source=PriceSource.MEASURED, not_timed="no inputs"
             ),
             "model.onnx on host: planned 70 of 71 ops; NOT VERIFIED: mi355x is not here; "
@@ -147,6 +158,7 @@ def took(ms: float, winner: str = "layoutopt", plan_ms: float | None = None) -> 
         "original fails",
         "estimated",
         "within the noise",
+        "original refused",
         "not run",
         "nothing planned",
         "several reasons",

@@ -32,6 +32,15 @@ def test_a_module_that_does_not_compile_is_told_in_the_count() -> None:
     assert not compiled.is_priced
 
 
+def test_of_an_original_that_does_not_compile_only_the_plan_has_a_price() -> None:
+    refused, read = Facts("a", reason="compile-error: no"), Facts("b", (FILL,))
+    assert not CompiledModules(refused, read).is_priced
+    assert CompiledModules(refused, read).original_refused == "compile-error: no"
+    late = Facts("a", reason="compile-timeout: 60 s")
+    for pair in ((read, read), (late, read), (refused, Facts("b", (Step("k", reason="why"),)))):
+        assert CompiledModules(*pair).original_refused == ""
+
+
 def test_where_not_even_the_bytes_of_a_kernel_are_known_modules_have_no_price() -> None:
     read, other = Facts("a", (FILL,)), Facts("b", (Step("k", None, 8, "a switch in the kernel"),))
     assert CompiledModules(read, other).is_priced
