@@ -5,7 +5,7 @@
 The contraction as it came rounds each product and each sum. Matrix instructions of GPUs, and those
 of processors, sum in f32: IREE 3.13 compiles no matmul or convolution for gfx950 that sums in f16
 or bf16, as StableHLO writes them. Sound because both are the sum of the same products in real
-numbers; the one in f32 is the nearer to it.
+numbers; the one in f32 has fewer roundings.
 """
 
 from __future__ import annotations
