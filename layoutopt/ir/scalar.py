@@ -49,11 +49,6 @@ class ScalarOp:
         return dict(self.attributes)[name]
 
 
-def typed_constant(text: str, element: str) -> str:
-    """A number as MLIR text, with its type."""
-    return text if ":" in text or text in ("true", "false") else f"{text} : {element}"
-
-
 def scalar_constant(value: str, element: str) -> ScalarOp:
     """A number in a body, as MLIR text: ``1.0 : f32``, ``[1.0 : f32, 2.0 : f32]``."""
     name = "complex.constant" if is_complex(element) else "arith.constant"

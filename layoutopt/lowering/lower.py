@@ -11,7 +11,6 @@ from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.conversion import Conversion, conversion_form, lower_packs
 from layoutopt.candidates.regions import emitted
 from layoutopt.errors import LoweringError
-from layoutopt.ir.affine import identity_map
 from layoutopt.ir.carried import Ends
 from layoutopt.ir.dead_code import live_ops
 from layoutopt.ir.graph import (
@@ -22,21 +21,17 @@ from layoutopt.ir.graph import (
     Graph,
     GraphBuilder,
     Insert,
-    IteratorType,
     Op,
     Opaque,
     Pad,
     Reshape,
     Slice,
     Structured,
-    Uninitialized,
 )
 from layoutopt.ir.layout import Layout, row_major, same_memory
 from layoutopt.ir.lowered import HoistedWeight, Lowered
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.renaming import renumbered
-from layoutopt.ir.scalar import fill_body, fill_value, typed_constant
-from layoutopt.ir.types import TensorType
 from layoutopt.lowering.hoisted_copy import hoisted_copy
 from layoutopt.lowering.order import Pair, in_order
 
@@ -134,14 +129,10 @@ class _Lowering:
     def _plain(self, tensor: int) -> Layout:
         return row_major(len(self.graph.types[tensor].shape))
 
-    def _type_in(self, pair: Pair) -> TensorType:
-        """Of the memory of a tensor in a layout."""
-        return pair[1].physical_type(self.graph.types[pair[0]])
-
     def _place(self, tensor: int, layout: Layout) -> int:
         key = (tensor, layout)
         if key not in self.where:
-            kind = self._type_in(key)
+            kind = layout.physical_type(self.graph.types[tensor])
             self.where[key] = self.builder.tensor(kind.shape, kind.element)
         return self.where[key]
 
@@ -178,11 +169,7 @@ class _Lowering:
                 "report this as a bug of layoutopt",
             )
         if not free:
-            value = _one_value(self.graph, tensor)
-            if value is None or goal.pads(self.graph.types[tensor].shape):
-                self._hoist(pair)
-            else:
-                self.builder.add(_filled(self._place(*pair), self._type_in(pair), value))
+            self._hoist(pair)
             return self.where[pair]
         source = free[0]
         form = conversion_form(self.graph, Conversion(tensor, source, goal))
@@ -291,30 +278,6 @@ class _Lowering:
                     kind = graph.types[tensor]
                     number[tensor] = self.builder.tensor(kind.shape, kind.element)
             self.builder.add(renumbered(op, number))
-
-
-def _one_value(graph: Graph, tensor: int) -> str | None:
-    """The value that a constant holds everywhere, as MLIR text; None where it has several."""
-    if tensor in graph.splats:
-        return typed_constant(graph.splats[tensor], graph.types[tensor].element)
-    makers = (graph.ops[place] for place in graph.producers[tensor])
-    fills = (
-        op for op in makers if isinstance(op, Structured) and not (op.sources or op.reduction_dims)
-    )
-    return next((fill_value(op.body) for op in fills), None)
-
-
-def _filled(tensor: int, kind: TensorType, value: str) -> Structured:
-    rank = len(kind.shape)
-    return Structured(
-        (),
-        (Uninitialized(),),
-        (tensor,),
-        kind.shape,
-        (IteratorType.PARALLEL,) * rank,
-        (identity_map(rank),),
-        fill_body(value, kind.element),
-    )
 
 
 def _live(lowered: Lowered) -> Lowered:

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 
 from layoutopt.ir.graph import Fill, FromTensor, Graph, Init, Pad, Structured
 from layoutopt.ir.refusal import Refusal
-from layoutopt.ir.scalar import typed_constant
 from layoutopt.normalize.examples import padded_init_example
-from layoutopt.rules.rewrites.interior_padding import splat_of
+from layoutopt.rules.rewrites.interior_padding import splat_of, typed
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
@@ -78,7 +77,7 @@ def _filled(graph: Graph, init: Init) -> Init:
     if not isinstance(init, FromTensor):
         return init
     value = splat_of(graph, init.tensor)
-    return init if value is None else Fill(typed_constant(value, graph.types[init.tensor].element))
+    return init if value is None else Fill(typed(value, graph.types[init.tensor].element))
 
 
 def _padded(graph: Graph, tensor: int) -> tuple[str, str] | None:
@@ -88,8 +87,4 @@ def _padded(graph: Graph, tensor: int) -> tuple[str, str] | None:
         return None
     element = graph.types[tensor].element
     inner = splat_of(graph, makers[0].source)
-    return (
-        None
-        if inner is None
-        else (typed_constant(inner, element), typed_constant(makers[0].value, element))
-    )
+    return None if inner is None else (typed(inner, element), typed(makers[0].value, element))

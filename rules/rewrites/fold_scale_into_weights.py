@@ -31,11 +31,10 @@ from layoutopt.ir.scalar import (
     contraction_body,
     is_exact_contraction,
     scalar_constant,
-    typed_constant,
 )
 from layoutopt.ir.types import is_float
 from layoutopt.rules.rewrites.examples import counted
-from layoutopt.rules.rewrites.interior_padding import is_zero
+from layoutopt.rules.rewrites.interior_padding import is_zero, typed
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 _P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION
@@ -198,9 +197,7 @@ def _scaling(graph: Graph, op: Structured) -> tuple[int, Scale] | None:
             continue
         tensor = op.sources[other]
         if tensor in graph.splats:
-            return op.sources[position], Scale(
-                typed_constant(graph.splats[tensor], body.arguments[-1])
-            )
+            return op.sources[position], Scale(typed(graph.splats[tensor], body.arguments[-1]))
         read = plain_dims(op.source_maps[other])
         if tensor in graph.constants and read is not None and len(read) < rank:
             return op.sources[position], Scale(None, tensor, read)

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from layoutopt.ir.graph import Structured
-from layoutopt.ir.scalar import Body, ScalarOp, typed_constant
+from layoutopt.ir.scalar import Body, ScalarOp
 from layoutopt.ir.types import Array, is_float
 from layoutopt.oracle.constant import constant
 from layoutopt.oracle.scalar import apply
+from layoutopt.rules.rewrites.interior_padding import typed
 
 _EXACT = (
     "arith.constant",
@@ -73,7 +74,7 @@ def with_constant(op: Structured, position: int, value: str) -> Structured:
         "arith.constant",
         (),
         body.arguments[position],
-        (("value", typed_constant(value, body.arguments[position])),),
+        (("value", typed(value, body.arguments[position])),),
     )
 
     def moved(operand: int) -> int:

@@ -21,8 +21,8 @@ from layoutopt.ir.graph import (
     Uninitialized,
 )
 from layoutopt.ir.refusal import Refusal
-from layoutopt.ir.scalar import fill_body, typed_constant
-from layoutopt.rules.rewrites.interior_padding import splat_of
+from layoutopt.ir.scalar import fill_body
+from layoutopt.rules.rewrites.interior_padding import splat_of, typed
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
@@ -78,7 +78,7 @@ class InsertToScatter:
             return None
         value = splat_of(graph, found.destination)
         element = graph.types[found.destination].element
-        return SplatInsert(found, None if value is None else typed_constant(value, element))
+        return SplatInsert(found, None if value is None else typed(value, element))
 
     def guard(self, match: SplatInsert) -> Refusal | None:
         """The destination must be one value."""

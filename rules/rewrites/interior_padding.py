@@ -53,6 +53,11 @@ def is_same(text: str, other: str, element: str) -> bool:
     return len(known) == 2 and known[0] == known[1]
 
 
+def typed(text: str, element: str) -> str:
+    """A scalar attribute that names its type."""
+    return text if ":" in text or text in ("true", "false") else f"{text} : {element}"
+
+
 def _interior_padding_by(graph: Graph, op: Op) -> InteriorPadding | None:
     match op:
         case Insert():

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from layoutopt.ir.graph import Graph, GraphBuilder, Pad, Scatter
 from layoutopt.ir.refusal import Refusal
-from layoutopt.ir.scalar import typed_constant
+from layoutopt.rules.rewrites.interior_padding import typed
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
@@ -57,6 +57,6 @@ class PadToIndexArithmetic:
     def rewrite(self, graph: Graph, match: Pad) -> Expression:
         """The pad as a computed scatter."""
         rank = len(match.low)
-        value = typed_constant(match.value, graph.types[match.result].element)
+        value = typed(match.value, graph.types[match.result].element)
         scatter = Scatter((match.source,), match.result, (match.low,), (1,) * rank, value, True)
         return Expression((), (scatter,))

@@ -18,11 +18,11 @@ from enum import Enum
 from layoutopt.ir.affine import Affine, affine
 from layoutopt.ir.graph import Fill, FromTensor, Graph, Insert, Scatter, Structured
 from layoutopt.ir.refusal import Refusal
-from layoutopt.ir.scalar import typed_constant
 from layoutopt.rules.rewrites.interior_padding import (
     InteriorPadding,
     interior_padding,
     is_zero,
+    typed,
 )
 from layoutopt.rules.rewrites.loops import Progression, Replacement, Rewriting, restricted
 from layoutopt.rules.rewrites.shared_pad import PadRead, padded_once
@@ -139,7 +139,7 @@ def by_phases(graph: Graph, match: InteriorPaddedContraction) -> Expression:
     axes = _phases(match)
     result = op.results[0]
     shape = graph.types[result].shape
-    zero = typed_constant(match.interior_padding.background or "", match.element)
+    zero = typed(match.interior_padding.background or "", match.element)
     chosen = list(itertools.product(*axes))
     whole = len(chosen) == 1 and all(
         loop.step == 1 and loop.size == op.domain[d]
@@ -181,7 +181,7 @@ def _scatter(
     kind = rewriting.type_of(result)
     if isinstance(init, Fill):
         full = sum(rewriting.type_of(p).elements for p in pieces) == kind.elements
-        background = None if full else typed_constant(init.value, kind.element)
+        background = None if full else typed(init.value, kind.element)
         rewriting.builder.add(Scatter(tuple(pieces), result, tuple(offsets), strides, background))
         return
     assert isinstance(init, FromTensor)

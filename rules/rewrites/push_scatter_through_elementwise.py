@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from layoutopt.ir.graph import Graph, Insert, Scatter, Structured, Uninitialized
 from layoutopt.ir.refusal import Refusal
-from layoutopt.ir.scalar import typed_constant
 from layoutopt.rules.rewrites.image import image_of, with_constant
+from layoutopt.rules.rewrites.interior_padding import typed
 from layoutopt.rules.rewrites.interior_padding_examples import scatter_consumer_example
 from layoutopt.rules.rewrites.loops import Progression, Replacement, Rewriting, restricted
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
@@ -113,7 +113,7 @@ class PushScatterThroughElementwise:
             if value is None:
                 _into_image(rewriting, match, pieces, places, strides)
                 return Expression(tuple(rewriting.builder.types), tuple(rewriting.builder.ops))
-            value = typed_constant(value, graph.types[op.results[0]].element)
+            value = typed(value, graph.types[op.results[0]].element)
         rewriting.builder.add(Scatter(tuple(pieces), op.results[0], tuple(places), strides, value))
         return Expression(tuple(rewriting.builder.types), tuple(rewriting.builder.ops))
 

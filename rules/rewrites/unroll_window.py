@@ -23,8 +23,9 @@ from layoutopt.ir.graph import (
     Uninitialized,
 )
 from layoutopt.ir.refusal import Refusal
-from layoutopt.ir.scalar import Body, ScalarOp, typed_constant
+from layoutopt.ir.scalar import Body, ScalarOp
 from layoutopt.rules.rewrites.examples import convolution_example, depthwise_example
+from layoutopt.rules.rewrites.interior_padding import typed
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression, over_budget
 
 _TAPS = 25
@@ -186,9 +187,7 @@ def _folded(op: Structured, types: tuple[str, ...], visits: Sequence[Sequence[in
     accumulator = len(types) - 1
     (init,) = op.inits
     if isinstance(init, Fill):
-        ops.append(
-            ScalarOp("arith.constant", (), out, (("value", typed_constant(init.value, out)),))
-        )
+        ops.append(ScalarOp("arith.constant", (), out, (("value", typed(init.value, out)),)))
         accumulator = len(arguments)
     given = len(op.body.arguments)
     for row in visits:

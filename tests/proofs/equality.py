@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import z3
 
-from layoutopt.ir.scalar import ScalarOp, is_contraction, typed_constant
+from layoutopt.ir.scalar import ScalarOp, is_contraction
 from layoutopt.ir.types import Array
 from layoutopt.oracle.constant import constant
 from layoutopt.oracle.scalar import apply as evaluated
-from layoutopt.rules.rewrites.interior_padding import is_same, is_zero
+from layoutopt.rules.rewrites.interior_padding import is_same, is_zero, typed
 from tests.proofs.arrays import Index
 from tests.proofs.elements import Apply, Constant, Element, Fold, Read, applied
 from tests.proofs.paths import DisprovedError, Number, Paths, term
@@ -84,7 +84,7 @@ def _found_in(paths: Paths, factors: Sequence[Element], fold: Fold, named_by: in
 def _is_product(fold: Fold, point: Index) -> bool:
     for position, kind in enumerate(fold.body.arguments[:2]):
         factor = fold.at(position, point)
-        if isinstance(factor, Constant) and is_zero(typed_constant(factor.text, kind), kind):
+        if isinstance(factor, Constant) and is_zero(typed(factor.text, kind), kind):
             return False
     return True
 
