@@ -49,12 +49,12 @@ class KernelFacts:
     wave_size: int
     vgprs: int
     spills: int
-    scratch_bytes: int
-    """Memory of its own that each lane has."""
     lds_bytes: int
     bodies: tuple[Body, ...]
     touched_bytes: int
     """Of the tensors that it loads and stores."""
+    scratch_bytes: int = 0
+    """Memory of its own that each lane has."""
 
     @property
     def has_matrix(self) -> bool:
@@ -101,10 +101,10 @@ def _facts(
         assembly.wave_size,
         assembly.vgprs,
         assembly.spills,
-        assembly.scratch_bytes,
         assembly.lds_bytes,
         bodies,
         touched_bytes,
+        assembly.scratch_bytes,
     )
 
 

@@ -28,7 +28,7 @@ LOOP = Body(
     Lines(),
     300.0,
 )
-KERNEL = KernelFacts(1024, 256, 64, 100, 0, 0, 16384, (LOOP,), 3 << 20)
+KERNEL = KernelFacts(1024, 256, 64, 100, 0, 16384, (LOOP,), 3 << 20)
 
 
 @pytest.fixture
