@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from layoutopt.ir.affine import identity_map, plain_map
 from layoutopt.ir.graph import (
     Fill,
@@ -25,6 +27,7 @@ from layoutopt.ir.graph import (
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body, ScalarOp, contraction_body, is_exact_contraction
 from layoutopt.ir.types import is_float
+from layoutopt.oracle.constant import constant
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 _NARROW, _WIDE = ("f16", "bf16"), "f32"
@@ -98,7 +101,7 @@ class WidenSums:
         op, kind = match.op, graph.types[match.op.results[0]]
         init = op.inits[0]
         if isinstance(init, Fill):
-            init = Fill(f"{init.value.partition(' : ')[0]} : {_WIDE}")
+            init = Fill(_widened(init.value, match.summed))
         elif isinstance(init, FromTensor):
             wide_init = builder.tensor(kind.shape, _WIDE)
             builder.add(_cast("arith.extf", kind.shape, init.tensor, wide_init, match.summed))
@@ -109,6 +112,16 @@ class WidenSums:
         builder.add(replace(op, inits=(init,), results=(wide,), body=body))
         builder.add(_cast("arith.truncf", kind.shape, wide, op.results[0], match.summed))
         return Expression(tuple(builder.types), tuple(builder.ops))
+
+
+def _widened(text: str, element: str) -> str:
+    """The same number in f32: text may be bits, or be rounded as it is read."""
+    value = constant(text, element)
+    assert value is not None  # a float that NumPy knows, by the guard
+    wide = np.asarray(value, np.float32)
+    if np.isfinite(wide):
+        return f"{float(wide):.9e} : {_WIDE}"
+    return f"0x{int(wide.view(np.uint32)):08X} : {_WIDE}"
 
 
 def _cast(name: str, shape: tuple[int, ...], source: int, result: int, narrow: str) -> Structured:

@@ -7,7 +7,12 @@ import pytest
 from layoutopt.runtime import compile as compile_module
 from layoutopt.runtime.compile import Phase, compile_file, compile_to
 from layoutopt.runtime.outcome import Outcome
-from layoutopt.runtime.reason import first_error, located_errors, runtime_reason
+from layoutopt.runtime.reason import (
+    errors_of_dumps,
+    first_error,
+    located_errors,
+    runtime_reason,
+)
 
 OUTPUT = 'while [ "$1" != -o ]; do shift; done; '
 
@@ -80,6 +85,17 @@ def test_lines_of_errors() -> None:
     """
     assert located_errors(text) == {4: "w", 12: "x"}
     assert located_errors("error: no location") == {}
+
+
+def test_errors_of_dumped_kernels_are_not_lines_of_the_source() -> None:
+    text = """
+    /work/dumps/module_c5_dispatch_0.mlir:8:6: error: x
+    /work/dumps/module_c5_dispatch_0.mlir:2:2: error: what came of x
+    /work/module.mlir:12:3: error: y
+    """
+    dumps = Path("/work/dumps")
+    assert located_errors(text, dumps) == {12: "y"}
+    assert errors_of_dumps(text, dumps) == {"module_c5_dispatch_0": "x"}
 
 
 def test_an_output_without_an_error_line() -> None:

@@ -35,9 +35,11 @@ def batch(names: str) -> Batch:
 class FakeCompiler:
     """Refuses every module that has one of the bad ops in it."""
 
-    def __init__(self, bad: dict[str, Outcome], located: bool) -> None:
+    def __init__(self, bad: dict[str, Outcome], located: bool, dumps: bool = False) -> None:
+        """``dumps``: errors point at the code of kernels."""
         self.bad = bad
         self.located = located
+        self.dumps = dumps
         self.calls = 0
 
     def __call__(
@@ -55,7 +57,15 @@ class FakeCompiler:
                 for name in bad
                 if f'"test.{name}"' in line and self.bad[name] is outcome and self.located
             }
-            return CompileOutcome(False, outcome, f"{bad[0]} is bad", 0.0, errors)
+            functions = text.split("func.func @")[1:]
+            executables = {
+                f"module_{function.partition('(')[0]}_dispatch_0": f"{name} is bad"
+                for function in functions
+                for name in bad
+                if f'"test.{name}"' in function and self.dumps
+            }
+            reason = f"{bad[0]} is bad"
+            return CompileOutcome(False, outcome, reason, 0.0, errors, executables=executables)
         output.write_text("module")
         return CompileOutcome(True, Outcome.OK, "", 0.0)
 
@@ -89,6 +99,14 @@ def test_the_line_of_an_error_finds_the_culprit(tmp_path: Path) -> None:
     good, bad = run(fake, tmp_path, "abcdefgh")
     assert good == "abdefgh"
     assert bad == {"c": Measurement(Outcome.COMPILE_ERROR, (), "c is bad")}
+    assert fake.calls == 2
+
+
+def test_a_dumped_kernel_finds_the_culprit(tmp_path: Path) -> None:
+    fake = FakeCompiler(dict.fromkeys("cf", Outcome.COMPILE_ERROR), located=False, dumps=True)
+    good, bad = run(fake, tmp_path, "abcdefgh")
+    assert good == "abdegh"
+    assert {name: m.reason for name, m in bad.items()} == {c: f"{c} is bad" for c in "cf"}
     assert fake.calls == 2
 
 
