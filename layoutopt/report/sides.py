@@ -26,9 +26,7 @@ def before(outcome: OptimizationResult) -> Side:
             _sum_ns(compiled_steps(outcome)[0]),
             spread_of(compiled_steps(outcome)[0]),
         )
-    elif original_refused(outcome):
-        pass  # what does not compile takes no time
-    elif len(known) == len(identities) and outcome.is_predicted:
+    elif len(known) == len(identities) and outcome.is_predicted and not original_refused(outcome):
         predicted, spread = sum(known), spread_of(_came(outcome))
     measured = None
     if outcome.evaluation is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from layoutopt.ir.affine import affine, dim, identity_map, plain_map
 from layoutopt.ir.graph import (
     Fill,
+    FromTensor,
     Graph,
     GraphBuilder,
     IteratorType,
@@ -72,6 +73,26 @@ def depthwise_example(
         )
     )
     return builder.build((x, w), (y,))
+
+
+def matmul_example(factor: str, summed: str, *, accumulates: bool = False) -> Graph:
+    """``x . w`` of type ``factor``, summed in type ``summed``; ``accumulates``: onto tensor 2."""
+    builder = GraphBuilder()
+    x, w = builder.tensor((3, 4), factor), builder.tensor((4, 5), factor)
+    given = [builder.tensor((3, 5), summed)] if accumulates else []
+    y = builder.tensor((3, 5), summed)
+    builder.add(
+        Structured(
+            (x, w),
+            (FromTensor(given[0]) if accumulates else Fill(f"0.0 : {summed}"),),
+            (y,),
+            (3, 5, 4),
+            (_P, _P, _R),
+            (plain_map((0, 2)), plain_map((2, 1)), plain_map((0, 1))),
+            contraction_body(factor, factor, summed),
+        )
+    )
+    return builder.build((x, w, *given), (y,))
 
 
 def counted(tensor: int, shape: tuple[int, ...]) -> Structured:

@@ -13,41 +13,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from layoutopt.ir.affine import identity_map, plain_map
-from layoutopt.ir.graph import (
-    Fill,
-    Graph,
-    GraphBuilder,
-    IteratorType,
-    Op,
-    Structured,
-    Uninitialized,
-)
+from layoutopt.ir.graph import Graph, GraphBuilder, Structured
 from layoutopt.ir.refusal import Refusal
-from layoutopt.ir.scalar import Body, ScalarOp, contraction_body, is_exact_contraction
-from layoutopt.ir.types import TensorType
+from layoutopt.ir.scalar import contraction_body, is_exact_contraction
+from layoutopt.rules.rewrites.cast import widened
+from layoutopt.rules.rewrites.examples import matmul_example
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 _NARROW, _WIDE = ("f16", "bf16"), "f32"
-_P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION
-
-
-def _example(summed: str) -> Graph:
-    builder = GraphBuilder()
-    x, w = builder.tensor((3, 4), "f16"), builder.tensor((4, 5), "f16")
-    y = builder.tensor((3, 5), summed)
-    builder.add(
-        Structured(
-            (x, w),
-            (Fill(f"0.0 : {summed}"),),
-            (y,),
-            (3, 5, 4),
-            (_P, _P, _R),
-            (plain_map((0, 2)), plain_map((2, 1)), plain_map((0, 1))),
-            contraction_body("f16", "f16", summed),
-        )
-    )
-    return builder.build((x, w), (y,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +41,8 @@ class WidenFactors:
     exactness = Exactness.BIT_EXACT
     canonicalizes = False
     examples = (
-        Example(_example("f32"), 0),
-        Example(_example("f16"), 0, refusal="expected sums in f32, but got f16"),
+        Example(matmul_example("f16", "f32"), 0),
+        Example(matmul_example("f16", "f16"), 0, refusal="expected sums in f32, but got f16"),
     )
 
     def match(self, graph: Graph, op: int) -> NarrowFactors | None:
@@ -107,22 +80,8 @@ def _widened(graph: Graph, builder: GraphBuilder, tensor: int) -> int:
     ahead = tensor in graph.constants
     for consumer in graph.consumers[tensor]:
         op = graph.ops[consumer]
-        if isinstance(op, Structured) and op == _widening(kind, tensor, op.results[0], ahead):
+        if isinstance(op, Structured) and op == widened(kind, tensor, op.results[0], _WIDE, ahead):
             return op.results[0]
     result = builder.tensor(kind.shape, _WIDE)
-    builder.add(_widening(kind, tensor, result, ahead))
+    builder.add(widened(kind, tensor, result, _WIDE, ahead))
     return result
-
-
-def _widening(kind: TensorType, tensor: int, result: int, ahead: bool) -> Op:
-    rank = len(kind.shape)
-    return Structured(
-        (tensor,),
-        (Uninitialized(),),
-        (result,),
-        kind.shape,
-        (_P,) * rank,
-        (identity_map(rank),) * 2,
-        Body((kind.element, _WIDE), (ScalarOp("arith.extf", (0,), _WIDE),), (2,)),
-        ahead=ahead,
-    )

@@ -14,42 +14,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from layoutopt.ir.affine import identity_map, plain_map
-from layoutopt.ir.graph import (
-    Fill,
-    FromTensor,
-    Graph,
-    GraphBuilder,
-    IteratorType,
-    Structured,
-    Uninitialized,
-)
+from layoutopt.ir.graph import Fill, FromTensor, Graph, GraphBuilder, Structured
 from layoutopt.ir.refusal import Refusal
-from layoutopt.ir.scalar import Body, ScalarOp, contraction_body, is_exact_contraction
-from layoutopt.ir.types import is_float
+from layoutopt.ir.scalar import contraction_body, is_exact_contraction
+from layoutopt.ir.types import TensorType, is_float
 from layoutopt.oracle.constant import constant
+from layoutopt.rules.rewrites.cast import narrowed, widened
+from layoutopt.rules.rewrites.examples import matmul_example
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 _NARROW, _WIDE = ("f16", "bf16"), "f32"
-_P, _R = IteratorType.PARALLEL, IteratorType.REDUCTION
-
-
-def _example(element: str, *, initial: bool = False) -> Graph:
-    builder = GraphBuilder()
-    x, w = builder.tensor((3, 4), element), builder.tensor((4, 5), element)
-    b, y = builder.tensor((3, 5), element), builder.tensor((3, 5), element)
-    builder.add(
-        Structured(
-            (x, w),
-            (FromTensor(b) if initial else Fill(f"0.0 : {element}"),),
-            (y,),
-            (3, 5, 4),
-            (_P, _P, _R),
-            (plain_map((0, 2)), plain_map((2, 1)), plain_map((0, 1))),
-            contraction_body(element, element, element),
-        )
-    )
-    return builder.build((x, w, b) if initial else (x, w), (y,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +44,10 @@ class WidenSums:
     exactness = Exactness.APPROXIMATES
     canonicalizes = False
     examples = (
-        Example(_example("bf16"), 0),
-        Example(_example("f16", initial=True), 0),
+        Example(matmul_example("bf16", "bf16"), 0),
+        Example(matmul_example("f16", "f16", accumulates=True), 0),
         Example(
-            _example("f8E4M3FN"),
+            matmul_example("f8E4M3FN", "f8E4M3FN"),
             0,
             refusal="expected sums in f16 or bf16, but got f8E4M3FN",
         ),
@@ -104,13 +78,13 @@ class WidenSums:
             init = Fill(_widened(init.value, match.summed))
         elif isinstance(init, FromTensor):
             wide_init = builder.tensor(kind.shape, _WIDE)
-            builder.add(_cast("arith.extf", kind.shape, init.tensor, wide_init, match.summed))
+            builder.add(widened(kind, init.tensor, wide_init, _WIDE))
             init = FromTensor(wide_init)
         wide = builder.tensor(kind.shape, _WIDE)
         lhs, rhs = (graph.types[t].element for t in op.sources)
         body = contraction_body(lhs, rhs, _WIDE)
         builder.add(replace(op, inits=(init,), results=(wide,), body=body))
-        builder.add(_cast("arith.truncf", kind.shape, wide, op.results[0], match.summed))
+        builder.add(narrowed(TensorType(kind.shape, _WIDE), wide, op.results[0], match.summed))
         return Expression(tuple(builder.types), tuple(builder.ops))
 
 
@@ -122,12 +96,3 @@ def _widened(text: str, element: str) -> str:
     if np.isfinite(wide):
         return f"{float(wide):.9e} : {_WIDE}"
     return f"0x{int(wide.view(np.uint32)):08X} : {_WIDE}"
-
-
-def _cast(name: str, shape: tuple[int, ...], source: int, result: int, narrow: str) -> Structured:
-    before, after = (narrow, _WIDE) if name == "arith.extf" else (_WIDE, narrow)
-    return Structured(
-        (source,), (Uninitialized(),), (result,), shape, (_P,) * len(shape),
-        (identity_map(len(shape)),) * 2,
-        Body((before, after), (ScalarOp(name, (0,), after),), (2,)),
-    )  # fmt: skip

@@ -106,12 +106,9 @@ def _refused(attempt: _Attempt) -> dict[int, Refused]:
     if len(attempt.batch.benchmarks) == 1:
         reasons[0] = outcome.reason
     elif outcome.outcome is Outcome.COMPILE_ERROR:
-        for line, reason in outcome.errors.items():
-            place = attempt.text.function_at(line)
-            if place is not None:
-                reasons.setdefault(place, reason)
-        for name, reason in outcome.executables.items():
-            place = place_of_executable(name)
+        found = [(attempt.text.function_at(line), why) for line, why in outcome.errors.items()]
+        found += [(place_of_executable(name), why) for name, why in outcome.executables.items()]
+        for place, reason in found:
             if place is not None:
                 reasons.setdefault(place, reason)
     return {
