@@ -121,3 +121,17 @@ func.func @main(%x: tensor<1x8x8x4xi8> {tf.name = "image"}, %w: tensor<6x3x3x4xi
 }
 """
 """Quantized and depthwise convolutions, rescaling and pooling; argument and result have names."""
+
+
+def dot_with_algorithm(given: str, factors: str, sums: str, result: str, parts: int = 1) -> str:
+    """StableHLO of a matmul that states its algorithm, ``main(3x4, 4x5)``."""
+    return f"""
+func.func @main(%x: tensor<3x4x{given}>, %w: tensor<4x5x{given}>) -> tensor<3x5x{result}> {{
+  %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0], algorithm = <
+      lhs_precision_type = {factors}, rhs_precision_type = {factors}, accumulation_type = {sums},
+      lhs_component_count = 1, rhs_component_count = 1,
+      num_primitive_operations = {parts}, allow_imprecise_accumulation = false>
+      : (tensor<3x4x{given}>, tensor<4x5x{given}>) -> tensor<3x5x{result}>
+  return %y : tensor<3x5x{result}>
+}}
+"""

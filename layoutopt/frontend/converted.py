@@ -42,6 +42,8 @@ class ConvertedModel:
     """By open size (``arg0.1``), what the model calls it where the conversion would lose that."""
     decomposed: tuple[str, ...]
     """Kinds of op that IREE does not import; they stand as the ops that they are made of."""
+    restated: tuple[str, ...]
+    """Tensors of an ONNX model whose stated shapes its ops contradict, and that have others."""
 
 
 def converted_folder(cache: Path | str | None) -> Path:

@@ -11,17 +11,17 @@ from pathlib import Path
 from layoutopt.compiler.installed import quirks
 from layoutopt.errors import InputError
 from layoutopt.files.given import check_file
-from layoutopt.frontend.computed_sizes import refined
 from layoutopt.frontend.converted import ConvertedModel, ConvertedModels, digest_of
 from layoutopt.frontend.onnx.importer import from_onnx
+from layoutopt.frontend.portable import portable
 from layoutopt.mlir.module import MATCHING, Module, input_dialect, parse_module
-from layoutopt.mlir.stablehlo.module import STABLEHLO, leaves_sizes_open
+from layoutopt.mlir.stablehlo.module import STABLEHLO
 from layoutopt.runtime.reread import reread
 from layoutopt.runtime.to_linalg import not_converted, to_linalg
 from layoutopt.runtime.version import iree_version
 
 _SUFFIXES = (".mlir", ".mlirbc", ".onnx")
-_FORMAT = 6
+_FORMAT = 7
 """To be raised where entries of the cache are made in another way than before."""
 
 
@@ -36,6 +36,8 @@ class Source:
     """By open size (``arg0.1``), what the model calls it where the conversion would lose that."""
     decomposed: tuple[str, ...] = ()
     """Kinds of op that IREE does not import; they stand as the ops that they are made of."""
+    restated: tuple[str, ...] = ()
+    """Tensors whose stated shapes the model's ops contradict; they have those that follow."""
 
     @property
     def phase_flags(self) -> tuple[str, ...]:
@@ -66,29 +68,34 @@ def open_source(
     linalg = folder / "input.mlirbc"
     entry = converted.find(key, model.parent, linalg)
     if entry is not None:
-        source = Source(linalg, entry.from_input_phase, entry.size_names, entry.decomposed)
-        return source, parse_module(linalg, model)
+        return _source(linalg, entry), parse_module(linalg, model)
     external: dict[str, str] = {}
-    names: dict[str, str] = {}
-    decomposed: tuple[str, ...] = ()
+    names: Mapping[str, str] = {}
+    changes: tuple[tuple[str, ...], tuple[str, ...]] = (), ()
     dialect = "onnx"
     if model.suffix == ".onnx":
         imported = from_onnx(model, linalg, folder, target_flags, timeout_s)
-        decomposed = imported.decomposed
+        changes = imported.decomposed, imported.restated
         external = {name: digest_of(model.parent / name) for name in imported.files}
     else:
         reread(model, linalg, MATCHING, timeout_s)
         path, dialect = model, input_dialect(linalg) or ""
-        if dialect in STABLEHLO and leaves_sizes_open(linalg):
-            path, names = refined(model, linalg, folder, dialect, timeout_s)
-            dialect = "vhlo"
+        if dialect in STABLEHLO:
+            plain = portable(model, linalg, folder, dialect, timeout_s)
+            path, dialect, names = plain.path, plain.dialect, plain.size_names
         if dialect and (reason := to_linalg(path, linalg, dialect, target_flags, timeout_s)):
             raise not_converted(model, reason)
     module = parse_module(linalg, model)
     made = digest_of(linalg), linalg.stat().st_size
-    kept = ConvertedModel(*made, bool(dialect), iree_version(), external, names, decomposed)
+    kept = ConvertedModel(*made, bool(dialect), iree_version(), external, names, *changes)
     converted.keep(key, linalg, kept)
-    return Source(linalg, bool(dialect), names, decomposed), module
+    return _source(linalg, kept), module
+
+
+def _source(linalg: Path, known: ConvertedModel) -> Source:
+    return Source(
+        linalg, known.from_input_phase, known.size_names, known.decomposed, known.restated
+    )
 
 
 def _key(model: Path, target_flags: tuple[str, ...]) -> str:

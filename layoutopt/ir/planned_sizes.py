@@ -50,6 +50,15 @@ def renamed_sizes(graph: Graph, names: Mapping[str, str]) -> Graph:
     return with_sizes(graph, lambda size: with_symbols(size, found)) if names else graph
 
 
+def renamed_size(size: int, names: Mapping[str, str]) -> int:
+    """The size with other names of symbols."""
+
+    def found(symbol: Symbol) -> int:
+        return one_symbol(replace(symbol, name=renamed(symbol.name, names)))
+
+    return with_symbols(size, found)
+
+
 def renamed(name: str, names: Mapping[str, str]) -> str:
     """What a symbol is called where sizes have other names: a part of a size by the size."""
     whole, slash, divisor = name.partition("/")

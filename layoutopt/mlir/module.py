@@ -17,7 +17,8 @@ from layoutopt.files.written import written_atomically
 from layoutopt.ir.graph import Constant, Graph, Opaque
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.lowered import Lowered
-from layoutopt.ir.planned_sizes import planned_for, renamed_sizes
+from layoutopt.ir.planned_sizes import planned_for, renamed_size, renamed_sizes, size_for
+from layoutopt.ir.size import planned
 from layoutopt.ir.types import TensorType
 from layoutopt.mlir.read.boundary import fixed_tensors, referred_functions
 from layoutopt.mlir.read.calls import called_functions
@@ -87,18 +88,25 @@ class Module:
         return {name: blocks for name, blocks in found.items() if blocks}
 
     def runs(
-        self, trip_counts: Mapping[str, int] = MappingProxyType({}), unknown: int = 1
+        self,
+        trip_counts: Mapping[str, int] = MappingProxyType({}),
+        unknown: int = 1,
+        sizes: Mapping[str, int] = MappingProxyType({}),
     ) -> tuple[int, ...]:
         """How often each block runs in one call of its function, each branch counted as taken.
 
         Of a private function that calls alone name: in one call of each of those from outside;
         calls by itself do not count. ``trip_counts``: of blocks that do not tell how often they
-        run, by name; others run ``unknown`` times.
+        run, by name; others run ``unknown`` times. ``sizes``: those that loops over open sizes run
+        at, by name; others are those planned for.
         """
         within: dict[str, int] = {}
         for block in self.blocks:
             name = exported_name(block.name)
-            trips = trip_counts.get(name, unknown) if block.trips is None else block.trips
+            if block.trips is None:
+                trips = trip_counts.get(name, unknown)
+            else:
+                trips = max(0, planned(size_for(block.trips, sizes)))
             within[name] = within.get(block.enclosing, 1) * trips
         own = [within[exported_name(block.name)] for block in self.blocks]
 
@@ -120,14 +128,26 @@ class Module:
     def with_names(self, names: Mapping[str, str]) -> Module:
         """The same with other names of open sizes; those of one name are one size."""
         blocks = (
-            replace(b, graph=renamed_sizes(b.graph, names), sizes=b.sizes.renamed(names))
+            replace(
+                b,
+                graph=renamed_sizes(b.graph, names),
+                sizes=b.sizes.renamed(names),
+                trips=None if b.trips is None else renamed_size(b.trips, names),
+            )
             for b in self.blocks
         )
         return replace(self, blocks=tuple(blocks))
 
     def planned_for(self, sizes: Mapping[str, int]) -> Module:
         """The same with other sizes to plan for, by name."""
-        blocks = (replace(b, graph=planned_for(b.graph, sizes)) for b in self.blocks)
+        blocks = (
+            replace(
+                b,
+                graph=planned_for(b.graph, sizes),
+                trips=None if b.trips is None else size_for(b.trips, sizes),
+            )
+            for b in self.blocks
+        )
         return replace(self, blocks=tuple(blocks))
 
     @cached_property

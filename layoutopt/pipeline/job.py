@@ -169,6 +169,7 @@ class _Job:
             compiled,
             size_names=model.size_names,
             decomposed=model.source.decomposed,
+            restated=model.source.restated,
         )
 
     def _compiled(

@@ -33,13 +33,12 @@ from layoutopt.frontend.source import Source, open_source
 from layoutopt.ir.fitting_sizes import fitting_sizes
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.planned_sizes import divided, open_sizes, planned_for
-from layoutopt.ir.size import symbols
 from layoutopt.ir.weights import run_bytes
 from layoutopt.mlir.module import Module, exported_name, has_work, parse_module
-from layoutopt.mlir.read.one_place import torn_by
-from layoutopt.options import Options, PlannedSize
+from layoutopt.options import Options
 from layoutopt.oracle.size_limits import size_limits
 from layoutopt.parameters.files import resolve
+from layoutopt.pipeline.block_flow import control_flow, mean_runs, one_body
 from layoutopt.planning.chosen_sizes import check_ranges, chosen_sizes
 from layoutopt.planning.chosen_trip_counts import chosen_trip_counts
 from layoutopt.planning.control_flow import ControlFlow
@@ -129,7 +128,8 @@ class Model:
     @cached_property
     def functions(self) -> tuple[Function, ...]:
         """Those with something to plan, and those that hand tensors on to them."""
-        blocks, runs = self.module.blocks, self.module.runs(self.trip_counts)
+        blocks = self.module.blocks
+        runs = mean_runs(self.module, self.trip_counts, self.options.sizes)
         busy = {place for place, block in _numbered(blocks) if has_work(block.graph)}
         for tied in self._whole_flow.groups:
             if busy.intersection(tied):
@@ -161,45 +161,7 @@ class Model:
     @property
     def _whole_flow(self) -> ControlFlow:
         free = self.options.free_state_layout
-        return control_flow(self.module, self.trip_counts, free)
-
-
-def one_body(module: Module, place: int, sizes: Sequence[PlannedSize]) -> str:
-    """Why one plan has to serve all sizes of a block; empty where there may be several.
-
-    ``sizes``: those that are planned for; boundaries are among those with several numbers.
-    """
-    block = module.blocks[place]
-    if not block.is_whole:
-        return "blocks of control flow have one plan for all sizes"
-    if block.function not in {exported.symbol for exported in module.exported}:
-        return "it is called by other functions only, and not compared around boundaries by itself"
-    tensors = module.boundary(place).arguments.values()
-    known = {
-        divided(symbol)[0]
-        for tensor in tensors
-        for n in block.graph.types[tensor].shape
-        for symbol in symbols(n)
-    }
-    open_here = {divided(symbol)[0] for symbol in open_sizes(block.graph)}
-    for size in sizes:
-        if len(size.sizes) > 1 and size.name in open_here - known:
-            return f"{size.name} is no dim of an argument, so that no boundary can be tried out"
-    torn = torn_by(block)
-    return f"its ops stand ahead of and behind a {torn} that stays as it came" if torn else ""
-
-
-_UNKNOWN_TRIPS = 2
-"""Trips of a loop that does not tell: what can be done outside of it is."""
-
-
-def control_flow(
-    module: Module, trip_counts: Mapping[str, int], free_state: bool = False
-) -> ControlFlow:
-    """What the blocks of a module hand to each other; ``free_state``: in mutable globals too."""
-    tensors = (c.tensor for c in module.carried)
-    carried = tuple(tensor for tensor in tensors if free_state or not tensor.is_state)
-    return ControlFlow(module.runs(trip_counts, _UNKNOWN_TRIPS), carried)
+        return control_flow(self.module, self.trip_counts, self.options.sizes, free)
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ def plan_together(
             group += len(space.graph.types) + len(space.conversions) + len(space.unmoved)
         spaces = _in_memory_budget(spaces, options)
         most = _MOST_COUNTED if counts else _MOST_RUNS
-        runs = [min(max(1, n), most) for n in flow.runs] if flow.carried else [1] * len(asked)
+        runs = [min(max(1, n), most) for n in flow.runs]
         joint = joint_space(spaces, runs, flow.carried, options)
     plans = _priced_plans(joint, setting)
     plans_of = partial(_priced_plans, setting=setting)

@@ -133,6 +133,7 @@ def build_report(outcome: OptimizationResult) -> Report:
         specializations=() if kept else specializations(outcome),
         at_sizes=at_sizes(outcome),
         decomposed=outcome.decomposed,
+        restated=outcome.restated,
     )
 
 

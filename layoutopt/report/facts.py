@@ -58,6 +58,12 @@ def _compiler(report: Report) -> Iterator[Fact]:
             f"IREE does not import {_few(report.decomposed)} as ONNX defines them: in both "
             "modules they are decomposed into ops that it imports."
         )
+    if report.restated:
+        yield Fact(
+            f"The model states shapes of {_few(report.restated)} that its ops contradict, and IREE "
+            "does not convert it: both modules have those that follow from its ops.",
+            warns=True,
+        )
 
 
 def _scope(report: Report) -> Iterator[Fact]:
@@ -73,7 +79,10 @@ def _scope(report: Report) -> Iterator[Fact]:
         yield Fact(f"Dispatches: {report.dispatches_by}")
     if report.sizes:
         sizes = ", ".join(
-            f"{_named(s)} = {' and '.join(map(str, s.planned))} ({_range(s)})" for s in report.sizes
+            dict.fromkeys(
+                f"{_named(s)} = {' and '.join(map(str, s.planned))} ({_range(s)})"
+                for s in report.sizes
+            )
         )
         yield Fact(f"Priced and timed at {sizes}; --dim chooses other sizes.")
     yield from _specializations(report)

@@ -62,6 +62,8 @@ class OptimizationResult:
     """By dim of an argument (``arg0.1``), what the model calls its size."""
     decomposed: tuple[str, ...] = ()
     """Kinds of op that IREE does not import; they stand as the ops that they are made of."""
+    restated: tuple[str, ...] = ()
+    """Tensors of an ONNX model whose stated shapes its ops contradict, and that have others."""
 
     @property
     def original_kept(self) -> bool:

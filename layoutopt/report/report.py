@@ -344,6 +344,8 @@ class Report:
     """The functions at each size, where several are planned for."""
     decomposed: tuple[str, ...] = ()
     """Kinds of op that IREE does not import: both modules have the ops that they are made of."""
+    restated: tuple[str, ...] = ()
+    """Tensors of an ONNX model whose stated shapes its ops contradict: both modules have others."""
 
     @property
     def speedup(self) -> float | None:

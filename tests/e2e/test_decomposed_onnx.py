@@ -165,3 +165,32 @@ def test_sequences_end_where_their_lengths_say(size: int | str, tmp_path: Path) 
     node.input[4] = ""
     for one, expected in zip(found, alone(proto, x, lengths, batch_first=False), strict=True):
         np.testing.assert_allclose(one, expected, 1e-4, 1e-4)
+
+
+def test_a_size_that_an_exporter_left_in_is_open(tmp_path: Path) -> None:
+    """Results behind an LSTM are stated to have 64 steps, whatever the sequence has."""
+    make = helper.make_node
+    nodes = [
+        make("LSTM", ["x", "w", "r"], ["h"], hidden_size=6),
+        make("Squeeze", ["h", "one"], ["rows"]),
+        make("Transpose", ["rows"], ["y"], perm=[1, 0, 2]),
+    ]
+    weights: dict[str, Array] = {"w": drawn(1, 24, 5), "r": drawn(1, 24, 6), "one": np.array([1])}
+    proto = model(nodes, {"x": ("s", 3, 5)}, weights, (3, 64, 6))
+    path, written = tmp_path / "model.onnx", tmp_path / "written.mlirbc"
+    onnx.save(proto, str(path))
+    options = layoutopt.Options(cache=tmp_path / "cache", compile_candidates=False)
+    plan = layoutopt.optimize(path, "mi355x", options)
+    assert plan.report.restated == ("y",)
+    assert plan.report.verification is not None
+    assert plan.report.verification.passed
+    assert {block.runs for block in plan.report.blocks} == {4}
+    plan.apply(written)
+    compiled = tmp_path / "written.vmfb"
+    outcome = compile_file(written, compiled, ("--compile-from=input", *FLAGS), 300)
+    assert outcome.ok, outcome.reason
+    for steps in (1, 7, 64):
+        x = drawn(steps, 3, 5)
+        (expected,) = ReferenceEvaluator(proto).run(None, {"x": x})
+        (found,) = run_model(compiled, "main", [x])
+        np.testing.assert_allclose(found, expected, 1e-4, 1e-4)

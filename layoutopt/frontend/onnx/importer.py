@@ -1,4 +1,4 @@
-"""Bring an ONNX model to linalg by IREE's importer; decompose what that refuses."""
+"""Bring an ONNX model to linalg by IREE's importer; change what that refuses."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ class Imported:
 
     decomposed: tuple[str, ...]
     """Kinds of op, sorted."""
+    restated: tuple[str, ...]
+    """Tensors whose shapes the model's ops contradict."""
     files: tuple[str, ...]
     """Those that hold the model's tensors, by their paths relative to it."""
 
@@ -39,6 +41,7 @@ def from_onnx(
     InputError where something is left that IREE does not bring to linalg.
     """
     path = model
+    restated: list[str] = []
     kinds: dict[str, None] = {}
     files: tuple[str, ...] = ()
     while True:
@@ -53,13 +56,17 @@ def from_onnx(
             found = _REFUSED.search(reason)
             kind = found[1] if found else ""
         if not reason:
-            return Imported(tuple(sorted(kinds)), files)
+            return Imported(tuple(sorted(kinds)), tuple(restated), files)
         refused = _Refused(model, path, kind, reason)
         path = folder / f"decomposed{len(kinds)}.onnx"
         changed = [] if refused.kind in kinds else refused.decomposed(path, timeout_s)
-        if not changed:
-            raise not_converted(model, reason)
         kinds |= dict.fromkeys(changed)
+        if not changed:
+            path = folder / "restated.onnx"
+            wrong_shapes = [] if restated else refused.restated(path, timeout_s)
+            if not wrong_shapes:
+                raise not_converted(model, reason)
+            restated = wrong_shapes
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +90,18 @@ class _Refused:
             raise _missing(self.model, "onnxscript", purpose)
         module = "layoutopt.frontend.onnx.decompose"
         files = str(self.path), str(output), str(self.model.parent)
-        run = run_tool([sys.executable, "-m", module, *files, self.kind], timeout_s)
+        return self._changed("decomposing it", [module, *files, self.kind], timeout_s)
+
+    def restated(self, output: Path, timeout_s: float) -> list[str]:
+        """Write it without shapes that its ops contradict; the names of the tensors."""
+        module = "layoutopt.frontend.onnx.restate"
+        return self._changed("reading its shapes", [module, str(self.path), str(output)], timeout_s)
+
+    def _changed(self, task: str, command: list[str], timeout_s: float) -> list[str]:
+        """What a module that is run by itself says it changed."""
+        run = run_tool([sys.executable, "-m", *command], timeout_s)
         if run.ended is not Ended.OK:
-            failed = failure_reason("decomposing it", run, timeout_s)
+            failed = failure_reason(task, run, timeout_s)
             raise not_converted(self.model, f"{self.reason} ({failed})")
         changed: list[str] = json.loads(run.stdout)
         return changed

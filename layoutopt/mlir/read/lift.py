@@ -54,7 +54,7 @@ class Lifted:
     enclosing: str = ""
     """The name of the block that it runs in; empty where it runs once a call of the function."""
     trips: int | None = 1
-    """How often it runs each time that the enclosing block does; None where that is not known."""
+    """How often it runs each time that the enclosing block does, see `Body.trips`."""
     taken: Mapping[int, Any] = field(default_factory=dict)
     """By tensor, the value of those that come in another layout than that of the graph."""
     handed: Mapping[tuple[int, Layout], tuple[Any, ...]] = field(default_factory=dict)

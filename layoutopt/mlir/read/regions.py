@@ -31,7 +31,10 @@ class Body:
     enclosing: str = ""
     """The name of the block that it runs in; empty where it runs once a call."""
     trips: int | None = 1
-    """How often it runs each time that the enclosing block does; None where that is not known."""
+    """How often it runs each time that the enclosing block does; None where that is not known.
+
+    A size where it is known at run time; less than none is none.
+    """
 
 
 def bodies(
@@ -81,7 +84,8 @@ def _number(state: State, value: Any) -> int | None:
 
 
 def _count(low: int | None, high: int | None, step: int | None) -> int | None:
-    """None where one of them is not a number."""
-    if not (isinstance(low, int) and isinstance(high, int) and isinstance(step, int)) or step < 1:
+    """A size where the bounds are sizes; None where one of them is not known."""
+    if low is None or high is None or not isinstance(step, int) or step < 1:
         return None
-    return max(0, -(-(high - low) // step))
+    count = -(-(high - low) // step)
+    return max(0, count) if isinstance(count, int) else count

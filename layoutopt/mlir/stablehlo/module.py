@@ -1,12 +1,14 @@
-"""Modules of StableHLO whose sizes are known at run time only."""
+"""Modules of StableHLO: what they hold, and those whose sizes are known at run time only."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from iree.compiler import ir
 
+from layoutopt.mlir.stablehlo.plain import states_more
 from layoutopt.mlir.stablehlo.refine import ChangingLoop, refine_function
 
 STABLEHLO = ("stablehlo", "chlo", "vhlo")
@@ -17,12 +19,25 @@ _NAMED = "jax.global_constant"
 
 def leaves_sizes_open(path: Path) -> bool:
     """Whether an op of the module has a tensor of open sizes."""
+    return _holds(path, _is_open)
+
+
+def is_plain(path: Path) -> bool:
+    """Whether no op of the module states more than IREE converts."""
+    return not _holds(path, states_more)
+
+
+def _is_open(op: Any) -> bool:
+    return any("?" in str(value.type) for value in (*op.operands, *op.results))
+
+
+def _holds(path: Path, wanted: Callable[[Any], bool]) -> bool:
+    """Whether the module holds such an op."""
     found = False
 
     def visit(op: Any) -> Any:
         nonlocal found
-        values = (*op.operands, *op.results)
-        found = found or any("?" in str(value.type) for value in values)
+        found = found or wanted(op)
         return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
 
     _parsed(path).walk(visit)

@@ -55,7 +55,7 @@ def test_prices_travel(tmp_path: Path) -> None:
 def keep(folder: Path, key: str) -> None:
     module = folder / f"{key}.made"
     module.write_bytes(bytes(2_000_000))
-    entry = ConvertedModel(digest_of(module), 2_000_000, True, "3.13.0/3.13.0", {}, {}, ())
+    entry = ConvertedModel(digest_of(module), 2_000_000, True, "3.13.0/3.13.0", {}, {}, (), ())
     ConvertedModels(converted_folder(folder)).keep(key, module, entry)
 
 

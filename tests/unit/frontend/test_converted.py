@@ -19,7 +19,7 @@ SIZE = 1000
 def keep(models: ConvertedModels, folder: Path, key: str, **facts: str) -> ConvertedModel:
     module = folder / f"{key}.made"
     module.write_bytes(key.encode().ljust(SIZE, b"."))
-    entry = ConvertedModel(digest_of(module), SIZE, True, "3.13/3.13", facts, {}, ())
+    entry = ConvertedModel(digest_of(module), SIZE, True, "3.13/3.13", facts, {}, (), ())
     models.keep(key, module, entry)
     module.unlink()
     return entry

@@ -12,7 +12,7 @@ from layoutopt.ir.carried import Carried
 from layoutopt.ir.layout import Layout
 from layoutopt.mlir.module import Module, parse_module
 from layoutopt.options import Objective, Options, TripCount
-from layoutopt.pipeline.stages import control_flow
+from layoutopt.pipeline.block_flow import control_flow
 from layoutopt.planning.control_flow import ControlFlow
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.joint_selection import Part, joined

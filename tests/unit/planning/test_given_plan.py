@@ -16,7 +16,7 @@ from layoutopt.ir.renaming import counted_from_zero
 from layoutopt.ir.size_range import Ranges, SizeRange
 from layoutopt.mlir.module import parse_module
 from layoutopt.options import Objective, Options, PlannedSize
-from layoutopt.pipeline.stages import control_flow
+from layoutopt.pipeline.block_flow import control_flow
 from layoutopt.planning.given_plan import AskedPlans, given_plans
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.plan_file import (

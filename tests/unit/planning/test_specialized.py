@@ -13,7 +13,7 @@ from layoutopt.ir.planned_sizes import open_sizes, planned_for
 from layoutopt.ir.weights import constant_names
 from layoutopt.mlir.module import Module, parse_module
 from layoutopt.options import Budget, Effort, Objective, Options, PlannedSize
-from layoutopt.pipeline.stages import one_body
+from layoutopt.pipeline.block_flow import one_body
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.planner import plan_graphs
 from layoutopt.pricing.at_sizes import AtSizes

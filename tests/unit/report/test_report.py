@@ -64,6 +64,12 @@ def test_what_iree_does_not_import_is_said() -> None:
     assert "IREE does not import" not in printed(REPORT)
 
 
+def test_shapes_that_a_model_states_wrongly_are_said() -> None:
+    text = printed(replace(REPORT, restated=("hidden", "y")))
+    assert "The model states shapes of hidden, y that its ops contradict" in text
+    assert "that its ops contradict" not in printed(REPORT)
+
+
 def test_equal_refusals_are_counted_not_repeated() -> None:
     text = printed(REPORT)
     assert text.count("expected filter = stride") == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from layoutopt.mlir.module import Module, parse_module
-from layoutopt.pipeline.stages import control_flow
+from layoutopt.pipeline.block_flow import control_flow
 
 T = "tensor<4x6xf32>"
 FUNCTION = f"""

@@ -10,7 +10,7 @@ import pytest
 from layoutopt.errors import InputError
 from layoutopt.mlir.module import Module, parse_module
 from layoutopt.options import Budget, Objective, Options
-from layoutopt.pipeline.stages import control_flow
+from layoutopt.pipeline.block_flow import control_flow
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.planner import plan_graphs
 from layoutopt.pricing.prices import Analytic
