@@ -23,8 +23,8 @@ def cheapest_bodies(
 ) -> tuple[Box, ...]:
     """The boxes of the cheapest bodies, at most ``most``.
 
-    ``extra``: what each body costs besides. ``cost``: of the cheapest plan for a box, and a lower
-    bound of it, both times the weight of the box; asked for once a box.
+    ``extra``: what each body costs besides. ``cost``: of the plan for a box, and a lower bound of
+    it, which counts of boxes of one size only; asked for once a box.
     """
     known = {box: cost(box) for box in grid.cells}
     points = {box: grid.inside(box) for box in grid.boxes}
