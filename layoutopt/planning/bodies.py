@@ -1,13 +1,13 @@
 """Which bodies a function has: the cheapest set of boxes that hold each planning size once.
 
-With C(b) the cost of the cheapest plan for the sizes in box b, this is set partitioning,
+With C(b) what the plan for the sizes in box b costs, this is set partitioning,
 
     minimize  sum over b of (C(b) + extra) x_b    subject to  sum over b that hold p of x_b = 1 for
     each planning size p,  sum of x_b <= most,  x_b in {0, 1}
 
-and since bodies share no choice, its minimum is that of one integer program over all bodies, their
-number and their plans. It is solved by dynamic programming over the sizes that are served already.
-C(b) is worked out where an answer uses b: what plans for each size alone cost is a lower bound.
+and bodies share no choice. It is solved by dynamic programming over the sizes that are served
+already. C(b) is worked out where an answer uses b: what plans for each size alone cost is a lower
+bound.
 """
 
 from __future__ import annotations

@@ -42,7 +42,8 @@ def restated(model: onnx.ModelProto) -> tuple[str, ...]:
 
 
 def _has_shape(value: onnx.ValueInfoProto) -> bool:
-    return value.type.HasField("tensor_type") and value.type.tensor_type.HasField("shape")
+    kind = value.type
+    return bool(kind.HasField("tensor_type") and kind.tensor_type.HasField("shape"))
 
 
 def _contradictions(stated: _Shape, found: _Shape, names: Container[str]) -> Iterator[bool]:

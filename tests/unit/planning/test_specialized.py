@@ -116,15 +116,19 @@ def test_small_sizes_count_as_much_as_large_ones(graph: Graph) -> None:
     """At size 1 the other plan saves a third of the time, and next to nothing of the sum."""
 
     def prices(piece: Work, size: int) -> int:
+        if not piece.form.weights:
+            return 10 * size**2
         tiled = any(len(kind.shape) == 4 for kind in piece.form.graph.types)
         better = tiled == (size > 40)
-        return (2 if better else 3) * size**2 * 1_000
+        return (2_000 if better else 3_000) * size**2
 
     found = plan(graph, options(1, 300), prices=SizedPrices(prices))
     small, _ = found.specializations
     assert [str(r) for r in small.ranges] == ["arg0.0 <= 17"]
-    assert (small.plan.cost_ns, found.cost_at_ns(0)) == (small.plan.cost_at_ns(0), 6_000)
-    assert small.plan.cost_ns < 6_000
+    one_ns = found.cost_at_ns(0)
+    assert one_ns is not None
+    assert small.plan.cost_ns < 0.7 * one_ns
+    assert found.one_body_ns - found.cost_ns < 0.0001 * found.one_body_ns
 
 
 def test_costs_at_each_size_make_up_the_mean(graph: Graph) -> None:
@@ -149,15 +153,16 @@ def test_the_same_piece_is_priced_once(graph: Graph) -> None:
 
 
 def test_what_saves_little_is_one_plan(graph: Graph) -> None:
-    """Tiles save 4 % of the time at one of the sizes."""
+    """The other plan saves 5 % of the time at one of the sizes."""
 
     def close(piece: Work, size: int) -> int:
+        if not piece.form.weights:
+            return 10
         tiled = any(len(kind.shape) == 4 for kind in piece.form.graph.types)
-        better = tiled == (size > 40)
-        return 96_000 if better else 100_000
+        return 200_000 if tiled else 190_000 if size < 40 else 900_000
 
     reason = why_one(plan(graph, options(1, 300), prices=SizedPrices(close)))
-    assert reason.startswith("a plan for each size saves 2.0% of the times of one for all")
+    assert reason.startswith("a plan for each size saves 2.5% of the times of one for all")
     assert reason.endswith("each further body has to save 10% of the time at a size")
 
 
