@@ -29,6 +29,7 @@ from layoutopt.rules.rewrites.push_scatter_through_reshape import PushScatterThr
 from layoutopt.rules.rewrites.reassociate_contractions import ReassociateContractions
 from layoutopt.rules.rewrites.scatter_to_index_arithmetic import ScatterToIndexArithmetic
 from layoutopt.rules.rewrites.separate_resize import SeparateResize
+from layoutopt.rules.rewrites.share_repeated_operand import ShareRepeatedOperand
 from layoutopt.rules.rewrites.split_contraction_of_concat import SplitContractionOfConcat
 from layoutopt.rules.rewrites.split_convolution_into_phases import SplitConvolutionIntoPhases
 from layoutopt.rules.rewrites.split_reduction import SplitReduction
@@ -68,6 +69,7 @@ REWRITES: tuple[RewriteRule[Any], ...] = (
     SeparateResize(),
     MergeSiblings(),
     FoldReshapeByExpansion(),
+    ShareRepeatedOperand(),
     AttentionToContractions(),
     *ATTENDING,
     *MERGING,

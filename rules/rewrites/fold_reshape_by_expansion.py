@@ -10,13 +10,11 @@ writes the same elements there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from itertools import accumulate
+from dataclasses import dataclass
 
-from layoutopt.ir.affine import Affine, IndexMap, dim, identity_map, plain_dims, plain_map
+from layoutopt.ir.affine import Affine, dim, identity_map, plain_dims, plain_map
 from layoutopt.ir.graph import (
     Fill,
-    FromTensor,
     Graph,
     GraphBuilder,
     IteratorType,
@@ -27,6 +25,7 @@ from layoutopt.ir.graph import (
 from layoutopt.ir.reassociation import reassociation
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
+from layoutopt.rules.rewrites.expansion import Expansion, Sizes, read_otherwise
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 
@@ -36,8 +35,7 @@ class Expanded:
 
     op: Structured
     reshape: Reshape
-    sizes: dict[int, tuple[int, ...]]
-    """Of each loop that is split the sizes of its parts, the outermost first."""
+    sizes: Sizes
 
 
 def _scaled_batch_matmul(*, backwards: bool = False, negated: bool = False) -> Graph:
@@ -123,64 +121,13 @@ class FoldReshapeByExpansion:
 
     def guard(self, match: Expanded) -> Refusal | None:
         """Operands of which the same dims can be split."""
-        for form in (form for index_map in match.op.source_maps for form in index_map):
-            if form.plain_dim is None and any(d in match.sizes for d in form.dims):
-                return Refusal(
-                    f"expected operands read along the loops that are split, but got {form}"
-                )
-        return None
+        return read_otherwise(match.op, match.sizes)
 
     def rewrite(self, graph: Graph, match: Expanded) -> Expression:
         """The operands in more dims, and the contraction of them."""
-        op = match.op
-        parts = [match.sizes.get(loop, (size,)) for loop, size in enumerate(op.domain)]
-        first = [0, *accumulate(len(sizes) for sizes in parts)]
         builder = GraphBuilder(len(graph.types))
-
-        def expanded(tensor: int, index_map: IndexMap) -> int:
-            kind = graph.types[tensor]
-            shape: list[int] = []
-            for form, size in zip(index_map, kind.shape, strict=True):
-                shape += match.sizes.get(_loop(form), (size,))
-            if len(shape) == len(kind.shape):
-                return tensor
-            made = builder.tensor(tuple(shape), kind.element)
-            builder.add(Reshape(tensor, made))
-            return made
-
-        def over_parts(index_map: IndexMap) -> IndexMap:
-            forms: list[Affine] = []
-            for form in index_map:
-                split = match.sizes.get(_loop(form))
-                if split is None:
-                    forms.append(form.renamed(dict(enumerate(first))))
-                else:
-                    forms += [dim(first[_loop(form)] + i) for i in range(len(split))]
-            return tuple(forms)
-
-        sources = tuple(map(expanded, op.sources, op.source_maps))
-        (init,) = op.inits
-        if isinstance(init, FromTensor):
-            init = FromTensor(expanded(init.tensor, op.result_maps[0]))
-        builder.add(
-            replace(
-                op,
-                sources=sources,
-                inits=(init,),
-                results=(match.reshape.result,),
-                domain=tuple(size for sizes in parts for size in sizes),
-                iterators=tuple(
-                    kind for kind, sizes in zip(op.iterators, parts, strict=True) for _ in sizes
-                ),
-                maps=tuple(map(over_parts, op.maps)),
-            )
-        )
+        Expansion(graph, builder, match.op, match.sizes).add(match.reshape.result)
         return Expression(tuple(builder.types), tuple(builder.ops))
-
-
-def _loop(form: Affine) -> int:
-    """The loop that a dim is read along; -1 where it is not one alone."""
-    return -1 if form.plain_dim is None else form.plain_dim
 
 
 _FURTHEST = 4

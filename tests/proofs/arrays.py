@@ -106,11 +106,19 @@ def _regrouped(paths: Paths, groups: Sequence[Group], index: Index) -> Index:
     rest = list(index)
     for before, after in groups:
         part, rest = rest[: len(after)], rest[len(after) :]
-        linear = 0
-        for at, n in zip(part, after, strict=True):
-            linear = linear * n + (0 if paths.certain(term(n) == 1) else at)
-        found += _digits(paths, linear, before)
+        found += _digits(paths, _linear(paths, part, after), before)
     return tuple(found)
+
+
+def _linear(paths: Paths, digits: Sequence[int], sizes: tuple[int, ...]) -> int:
+    """The linear index that has these digits: that which they were made of, if they were."""
+    known = paths.linears.get((*map(str, digits), *map(str, sizes)))
+    if known is not None:
+        return known
+    linear = 0
+    for at, n in zip(digits, sizes, strict=True):
+        linear = linear * n + (0 if paths.certain(term(n) == 1) else at)
+    return linear
 
 
 def _digits(paths: Paths, linear: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
@@ -133,5 +141,7 @@ def _digits(paths: Paths, linear: int, sizes: tuple[int, ...]) -> tuple[int, ...
         return tuple(found)
     key = (str(linear), *map(str, sizes))
     if key not in paths.digits:
-        paths.digits[key] = tuple(paths.symbol("digit", 0, n) for n in sizes)
+        made = tuple(paths.symbol("digit", 0, n) for n in sizes)
+        paths.digits[key] = made
+        paths.linears[(*map(str, made), *map(str, sizes))] = linear
     return paths.digits[key]

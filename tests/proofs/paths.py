@@ -53,6 +53,8 @@ class Paths:
         self._names = 0
         self.digits: dict[tuple[str, ...], tuple[int, ...]] = {}
         """Digits of linear indices over sizes that are not known, see ``arrays``."""
+        self.linears: dict[tuple[str, ...], int] = {}
+        """Those indices, by their digits and the sizes."""
         self.texts: dict[str, int] = {}
         """Numbers by the text that they were printed as."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from layoutopt.ir.graph import Graph
-from tests.proofs import graphs
+from tests.proofs import graphs, repeats
 from tests.proofs.paths import Paths
 
 Case = Callable[[Paths], Graph]
@@ -159,6 +159,14 @@ PROOFS: dict[str, Proof] = {
         tuple(
             partial(graphs.expanded_contraction, split=s, goes_on=g, negated=n)
             for s, g, n in itertools.product(("b", "m", "n", "bmn"), (False, True), (False, True))
+        ),
+    ),
+    "share-repeated-operand": Proof(
+        "batch matmuls that repeat an operand along batches or rows, each element or all of them "
+        "several times, transposed behind that or not; any sizes",
+        tuple(
+            partial(repeats.repeated_operand, along=a, first=f, turned=t)
+            for a, f, t in itertools.product("bm", (False, True), (False, True))
         ),
     ),
     "bubble-up-slice": Proof(

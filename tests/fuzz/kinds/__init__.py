@@ -48,6 +48,7 @@ WEIGHTED: dict[str, tuple[Kind, int]] = {
     "softmax": (calls.softmax, 1),
     "sibling-matmuls": (contractions.sibling_matmuls, 3),
     "expanded-contraction": (contractions.expanded_contraction, 3),
+    "repeated-operand": (contractions.repeated_operand, 3),
     "wide-matmul": (contractions.wide_matmul, 1),
     "wide-convolution": (convolutions.wide_convolution, 2),
     "long-matmul": (contractions.long_matmul, 2),

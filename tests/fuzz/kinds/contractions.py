@@ -6,7 +6,7 @@ import math
 
 from tests.fuzz.draw import Draw
 from tests.fuzz.kinds.elementwise import computed
-from tests.fuzz.kinds.movement import expanded
+from tests.fuzz.kinds.movement import expanded, repeated
 from tests.fuzz.kinds.shapes import (
     dims,
     fresh,
@@ -122,6 +122,16 @@ def expanded_contraction(writer: Writer, draw: Draw) -> None:
     x = writer.values[-1]
     for _ in range(draw.between(1, 2)):
         computed(writer, draw, x)
+
+
+def repeated_operand(writer: Writer, draw: Draw) -> None:
+    """A matmul, perhaps of batches, with an operand that holds each element several times."""
+    x = given(writer, draw, range(2, 4))
+    need(x.element != "i1", "a number")
+    repeated(writer, draw, x)
+    x = writer.values[-1]
+    *batch, _, k = x.shape
+    _matmul(writer, draw, x, of_type(writer, draw, (*batch, k, draw.between(1, 8)), x.element))
 
 
 def long_matmul(writer: Writer, draw: Draw) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -87,10 +88,30 @@ def broadcast(writer: Writer, draw: Draw) -> None:
     """New dims along which everything is equal."""
     x = given(writer, draw, range(0, 4))
     at = sorted({draw.below(len(x.shape) + 1) for _ in range(draw.between(1, 2))})
-    sizes, added = list(x.shape), []
-    for n, d in enumerate(at):
-        sizes.insert(d + n, draw.between(1, 5))
-        added.append(d + n)
+    _spread(writer, draw, x, {d + n: draw.between(1, 5) for n, d in enumerate(at)})
+
+
+def repeated(writer: Writer, draw: Draw, x: Value) -> None:
+    """Each element of a tensor several times along a dim, or all of them several times."""
+    axis, times = draw.below(len(x.shape)), draw.between(2, 3)
+    _spread(writer, draw, x, {axis + draw.below(2): times})
+    wide = writer.values[-1]
+    groups = [
+        [d] if d < axis else [d, d + 1] if d == axis else [d + 1] for d in range(len(x.shape))
+    ]
+    sizes = tuple(n * times if d == axis else n for d, n in enumerate(x.shape))
+    name = writer.op(
+        f"tensor.collapse_shape {writer.read(wide)} {groups} : {wide.type} into "
+        f"{tensor_text(sizes, x.element)}"
+    )
+    _same(writer, name, sizes, x)
+
+
+def _spread(writer: Writer, draw: Draw, x: Value, dims_of: Mapping[int, int]) -> None:
+    """The tensor with these dims more, by place in the result."""
+    sizes, added = list(x.shape), sorted(dims_of)
+    for d in added:
+        sizes.insert(d, dims_of[d])
     kind, into = tensor_text(tuple(sizes), x.element), writer.empty(sizes, x.element)
     if draw.below(2):
         text = f"linalg.broadcast ins({writer.read(x)} : {x.type}) outs({into} : {kind})"

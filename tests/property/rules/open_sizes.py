@@ -57,6 +57,7 @@ from tests.property.rules.moves import MOVES
 from tests.property.rules.opened import opened_together
 from tests.property.rules.ops import STRUCTURED, convolutions, elementwise, long_matmuls, matmuls
 from tests.property.rules.quantized import QUANTIZED
+from tests.property.rules.repeating import repeating
 from tests.property.rules.rewritten import rewritten
 from tests.property.rules.siblings import behind_slices, siblings
 from tests.property.rules.symbolic import MOST, opened
@@ -113,6 +114,7 @@ REWRITTEN: Mapping[str, st.SearchStrategy[Graph]] = {
     "siblings": siblings(),
     "behind slices": behind_slices(),
     "expanded": expanded(),
+    "repeating": repeating(),
     **{made.__name__: st.randoms(use_true_random=False).map(made) for made in ALGEBRA},
     "backward convolution": backward_convolutions(),
     "backward convolution, unit filters": backward_convolutions(filters=1),

@@ -38,6 +38,7 @@ from tests.property.rules.ops import (
     matmuls,
     poolings,
 )
+from tests.property.rules.repeating import repeating
 from tests.property.rules.rewritten import rewritten
 from tests.property.rules.short_splits import SplitShort
 from tests.property.rules.siblings import behind_slices, siblings
@@ -87,6 +88,7 @@ GRAPHS = (
     siblings(),
     behind_slices(),
     expanded(),
+    repeating(),
     *(st.randoms(use_true_random=False).map(made) for made in ALGEBRA),
     poolings(),
     backward_convolutions(),
