@@ -6,10 +6,14 @@ Grouped queries share keys and values: exporters repeat these for each query of 
 batch by batch. Over two loops in place of one, keys are read where they lie, and a group of queries
 is the rows of one matmul. Sound because a loop split in row-major order runs over the same points,
 and point (a, b) of a repetition is its element a.
+
+It saves memory that is written and read, which counts where that is most of what a contraction goes
+through: a few queries of many keys, as in decoding. Of a prompt, scores are larger than keys.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from layoutopt.ir.affine import identity_map, plain_map
@@ -24,6 +28,7 @@ from layoutopt.ir.graph import (
 )
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.scalar import Body, ScalarOp, contraction_body, copy_body
+from layoutopt.ir.size import planned
 from layoutopt.rules.rewrites.expansion import Expansion, read_otherwise
 from layoutopt.rules.rewrites.repeats import Repeated, repeated
 from layoutopt.rules.rule import EveryProducer, Evidence, Exactness, Example, Expression
@@ -41,13 +46,16 @@ class Shared:
     loop: int
 
 
-def _example(*, turned: bool = False, first: bool = False, summed: bool = False) -> Graph:
-    """Two keys of four numbers, each for three queries. ``turned``: keys are doubled and
-    transposed behind the repetition. ``first``: all keys come after each other, three times.
-    ``summed``: the sum runs over the repetitions too.
+def _example(
+    *, turned: bool = False, first: bool = False, summed: bool = False, rows: int = 1
+) -> Graph:
+    """Two heads of five keys of four numbers, each for three heads of ``rows`` queries.
+
+    ``turned``: keys are doubled and transposed behind the repetition. ``first``: all heads come
+    after each other, three times. ``summed``: the sum runs over the repetitions too.
     """
     builder = GraphBuilder()
-    k, q = builder.tensor((2, 5, 4), "f32"), builder.tensor((6, 1, 4), "f32")
+    k, q = builder.tensor((2, 5, 4), "f32"), builder.tensor((6, rows, 4), "f32")
     shape = (3, 2, 5, 4) if first else (2, 3, 5, 4)
     spread = builder.tensor(shape, "f32")
     read = plain_map((1, 2, 3) if first else (0, 2, 3))
@@ -76,10 +84,10 @@ def _example(*, turned: bool = False, first: bool = False, summed: bool = False)
             )
         )  # fmt: skip
         keys, order = doubled, (0, 3, 2)
-    result = builder.tensor((1, 5) if summed else (6, 1, 5), "f32")
+    result = builder.tensor((rows, 5) if summed else (6, rows, 5), "f32")
     builder.add(
         Structured(
-            (q, keys), (Fill("0.0 : f32"),), (result,), (6, 1, 5, 4),
+            (q, keys), (Fill("0.0 : f32"),), (result,), (6, rows, 5, 4),
             (_R if summed else _P, _P, _P, _R),
             (plain_map((0, 1, 3)), plain_map(order), plain_map((1, 2) if summed else (0, 1, 2))),
             contraction_body("f32", "f32", "f32"),
@@ -105,6 +113,12 @@ class ShareRepeatedOperand(EveryProducer):
             _example(summed=True),
             2,
             refusal="expected repetitions along a loop that is not summed over, but loop 0 is",
+        ),
+        Example(
+            _example(rows=3),
+            2,
+            refusal="expected each repeated element to be read for at most 4 / 2 others, or "
+            "sharing them saves little, but got 3",
         ),
     )
 
@@ -135,7 +149,7 @@ class ShareRepeatedOperand(EveryProducer):
                 "expected a loop that the other operand has too, but what is repeated is alone "
                 f"along loop {loop}"
             )
-        return read_otherwise(op, {loop: match.repeated.parts})
+        return read_otherwise(op, {loop: match.repeated.parts}) or _saves_little(match)
 
     def rewrite(self, graph: Graph, match: Shared) -> Expression:
         """The contraction over groups, and its result in the dims that it had."""
@@ -148,3 +162,20 @@ class ShareRepeatedOperand(EveryProducer):
         expansion.add(made, {match.place: (once, match.repeated.own)})
         builder.add(Reshape(made, result))
         return Expression(tuple(builder.types), tuple(builder.ops))
+
+
+def _saves_little(match: Shared) -> Refusal | None:
+    """Whether repeated elements are less than half of what the contraction goes through."""
+    op = match.op
+    loops = [{d for form in index_map for d in form.dims} for index_map in op.maps]
+    own = loops.pop(match.place)
+    others = set.union(*loops) - own
+    rows = math.prod(planned(op.domain[d]) for d in others)
+    along = own - set.intersection(*loops) - {match.loop}
+    least = min((planned(op.domain[d]) for d in along), default=0)
+    if 2 * rows <= least:
+        return None
+    return Refusal(
+        f"expected each repeated element to be read for at most {least} / 2 others, or sharing "
+        f"them saves little, but got {rows}"
+    )

@@ -8,10 +8,18 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from layoutopt.ir.affine import identity_map, plain_map
-from layoutopt.ir.graph import Graph, GraphBuilder, IteratorType, Reshape, Structured, Uninitialized
-from layoutopt.ir.scalar import Body, ScalarOp, copy_body
+from layoutopt.ir.graph import (
+    Fill,
+    Graph,
+    GraphBuilder,
+    IteratorType,
+    Reshape,
+    Structured,
+    Uninitialized,
+)
+from layoutopt.ir.scalar import Body, ScalarOp, contraction_body, copy_body
 from layoutopt.ir.types import is_float
-from tests.property.rules.ops import convolutions, matmuls
+from tests.property.rules.ops import FACTORS, convolutions, matmuls
 
 _P = IteratorType.PARALLEL
 
@@ -23,10 +31,11 @@ def repeating(draw: st.DrawFn) -> Graph:
     Between the repetition and the contraction there may be a transpose, a reshape and an
     elementwise op. Repetitions of one element come after each other, or all elements do.
     """
-    graph = draw(st.one_of(matmuls(), convolutions()))
+    few = draw(st.booleans())
+    graph = draw(_few_rows() if few else st.one_of(matmuls(), convolutions()))
     (op,) = graph.ops
     assert isinstance(op, Structured)
-    tensor = draw(st.sampled_from(sorted({*op.sources})))
+    tensor = op.sources[1] if few else draw(st.sampled_from(sorted({*op.sources})))
     kind = graph.types[tensor]
     splits = [
         (axis, n // part, part)
@@ -64,6 +73,35 @@ def repeating(draw: st.DrawFn) -> Graph:
     builder.add(replace(op, sources=tuple(last if t == tensor else t for t in op.sources)))
     inputs = [t for t in graph.inputs if t != tensor or t in op.inputs[len(op.sources) :]]
     return builder.build((*inputs, source), op.results)
+
+
+@st.composite
+def _few_rows(draw: st.DrawFn) -> Graph:
+    """A batch matmul of one or two rows, in any order of dims."""
+    builder = GraphBuilder()
+    loops = {
+        "b": draw(st.sampled_from([2, 4, 6])),
+        "m": draw(st.sampled_from([1, 2])),
+        "n": draw(st.sampled_from([4, 6])),
+        "k": draw(st.sampled_from([4, 6])),
+    }
+    names = list(loops)
+    factor, summed = draw(st.sampled_from(FACTORS))
+    orders = [draw(st.permutations(dims)) for dims in ("bmk", "bkn", "bmn")]
+    tensors = [
+        builder.tensor([loops[x] for x in order], kind)
+        for order, kind in zip(orders, (factor, factor, summed), strict=True)
+    ]
+    zero = f"0{'.0' * is_float(summed)} : {summed}"
+    builder.add(
+        Structured(
+            tuple(tensors[:2]), (Fill(zero),), (tensors[2],), tuple(loops.values()),
+            (_P, _P, _P, IteratorType.REDUCTION),
+            tuple(plain_map(map(names.index, order)) for order in orders),
+            contraction_body(factor, factor, summed),
+        )
+    )  # fmt: skip
+    return builder.build(tensors[:2], tensors[2:])
 
 
 def _with_unit_dims(builder: GraphBuilder, tensor: int, place: int) -> int:
