@@ -34,6 +34,7 @@ from layoutopt.ir.graph import Graph
 from layoutopt.ir.weights import run_bytes
 from layoutopt.mlir.module import has_work
 from layoutopt.options import Options
+from layoutopt.pipeline.block_flow import trips_in_a_row
 from layoutopt.planning.profile_model import PricedModels, price_graphs, together
 from layoutopt.planning.sensitivity import OpenQuestion, open_questions
 from layoutopt.planning.setting import PlanSetting
@@ -131,8 +132,10 @@ def _placed(
                 model, Path(folder), target.flags, options.compile_timeout_s,
                 ConvertedModels(converted_folder(options.cache)),
             )  # fmt: skip
-            graphs = [graph for graph in module.graphs if has_work(graph)]
-            weights_from = weights_of(target, options, run_bytes(graphs))
+            trips = trips_in_a_row(module, {})
+            busy = [i for i, graph in enumerate(module.graphs) if has_work(graph)]
+            graphs = [module.graphs[i] for i in busy]
+            weights_from = weights_of(target, options, run_bytes(graphs, [trips[i] for i in busy]))
             found.setdefault(weights_from, []).extend(graphs)
     return found
 

@@ -19,12 +19,19 @@ def weight_bytes(graphs: Iterable[Graph]) -> int:
     return sum(sizes.values())
 
 
-def run_bytes(graphs: Iterable[Graph]) -> int:
+def run_bytes(graphs: Iterable[Graph], trips: Iterable[int] = ()) -> int:
     """Bytes that a run goes through between two uses of a weight: weights, and what lives between.
 
+    ``trips``: how often each graph runs in a row, once where none are given. Where loops read most
+    of the weights that a run reads, it is what one trip of the loop that reads most goes through.
     Dims that are known at run time only count as what is planned for.
     """
     graphs = list(graphs)
+    counts = list(trips) or [1] * len(graphs)
+    read = [weight_bytes([graph]) * n for graph, n in zip(graphs, counts, strict=True)]
+    loops = [place for place, n in enumerate(counts) if n > 1]
+    if 2 * sum(read[place] for place in loops) > sum(read):
+        graphs = [graphs[max(loops, key=read.__getitem__)]]
     return weight_bytes(graphs) + max(map(_most_alive, graphs), default=0)
 
 

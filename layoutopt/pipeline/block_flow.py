@@ -56,6 +56,14 @@ def control_flow(
     return ControlFlow(mean_runs(module, trip_counts, sizes, unknown), carried)
 
 
+def trips_in_a_row(
+    module: Module, trip_counts: Mapping[str, int], sizes: Sequence[PlannedSize] = ()
+) -> tuple[int, ...]:
+    """How often each block runs without other work between two runs: of functions once."""
+    runs = mean_runs(module, trip_counts, sizes, _UNKNOWN_TRIPS)
+    return tuple(1 if b.is_whole else n for b, n in zip(module.blocks, runs, strict=True))
+
+
 def mean_runs(
     module: Module,
     trip_counts: Mapping[str, int],

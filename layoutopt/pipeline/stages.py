@@ -38,7 +38,12 @@ from layoutopt.mlir.module import Module, exported_name, has_work, parse_module
 from layoutopt.options import Options
 from layoutopt.oracle.size_limits import size_limits
 from layoutopt.parameters.files import resolve
-from layoutopt.pipeline.block_flow import control_flow, mean_runs, one_body
+from layoutopt.pipeline.block_flow import (
+    control_flow,
+    mean_runs,
+    one_body,
+    trips_in_a_row,
+)
 from layoutopt.planning.chosen_sizes import check_ranges, chosen_sizes
 from layoutopt.planning.chosen_trip_counts import chosen_trip_counts
 from layoutopt.planning.control_flow import ControlFlow
@@ -151,7 +156,9 @@ class Model:
     @cached_property
     def run_bytes(self) -> int:
         """What a run goes through between two uses of a weight."""
-        return run_bytes(f.graph for f in self.functions)
+        trips = trips_in_a_row(self.module, self.trip_counts, self.options.sizes)
+        places = [f.place for f in self.functions]
+        return run_bytes((f.graph for f in self.functions), [trips[p] for p in places])
 
     @property
     def flow(self) -> ControlFlow:

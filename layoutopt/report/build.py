@@ -9,7 +9,7 @@ from layoutopt.compiler.installed import assumption, installed_version
 from layoutopt.ir.graph import Constant, Opaque
 from layoutopt.ir.planned_sizes import divided, open_sizes
 from layoutopt.ir.size import MOST, Symbol
-from layoutopt.ir.weights import run_bytes, weight_bytes
+from layoutopt.ir.weights import weight_bytes
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.pricing.pricers import weights_of
 from layoutopt.pricing.source import PriceSource
@@ -167,7 +167,7 @@ def _cost_source(outcome: OptimizationResult) -> PriceSource:
 def _weights_from(outcome: OptimizationResult) -> str:
     if _cost_source(outcome) is not PriceSource.MEASURED:
         return ""
-    return weights_of(outcome.target, outcome.options, run_bytes(outcome.graphs)).value
+    return weights_of(outcome.target, outcome.options, outcome.run_bytes).value
 
 
 def _not_run(outcome: OptimizationResult) -> str:

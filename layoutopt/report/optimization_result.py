@@ -64,6 +64,8 @@ class OptimizationResult:
     """Kinds of op that IREE does not import; they stand as the ops that they are made of."""
     restated: tuple[str, ...] = ()
     """Tensors of an ONNX model whose stated shapes its ops contradict, and that have others."""
+    run_bytes: int = 0
+    """What a run goes through between two uses of a weight."""
 
     @property
     def original_kept(self) -> bool:

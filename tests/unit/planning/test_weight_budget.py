@@ -104,6 +104,34 @@ def test_what_a_run_goes_through() -> None:
     assert run_bytes([]) == 0
 
 
+def _weighted(columns: int) -> Graph:
+    """A row plus a constant one."""
+    kind = f"tensor<1x{columns}xf32>"
+    values = ", ".join(["1.0"] * (columns - 1) + ["2.0"])
+    return lifted(f"""#same = affine_map<(i, j) -> (i, j)>
+    func.func @f(%x: {kind}) -> {kind} {{
+      %w = arith.constant dense<[[{values}]]> : {kind}
+      %e = tensor.empty() : {kind}
+      %d = linalg.generic {{indexing_maps = [#same, #same, #same],
+          iterator_types = ["parallel", "parallel"]}}
+          ins(%x, %w : {kind}, {kind}) outs(%e : {kind}) {{
+        ^bb0(%p: f32, %q: f32, %r: f32):
+          %s = arith.addf %p, %q : f32
+          linalg.yield %s : f32 }} -> {kind}
+      return %d : {kind}
+    }}""")
+
+
+def test_in_a_loop_a_trip_lies_between_two_uses_of_a_weight() -> None:
+    """Unless what is outside reads more weights than all trips do."""
+    outside, body = (_weighted(columns) for columns in (4096, 16))
+    whole = run_bytes([outside, body])
+    assert run_bytes([outside, body], [1, 1]) == whole
+    assert run_bytes([outside, body], [1, 100]) == whole
+    assert run_bytes([outside, body], [1, 10_000]) == run_bytes([body]) < whole
+    assert run_bytes([body, outside], [1, 3]) == run_bytes([outside])
+
+
 def test_functions_share_one_budget(graph: Graph) -> None:
     whole = copied(*plans(Objective.CONVERSIONS, None, graph))
     assert whole > 0
