@@ -169,9 +169,9 @@ def _saves_little(match: Shared) -> Refusal | None:
     op = match.op
     loops = [{d for form in index_map for d in form.dims} for index_map in op.maps]
     own = loops.pop(match.place)
-    others = set.union(*loops) - own
-    rows = math.prod(planned(op.domain[d]) for d in others)
-    along = own - set.intersection(*loops) - {match.loop}
+    other, result = loops
+    rows = math.prod(planned(op.domain[d]) for d in (other | result) - own)
+    along = own - (other & result) - {match.loop}
     least = min((planned(op.domain[d]) for d in along), default=0)
     if 2 * rows <= least:
         return None
