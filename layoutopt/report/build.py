@@ -65,7 +65,7 @@ def build_report(outcome: OptimizationResult) -> Report:
         winner=outcome.winner,
         before=before(outcome),
         after=after(outcome),
-        solver=solver_report(outcome.plans, outcome.options.objective),
+        solver=solver_report(outcome.plans, outcome.options.objective, outcome.runs),
         choices=tuple(
             c for name, plan in outcome.bodies for c in _choices(name, plan, outcome.target, rates)
         ),

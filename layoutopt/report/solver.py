@@ -57,12 +57,18 @@ class SolverReport:
     """What the plan costs beyond the objective: conversions that were added behind the solver."""
 
 
-def solver_report(plans: Sequence[GraphPlan], objective: Objective) -> SolverReport:
-    """All functions together: sums, and the worst status."""
+def solver_report(
+    plans: Sequence[GraphPlan], objective: Objective, runs: Sequence[int] = ()
+) -> SolverReport:
+    """All functions together: sums, and the worst status.
+
+    ``runs``: how often each plan runs in a call, once where none are given.
+    """
+    times = runs or [1] * len(plans)
     solutions = [plan.solution for plan in plans]
-    objective_ns = sum(s.objective_ns or 0 for s in solutions)
-    added_ns = sum(plan.cost_ns for plan in plans) - objective_ns
-    bound = sum(s.bound_ns for s in solutions)
+    objective_ns = sum(n * (s.objective_ns or 0) for n, s in zip(times, solutions, strict=True))
+    added_ns = sum(n * plan.cost_ns for n, plan in zip(times, plans, strict=True)) - objective_ns
+    bound = sum(n * s.bound_ns for n, s in zip(times, solutions, strict=True))
     statuses = [SolverStatus(s.status.value.upper()) for s in solutions]
     worst = max(statuses, key=[*SolverStatus].index, default=SolverStatus.NOT_RUN)
     found = [plan.searched for plan in plans if plan.searched is not None]

@@ -20,6 +20,7 @@ from layoutopt.planning.joint_space import joint_space
 from layoutopt.planning.planner import plan_graphs
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import Target, load_target
+from layoutopt.report.solver import solver_report
 from layoutopt.solver import Problem, Search, TimeLimit, solve, unmet
 from layoutopt.solver.problem import Demand
 from tests.e2e.test_control_flow import RNN
@@ -127,6 +128,9 @@ def test_trips_weigh_what_is_inside(tmp_path: Path) -> None:
 
     assert total_ns(once, 1) <= total_ns(often, 1)
     assert total_ns(often, 50) <= total_ns(once, 50)
+    told = solver_report(list(often.values()), Objective.LATENCY, (1, 50))
+    assert told.objective_ns == pytest.approx(total_ns(often, 50), rel=1e-6)
+    assert told.added_ns == 0
     trips = {t.name: t.count for t in (TripCount("main/for.0", 50),)}
     assert control_flow(module, trips).runs == (1, 50)
 
