@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from layoutopt.ir.concrete import concrete
 from layoutopt.ir.extensions import EXTENSIONS
+from layoutopt.ir.extensions.attention import Attention
 from layoutopt.ir.graph import (
     Extension,
     FusionBarrier,
@@ -198,8 +199,16 @@ def _propagated(
         if isinstance(op, FusionBarrier):
             covered[_rule_of(op)] += isinstance(there, Refusal)
         return
-    if all(values[s.name] > 1 for kind in graph.types for n in kind.shape for s in symbols(n)):
-        # at 1 a dim may stand anywhere, or be refused where only more of it could have tiles
+    longest = max(layout.inner_tiles, default=1) if isinstance(op, Attention) else 1
+    shapes = zip(graph.types, known.types, strict=True)
+    dims = [(n, size) for a, b in shapes for n, size in zip(a.shape, b.shape, strict=True)]
+    if all(
+        size >= longest and all(values[s.name] > 1 for s in symbols(n))
+        for n, size in dims
+        if isinstance(n, Size)
+    ):
+        # at 1 a dim may stand anywhere, or be refused where only more of it could have tiles;
+        # around attention a tile that is longer than a known dim is left out
         assert not isinstance(there, Refusal), f"at {values} refused: {there.reason}"
         for t, other in there.items():  # what fills padding may be known at numbers alone
             places = [layout.padded_with(Padding.ANY) for layout in (chosen[t], other)]
