@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from layoutopt.solver.check import check
@@ -40,6 +41,16 @@ class TimeLimit:
     def is_over(self) -> bool:
         """Whether nothing is left."""
         return self._left_s <= 0
+
+    @contextmanager
+    def keeping(self, share: float) -> Iterator[None]:
+        """Keep a share of what is left for later."""
+        kept_s = max(0.0, self._left_s) * share
+        self._left_s -= kept_s
+        try:
+            yield
+        finally:
+            self._left_s = max(0.0, self._left_s) + kept_s
 
     def solve(
         self,

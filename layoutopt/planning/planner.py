@@ -30,6 +30,7 @@ from layoutopt.planning.plan_space import PlanSpace, plan_space
 from layoutopt.planning.priced import Priced, without_surcharges
 from layoutopt.planning.searched import searched
 from layoutopt.planning.setting import PlanSetting
+from layoutopt.planning.size_grid import size_grid
 from layoutopt.planning.specialized import specialized
 from layoutopt.planning.trade_off import TradeOff, memory_trade_off, weights_trade_off
 from layoutopt.pricing.prices import Analytic
@@ -39,6 +40,8 @@ from layoutopt.solver import Search, Solution, Status, StopReason, TimeLimit
 
 _MOST_RUNS = 1000
 """Runs of a block that count when layouts of carried tensors are chosen: more change nothing."""
+_FOR_RANGES = 0.25
+"""Of the time of the solver, what plans for ranges of sizes have."""
 _MOST_COUNTED = 16
 """The same where conversions are counted, and not timed: the numbers stay within 53 bits."""
 
@@ -135,7 +138,11 @@ def plan_together(
         most = _MOST_COUNTED if counts else _MOST_RUNS
         runs = [min(max(1, n), most) for n in flow.runs]
         joint = joint_space(spaces, runs, flow.carried, options)
-    plans = _priced_plans(joint, setting)
+    several = options.specializations > 1 and any(
+        size_grid(part.graph, options.sizes).axes for part in joint.parts
+    )
+    with setting.limit.keeping(_FOR_RANGES if several else 0.0):
+        plans = _priced_plans(joint, setting)
     plans_of = partial(_priced_plans, setting=setting)
     first, *rest = (
         specialized(plan, space, setting, each.one_body or flow.one_body(place), plans_of)

@@ -126,7 +126,8 @@ class _Ranges:
     def _plan(self, box: Box) -> GraphPlan:
         """The cheapest plan for the sizes in a box."""
         if box not in self.plans:
-            if self.setting.limit.is_over:
+            limit = self.setting.limit
+            if limit.is_over:
                 raise SolverError(
                     "plans for ranges of sizes",
                     "time to solve them",
@@ -134,7 +135,9 @@ class _Ranges:
                     "give the solver more time with --time-limit",
                 )
             space = self.space.at_sizes(self.grid.inside(box))
-            (self.plans[box],) = self.plans_of(JointSpace.alone(space))
+            others = max(1, len(self.grid.cells) + 1 - len(self.plans))
+            with limit.keeping(others / (others + 1)):
+                (self.plans[box],) = self.plans_of(JointSpace.alone(space))
         return self.plans[box]
 
     def _within_budget(self, boxes: tuple[Box, ...]) -> tuple[GraphPlan, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
@@ -28,6 +30,7 @@ from layoutopt.solver import Search, Status, solve
 from tests.planning import with_row_major_ends
 from tests.property.forms import outputs_of
 from tests.property.layouts import assert_close, small_integers
+from tests.property.random_graphs import random_graph
 
 _HOST = load_target("host")
 TARGETS: Sequence[tuple[Target, Objective]] = (
@@ -146,3 +149,24 @@ def check_graph(graph: Graph, random: Random) -> Lowered | None:
         check_conversion(everything, conversion, values)
     choice = random_choice(space, candidates, random, free)
     return None if choice is None else check_plan(space, choice, bool(free), values)
+
+
+def main() -> None:
+    """Check as many plans, each of another graph; exit with 1 where one computes something else."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--plans", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=0, help="of the first graph")
+    chosen = parser.parse_args()
+    seed, planned = chosen.seed, 0
+    while planned < chosen.plans:
+        random = Random(seed)
+        try:
+            planned += check_graph(random_graph(random), random) is not None
+        except AssertionError as error:
+            sys.exit(f"seed {seed}: {error}")
+        seed += 1
+    print(f"{planned} plans of {seed - chosen.seed} graphs compute what their graphs compute")
+
+
+if __name__ == "__main__":
+    main()

@@ -18,7 +18,7 @@ from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.planner import plan_graphs
 from layoutopt.pricing.at_sizes import AtSizes
 from layoutopt.pricing.prices import Work
-from layoutopt.solver import Status
+from layoutopt.solver import Solution, Status, TimeLimit
 from tests.planning import AS_WRITTEN, HOST, TWO_MATMULS, SizedPrices, packed_for_many, setting
 
 SIZES = (1, 16, 300)
@@ -328,3 +328,21 @@ func.func @main(%n: index, %x: tensor<8x8xf32>) -> tensor<?x8xf32> {
         f"{size.name} is no dim of an argument, so that no boundary can be tried out"
     )
     assert one_body(module, 0, (PlannedSize(size.name, (128,)),)) == ""
+
+
+def test_what_one_plan_takes_leaves_time_for_ranges(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the solver takes all that it may have for one plan for all sizes."""
+    first: list[Solution] = []
+
+    def greedy(self: TimeLimit, *asked: object, **more: object) -> Solution:
+        solution = own(self, *asked, **more)  # type: ignore[arg-type]
+        if not first:
+            self._left_s = 0.0
+        first.append(solution)
+        return solution
+
+    own = TimeLimit.solve
+    monkeypatch.setattr(TimeLimit, "solve", greedy)
+    assert plan(graph, options(*SIZES)).specializations

@@ -92,3 +92,14 @@ def test_a_heuristic_that_gives_up_is_helped_too(monkeypatch: pytest.MonkeyPatch
 def test_a_search_that_is_through_is_not_replaced() -> None:
     solution = TimeLimit(60.0).solve(PROBLEM, known=[AS_IT_CAME])
     assert (solution.status, solution.objective_ns) == (Status.OPTIMAL, 15)
+
+
+def test_a_share_of_the_limit_is_kept_for_later(limits: list[float]) -> None:
+    limit = TimeLimit(4.0)
+    with limit.keeping(0.25):
+        for _ in range(3):
+            limit.solve(PROBLEM, known=[AS_IT_CAME])
+        assert limit.is_over
+    assert not limit.is_over
+    limit.solve(PROBLEM, known=[AS_IT_CAME])
+    assert limits == [3.0, 1.0, 0.0, 1.0]
