@@ -50,9 +50,10 @@ def _rows(
         written = outcome.evaluation.result(outcome.variant)
     known = {n: s.planned * times for s in open_sizes(graph) for n, times in (divided(s),)}
     predicted = _predicted(outcome, graph, plan)
+    in_parts = any(block.function == name for block in outcome.blocks)  # a plan for each
     for place, (weight, values) in enumerate(points):
         sizes = known | dict(values)
-        one = None if outcome.original_kept else _ms(plan.cost_at_ns(place))
+        one = None if outcome.original_kept or in_parts else _ms(plan.cost_at_ns(place))
         ranges = next((s.ranges for s in plan.specializations if serves(s.ranges, sizes)), ())
         several = bool(ranges) and not outcome.original_kept
         yield AtSizesReport(

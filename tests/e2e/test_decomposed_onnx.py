@@ -179,12 +179,14 @@ def test_a_size_that_an_exporter_left_in_is_open(tmp_path: Path) -> None:
     proto = model(nodes, {"x": ("s", 3, 5)}, weights, (3, 64, 6))
     path, written = tmp_path / "model.onnx", tmp_path / "written.mlirbc"
     onnx.save(proto, str(path))
-    options = layoutopt.Options(cache=tmp_path / "cache", compile_candidates=False)
+    sizes = (layoutopt.PlannedSize("s", (4, 8)),)
+    options = layoutopt.Options(cache=tmp_path / "cache", compile_candidates=False, sizes=sizes)
     plan = layoutopt.optimize(path, "mi355x", options)
     assert plan.report.restated == ("y",)
     assert plan.report.verification is not None
     assert plan.report.verification.passed
-    assert {block.runs for block in plan.report.blocks} == {4}
+    assert {block.runs for block in plan.report.blocks} == {6}
+    assert [row.predicted_ms for row in plan.report.at_sizes] == [None, None]  # of all but the loop
     plan.apply(written)
     compiled = tmp_path / "written.vmfb"
     outcome = compile_file(written, compiled, ("--compile-from=input", *FLAGS), 300)
