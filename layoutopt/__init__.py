@@ -17,7 +17,17 @@ if TYPE_CHECKING:
     )
     from layoutopt.ir.extension import BoundedExtension, EvaluatedExtension, Extension
     from layoutopt.ir.graph import Graph, GraphBuilder
-    from layoutopt.options import Budget, Effort, Objective, Options, ParameterFile, Resource
+    from layoutopt.options import (
+        Budget,
+        Effort,
+        Objective,
+        Options,
+        ParameterFile,
+        PlannedSize,
+        Resource,
+        SizeRange,
+        TripCount,
+    )
     from layoutopt.parameters.pack import PackedWeights, pack_weights
     from layoutopt.pipeline.job import optimize
     from layoutopt.pipeline.plan import Plan
@@ -65,6 +75,7 @@ __all__ = [
     "PackedWeights",
     "ParameterFile",
     "Plan",
+    "PlannedSize",
     "Price",
     "PriceSource",
     "Pricer",
@@ -72,8 +83,10 @@ __all__ = [
     "Resource",
     "RewriteRule",
     "Search",
+    "SizeRange",
     "SolverError",
     "Target",
+    "TripCount",
     "Work",
     "enumerate",
     "lift",
@@ -109,6 +122,7 @@ _HOMES = {
     "PackedWeights": "parameters.pack",
     "ParameterFile": "options",
     "Plan": "pipeline.plan",
+    "PlannedSize": "options",
     "Price": "pricing.prices",
     "PriceSource": "pricing.source",
     "Pricer": "pricing.prices",
@@ -117,8 +131,10 @@ _HOMES = {
     "Resource": "options",
     "RewriteRule": "rules.rule",
     "Search": "solver",
+    "SizeRange": "options",
     "SolverError": "errors",
     "Target": "profiles.target",
+    "TripCount": "options",
     "Work": "pricing.prices",
     "enumerate": "pipeline.stages",
     "lift": "pipeline.stages",
