@@ -6,7 +6,7 @@ import math
 
 from tests.fuzz.draw import Draw
 from tests.fuzz.kinds.elementwise import computed
-from tests.fuzz.kinds.movement import expanded, repeated
+from tests.fuzz.kinds.movement import expanded, repeated, transposed
 from tests.fuzz.kinds.shapes import (
     dims,
     fresh,
@@ -125,13 +125,16 @@ def expanded_contraction(writer: Writer, draw: Draw) -> None:
 
 
 def repeated_operand(writer: Writer, draw: Draw) -> None:
-    """A matmul, perhaps of batches, with an operand that holds each element several times."""
-    x = given(writer, draw, range(2, 4))
-    need(x.element != "i1", "a number")
-    repeated(writer, draw, x)
-    x = writer.values[-1]
-    *batch, _, k = x.shape
-    _matmul(writer, draw, x, of_type(writer, draw, (*batch, k, draw.between(1, 8)), x.element))
+    """A batch matmul of few rows, of an operand that holds each batch several times."""
+    element = draw.pick(("f32", "f32", "f16", "bf16", "i8"))
+    k, n = draw.between(4, 8), draw.between(4, 8)
+    repeated(writer, draw, of_type(writer, draw, (draw.between(1, 3), k, n), element))
+    y = writer.values[-1]
+    if draw.one_in(3):
+        transposed(writer, draw, y, (0, 2, 1))
+        y = writer.values[-1]
+    batch, k, _ = y.shape
+    _matmul(writer, draw, of_type(writer, draw, (batch, draw.between(1, 2), k), element), y)
 
 
 def long_matmul(writer: Writer, draw: Draw) -> None:

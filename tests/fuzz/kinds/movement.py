@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -66,7 +66,11 @@ def expanded(writer: Writer, draw: Draw, x: Value) -> None:
 def transpose(writer: Writer, draw: Draw) -> None:
     """A permutation of dims, as the named op or as a generic."""
     x = given(writer, draw, range(2, 6))
-    order = draw.order(range(len(x.shape)))
+    transposed(writer, draw, x, draw.order(range(len(x.shape))))
+
+
+def transposed(writer: Writer, draw: Draw, x: Value, order: Sequence[int]) -> None:
+    """The dims of a tensor in another order."""
     sizes = tuple(x.shape[d] for d in order)
     kind, into = tensor_text(sizes, x.element), writer.empty(sizes, x.element)
     if draw.below(2):
@@ -92,14 +96,12 @@ def broadcast(writer: Writer, draw: Draw) -> None:
 
 
 def repeated(writer: Writer, draw: Draw, x: Value) -> None:
-    """Each element of a tensor several times along a dim, or all of them several times."""
-    axis, times = draw.below(len(x.shape)), draw.between(2, 3)
-    _spread(writer, draw, x, {axis + draw.below(2): times})
+    """Each part of a tensor along its first dim several times, or all of them several times."""
+    times = draw.between(2, 3)
+    _spread(writer, draw, x, {draw.below(2): times})
     wide = writer.values[-1]
-    groups = [
-        [d] if d < axis else [d, d + 1] if d == axis else [d + 1] for d in range(len(x.shape))
-    ]
-    sizes = tuple(n * times if d == axis else n for d, n in enumerate(x.shape))
+    groups = [[0, 1], *([d] for d in range(2, len(wide.shape)))]
+    sizes = (x.shape[0] * times, *x.shape[1:])
     name = writer.op(
         f"tensor.collapse_shape {writer.read(wide)} {groups} : {wide.type} into "
         f"{tensor_text(sizes, x.element)}"
