@@ -118,13 +118,14 @@ def _read_dims(graph: Graph, op: Structured) -> set[int] | None:
     """The dims of a broadcast that its source has, in this order; None where it is no broadcast."""
     if not op.is_copy or len(op.sources) != 1 or op.maps[-1] != identity_map(len(op.domain)):
         return None
-    read = []
+    read: list[int] = []
     for form, size in zip(op.maps[0], graph.types[op.sources[0]].shape, strict=True):
         if form.plain_dim is not None:
             read.append(form.plain_dim)
         elif form.dims or size != 1:
             return None
-    return set(read) if sorted(read) == read and len(read) < len(op.domain) else None
+    in_order = sorted({*read}) == read
+    return set(read) if in_order and len(read) < len(op.domain) else None
 
 
 def _same_dim(graph: Graph, op: Reshape, axis: int) -> int | None:
