@@ -75,10 +75,11 @@ def _spelled_out(op: Any) -> Any:
 
 def _rounded(value: Any, stated: dict[str, str], precision: str) -> Any:
     """An operand in the precision that it is multiplied in, where that is less than its own."""
-    if precision == "tf32" or int(stated[_PARTS]) > 1:
+    element = value.type.element_type
+    if precision == "tf32" or int(stated[_PARTS]) > 1 or not isinstance(element, ir.FloatType):
         return value
     kind = ir.Type.parse(precision)
-    if kind.width >= value.type.element_type.width:
+    if kind.width >= element.width:
         return value
     return made("stablehlo.convert", [value], _with_elements(value.type, kind))
 
