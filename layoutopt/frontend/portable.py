@@ -25,7 +25,7 @@ from layoutopt.runtime.reason import failure_reason
 from layoutopt.runtime.reread import reread
 
 _AS_PORTABLE = "vhlo"
-"""Of a module that was prepared: IREE is told that it is StableHLO, for it holds other ops too."""
+"""Of a module that was rewritten: IREE is told that it is StableHLO, for it holds other ops too."""
 _NEXT_STEP = "state it in the model, as constraints of the symbolic sizes do, or give the size"
 
 

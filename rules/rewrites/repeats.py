@@ -76,7 +76,7 @@ def repeated(graph: Graph, tensor: int, steps: int = _FURTHEST) -> Iterator[Repe
     for index in graph.producers[tensor]:
         op = graph.ops[index]
         if isinstance(op, Reshape):
-            yield from _collapsed(graph, op)
+            yield from _repetition(graph, op)
             for inner in repeated(graph, op.source, steps - 1):
                 axis = _same_dim(graph, op, inner.axis)
                 if axis is not None:
@@ -89,7 +89,7 @@ def repeated(graph: Graph, tensor: int, steps: int = _FURTHEST) -> Iterator[Repe
                         yield replace(inner, tensor=tensor, axis=axis, maker=op, inner=inner)
 
 
-def _collapsed(graph: Graph, op: Reshape) -> Iterator[Repeated]:
+def _repetition(graph: Graph, op: Reshape) -> Iterator[Repeated]:
     """The repetition itself."""
     fine = graph.types[op.source].shape
     groups = reassociation(graph.types[op.result].shape, fine)

@@ -26,7 +26,7 @@ _P = IteratorType.PARALLEL
 
 @st.composite
 def repeating(draw: st.DrawFn) -> Graph:
-    """A matmul or convolution, of an operand that is broadcast and collapsed.
+    """A matmul or convolution, of an operand that is broadcast and then reshaped.
 
     Between the repetition and the contraction there may be a transpose, a reshape and an
     elementwise op. Repetitions of one element come after each other, or all elements do.

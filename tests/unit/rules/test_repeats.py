@@ -12,20 +12,20 @@ from layoutopt.rules.rewrites.repeats import repeated
 Shape = tuple[int, ...]
 
 
-def spread(source: Shape, read: IndexMap, wide: Shape, collapsed: Shape) -> tuple[Graph, int]:
-    """A copy of a tensor into more dims, and these collapsed; the last tensor."""
+def spread(source: Shape, read: IndexMap, wide: Shape, merged: Shape) -> tuple[Graph, int]:
+    """A copy of a tensor into more dims, and these merged; the last tensor."""
     builder = GraphBuilder()
     x, y = builder.tensor(source, "f32"), builder.tensor(wide, "f32")
     kinds = (IteratorType.PARALLEL,) * len(wide)
     maps = (read, identity_map(len(wide)))
     builder.add(Structured((x,), (Uninitialized(),), (y,), wide, kinds, maps, copy_body("f32")))
-    z = builder.tensor(collapsed, "f32")
+    z = builder.tensor(merged, "f32")
     builder.add(Reshape(y, z))
     return builder.build((x,), (z,)), z
 
 
 @pytest.mark.parametrize(
-    ("source", "read", "wide", "collapsed", "found"),
+    ("source", "read", "wide", "merged", "found"),
     [
         ((2, 5), plain_map((0, 2)), (2, 3, 5), (6, 5), (0, (2, 3), 0)),
         ((2, 5), plain_map((1, 2)), (3, 2, 5), (6, 5), (0, (3, 2), 1)),
@@ -43,9 +43,9 @@ def test_repetitions_along_one_dim(
     source: Shape,
     read: IndexMap,
     wide: Shape,
-    collapsed: Shape,
+    merged: Shape,
     found: tuple[int, tuple[int, int], int] | None,
 ) -> None:
-    graph, tensor = spread(source, read, wide, collapsed)
+    graph, tensor = spread(source, read, wide, merged)
     ways = [(r.axis, r.parts, r.own) for r in repeated(graph, tensor)]
     assert ways == ([] if found is None else [found])
