@@ -20,6 +20,7 @@ from layoutopt.ir.graph import (
 from layoutopt.ir.scalar import Body, ScalarOp, contraction_body, copy_body
 from layoutopt.rules.rewrites.resize_examples import linear_resize
 from tests.property.rules.attentions import ATTENTIONS
+from tests.property.rules.repeating import grouped
 from tests.property.rules.siblings import counted
 
 P, R = IteratorType.PARALLEL, IteratorType.REDUCTION
@@ -259,4 +260,4 @@ def resized(random: Random) -> Graph:
     return linear_resize(shape, made, corners=corners)
 
 
-ALGEBRA = (chain, scaled, branches, adapters, side_by_side, resized, *ATTENTIONS)
+ALGEBRA = (chain, scaled, branches, adapters, side_by_side, resized, grouped, *ATTENTIONS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 from hypothesis import assume
 from hypothesis import strategies as st
@@ -141,3 +142,34 @@ def _turned(builder: GraphBuilder, tensor: int, order: list[int], like: int, wri
         )
     )  # fmt: skip
     return made
+
+
+def grouped(random: Random) -> Graph:
+    """A batch matmul of one or two rows, of an operand that holds each batch several times."""
+    builder = GraphBuilder()
+    own, times = random.choice((1, 2, 3)), random.choice((2, 3))
+    rows, columns, inner = random.choice((1, 2)), random.choice((4, 5)), random.choice((4, 6))
+    first = random.random() < 0.5
+    source = builder.tensor((own, inner, columns), "f32")
+    parts = (times, own) if first else (own, times)
+    wide = (*parts, inner, columns)
+    spread, weights = builder.tensor(wide, "f32"), builder.tensor((own * times, *wide[2:]), "f32")
+    read = plain_map((int(first), 2, 3))
+    builder.add(
+        Structured(
+            (source,), (Uninitialized(),), (spread,), wide, (_P,) * 4, (read, identity_map(4)),
+            copy_body("f32"),
+        )
+    )  # fmt: skip
+    builder.add(Reshape(spread, weights))
+    x = builder.tensor((own * times, rows, inner), "f32")
+    y = builder.tensor((own * times, rows, columns), "f32")
+    builder.add(
+        Structured(
+            (x, weights), (Fill("0.0 : f32"),), (y,), (own * times, rows, columns, inner),
+            (_P, _P, _P, IteratorType.REDUCTION),
+            (plain_map((0, 1, 3)), plain_map((0, 3, 2)), plain_map((0, 1, 2))),
+            contraction_body("f32", "f32", "f32"),
+        )
+    )  # fmt: skip
+    return builder.build((source, x), (y,))
