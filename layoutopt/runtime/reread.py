@@ -16,6 +16,11 @@ from layoutopt.runtime.reason import REASON_LENGTH, failure_reason
 TIMEOUT_S = 300.0
 """A text of 200 MB takes two seconds."""
 _ERROR = re.compile(r"^.*?:(\d+):(\d+): error: (.*)")
+_SHARDY = re.compile(r"ialect [`']sdy'")
+_WITHOUT_SHARDY = (
+    "export it behind `jax.config.update('jax_use_shardy_partitioner', False)`, which says where "
+    "tensors lie in another way"
+)
 _FIXED_BYTES = 8 << 30
 _BYTES_PER_BYTE = 32
 """Of memory that may be mapped, for each byte of the file."""
@@ -37,6 +42,8 @@ def reread(
     run = run_tool(command, timeout_s, memory_bytes=limit)
     if run.ended is not Ended.OK:
         place, told = _first_error(module, run, timeout_s)
+        if _SHARDY.search(told):
+            raise InputError(place, "dialects that IREE reads", "Shardy (sdy)", _WITHOUT_SHARDY)
         raise InputError(place, "MLIR that parses", told, next_step)
 
 

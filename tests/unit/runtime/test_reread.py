@@ -73,3 +73,22 @@ def test_a_time_limit_and_a_crash_are_told(tmp_path: Path, monkeypatch: pytest.M
         assert str(caught.value) == (
             f"{path}: expected MLIR that parses, but got iree-opt {got}; correct it"
         )
+
+
+def test_shardy_is_named_with_a_way_around_it(tmp_path: Path) -> None:
+    """A dialect of JAX that IREE does not read."""
+    path = tmp_path / "model.mlir"
+    path.write_text("""module {
+  sdy.mesh @mesh = <["x"=1]>
+  func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    return %x : tensor<4xf32>
+  }
+}
+""")
+    with pytest.raises(InputError) as raised:
+        reread(path, tmp_path / "read.mlirbc", "correct it")
+    assert str(raised.value) == (
+        f"{path}:2:3: expected dialects that IREE reads, but got Shardy (sdy); export it behind "
+        "`jax.config.update('jax_use_shardy_partitioner', False)`, which says where tensors lie in "
+        "another way"
+    )
