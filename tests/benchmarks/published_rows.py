@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-from layoutopt.pricing.analytic.compiled.read_module import KernelReader, Step
-from layoutopt.pricing.analytic.compiled_kernels import compile_kernels, dumps_of
-from layoutopt.runtime.workspace import workspace
 
 FUNCTION = "row"
 _TARGET = {"gfx942": "mi300x", "gfx950": "mi355x"}
@@ -23,7 +16,9 @@ _SCATTER = (
     "--iree-preprocessing-pass-pipeline="
     "builtin.module(util.func(iree-preprocessing-convert-strided-insert-slice-to-generic))"
 )
-_LIMIT_S = 120.0
+BOO_LAYOUT = "NHWC KYXC"
+_NAMED = {"NHWC YXCK": "conv_2d_nhwc_hwcf", "NCHW KCYX": "conv_2d_nchw_fchw"}
+"""Ops of linalg, by the layouts of image and filter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +29,19 @@ class Row:
     op: str
     """gemm, gemm+bias, batch_gemm, conv_fwd, conv_bwd_data (stride 2) or the same improved."""
     layout: str
-    """Of a GEMM, NN, NT or TN: N for row-major as multiplied, T for transposed."""
+    """Of a GEMM, NN, NT or TN: N for row-major as multiplied, T for transposed. Of a convolution,
+    that of the image and of the filter."""
     sizes: tuple[int, ...]
     """batch, m, n, k; or n, c, h, w, k, y, x, stride, pad, groups (the forward convolution's)."""
     element: str
+    result: str
     time_us: float
+    with_call: bool
+    """Whether the time is that of a call, its way to the device and back included."""
     direct_to_lds: bool | None
     """The configuration that was timed, where the source shows two."""
+    release: str
+    """Of IREE: the one with that pull request, or the nearest to the day of the source."""
     source: str
 
     @classmethod
@@ -52,15 +53,19 @@ class Row:
             fields["layout"],
             tuple(map(int, fields["sizes"].split())),
             fields["element"],
+            fields["result"],
             float(fields["time_us"]),
+            fields["with_call"] == "yes",
             {"yes": True, "no": False}.get(fields["direct_to_lds"]),
+            fields["release"],
             fields["source"],
         )
 
     @property
     def key(self) -> str:
         """Of the module that is compiled: the same for rows of different runs."""
-        return " ".join((self.arch, self.op, self.layout, self.element, *map(str, self.sizes)))
+        what = (self.arch, self.op, self.layout, self.element, self.result, self.release)
+        return " ".join((*what, *map(str, self.sizes)))
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -68,38 +73,16 @@ class Row:
         target = ("--iree-hal-target-device=hip", f"--iree-rocm-target={_TARGET[self.arch]}")
         if self.op.startswith("conv_bwd_data"):
             return (*target, _SCATTER) if self.op.endswith("improved") else target
-        return (*target, *_BOO)
+        return target if self.with_call else (*target, *_BOO)
 
     @property
     def text(self) -> str:
         """The module."""
         if "gemm" in self.op:
             return _gemm(self)
-        return _forward(self) if self.op == "conv_fwd" else _backward(self)
-
-
-def compiled_rows(
-    path: Path, known: Mapping[str, tuple[Step, ...]]
-) -> dict[str, tuple[Step, ...]]:  # fmt: skip
-    """Kernels of each row, compiled where they are not known; what does not compile is told."""
-    found = dict(known)
-    with path.open(encoding="utf-8", newline="") as file, workspace() as folder:
-        for number, row in enumerate(map(Row.of, csv.DictReader(file))):
-            if row.key in found:
-                continue
-            source = folder / f"{number}.mlir"
-            source.write_text(row.text, encoding="utf-8")
-            output = source.with_suffix(".hal.mlir")
-            outcome = compile_kernels(source, output, row.flags, _LIMIT_S)
-            if not outcome.ok:
-                sys.stderr.write(f"{row.key}: {outcome.reason}\n")
-                continue
-            steps = KernelReader().steps(output, dumps_of(output))[FUNCTION]
-            if any(step.reason for step in steps):
-                sys.stderr.write(f"{row.key}: {[step.reason for step in steps]}\n")
-                continue
-            found[row.key] = steps
-    return found
+        if self.op == "conv_fwd":
+            return _forward(self) if self.layout == BOO_LAYOUT else _padded_before(self)
+        return _backward(self)
 
 
 def _tensor(shape: Sequence[int], element: str) -> str:
@@ -245,6 +228,22 @@ def _forward(row: Row) -> str:
 
     arguments = [("%a", _tensor(image, e)), ("%b", _tensor(filters, e))]
     return _function(arguments, lines(), "%out", _tensor(shape, e))
+
+
+def _padded_before(row: Row) -> str:
+    """An image that comes with its padding, and the result as it is summed."""
+    n, c, h, w, k, y, x, stride, *_ = row.sizes
+    sizes = {"N": n, "C": c, "H": h, "W": w, "K": k, "Y": y, "X": x}
+    image, filters = ([sizes[dim] for dim in dims] for dims in row.layout.split())
+    made = sizes | {"C": k, "H": (h - y) // stride + 1, "W": (w - x) // stride + 1}
+    shape = [made[dim] for dim in row.layout.split()[0]]
+    kinds = (_tensor(image, row.element), _tensor(filters, row.element), _tensor(shape, row.result))
+
+    def lines() -> Iterator[str]:
+        yield from _zeros("acc", shape, row.result)
+        yield _convolution(_NAMED[row.layout], ("%a", "%b"), kinds, stride)
+
+    return _function([("%a", kinds[0]), ("%b", kinds[1])], lines(), "%sum", kinds[2])
 
 
 def _backward(row: Row) -> str:

@@ -35,7 +35,7 @@ LOG = logging.getLogger(__name__)
 
 BATCH = 12
 """Candidates of one module: starting the compiler costs as much as three kernels."""
-READER = 8
+READER = 9
 """Version of what is read. It is part of every key: a new reader makes old facts void."""
 OF_MODULES = 1
 """The same for what is read of whole modules alone."""

@@ -100,7 +100,7 @@ def _round(
     waves = math.ceil(facts.waves / machine.simds)
     matrix = counts.matrix_cycles * waves * rates.matrix
     vector = (counts.vector_cycles + counts.idle) * waves * rates.vector
-    vector += 4 * counts.scalar * waves * rates.scalar
+    scalar = 4 * counts.scalar * waves * rates.scalar
     written = counts.lds_write_bytes * facts.workgroup_size / LDS_BYTES_A_CYCLE
     stored = written * rates.lds
     read = max(0.0, body.lds_cycles - written) * rates.lds
@@ -109,12 +109,13 @@ def _round(
     loads = (_wide(body.reads, counts.loads) + _scratch_lines(body, facts)) * rates.line
     stores = _wide(body.writes, counts.stores) * rates.line
     arrives = (rates.load if loads or counts.loads else 0.0) + together * loads
-    latency = _norm(rates.hiding, arrives, matrix + vector + read) + stored
+    latency = _norm(rates.hiding, arrives, matrix + vector + scalar + read) + stored
     latency += rates.barrier * counts.barriers + (rates.store if counts.stores else 0.0)
     simd = math.ceil(together * facts.waves / machine.simds) / waves
     busiest = max(
-        simd * matrix, simd * vector, together * (read + stored), together * (loads + stores)
-    )
+        simd * matrix, simd * vector, simd * scalar,
+        together * (read + stored), together * (loads + stores),
+    )  # fmt: skip
     return _norm(rates.overlap, latency, busiest)
 
 

@@ -31,23 +31,29 @@ class MemoryInstruction:
 _SPACES = {1: "global", 7: "global", 8: "global", 3: "lds", 0: "global"}
 
 
-def memory_of(instruction: Instruction) -> MemoryInstruction | None:
-    """What an instruction touches; None for nothing, and for scratch and constant memory."""
+def memory_of(instruction: Instruction) -> tuple[MemoryInstruction, ...]:
+    """What an instruction touches: a copy reads and writes. Scratch and constant memory do not
+    count."""
     opcode, rest = instruction.opcode, instruction.rest
+    found: list[MemoryInstruction | None] = []
     if opcode == "load":
         kind, rest = take_type(rest)
-        return _memory(split_operands(rest.lstrip(", "))[0], size_of(kind), False)
-    if opcode == "store":
+        found = [_memory(split_operands(rest.lstrip(", "))[0], size_of(kind), False)]
+    elif opcode == "store":
         stored, pointer = split_operands(rest)[:2]
-        return _memory(pointer, size_of(take_type(stored)[0]), True)
-    if opcode != "call" or "@llvm." not in rest:
-        return None
-    return _intrinsic(rest)
+        found = [_memory(pointer, size_of(take_type(stored)[0]), True)]
+    elif opcode == "call" and "@llvm." in rest:
+        name = rest[rest.index("@llvm.") + 1 : rest.index("(", rest.index("@llvm."))]
+        arguments = split_operands(rest[rest.index("(", rest.index("@llvm.")) + 1 :])
+        if name.startswith(("llvm.memcpy", "llvm.memmove")):
+            length = _length(arguments[2], name)
+            found = [_memory(arguments[1], length, False), _memory(arguments[0], length, True)]
+        else:
+            found = [_intrinsic(name, arguments, rest)]
+    return tuple(one for one in found if one is not None)
 
 
-def _intrinsic(rest: str) -> MemoryInstruction | None:
-    name = rest[rest.index("@llvm.") + 1 : rest.index("(", rest.index("@llvm."))]
-    arguments = split_operands(rest[rest.index("(", rest.index("@llvm.")) + 1 :])
+def _intrinsic(name: str, arguments: list[str], rest: str) -> MemoryInstruction | None:
     if "load.async.to.lds" in name or "load.to.lds" in name or "global.load.lds" in name:
         return _memory(arguments[0], int(arguments[2].split(" ")[-1]), False)
     if "ds.read.tr" in name:
@@ -63,13 +69,11 @@ def _intrinsic(rest: str) -> MemoryInstruction | None:
         return _masked(arguments[1], arguments[2], stored, True)
     if name.startswith("llvm.memset"):
         return _memory(arguments[0], _length(arguments[2], name), True)
-    if name.startswith(("llvm.memcpy", "llvm.memmove")):
-        raise UnreadableError(f"a call of {name}")
     return None
 
 
 def _length(argument: str, name: str) -> int:
-    """Bytes that a lane fills."""
+    """Bytes that a lane fills or copies."""
     text = argument.rsplit(" ", maxsplit=1)[-1]
     if not text.isdecimal():
         raise UnreadableError(f"a call of {name} whose length is not a number")

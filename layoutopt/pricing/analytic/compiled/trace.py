@@ -104,7 +104,7 @@ class _Run:
             for block in function.blocks.values()
             for i in block.instructions
             for found in [memory_of(i)]
-            if found is not None
+            if found
         }
         self._rules = self._needed_rules()
         self._accesses: list[Access] = []
@@ -172,8 +172,7 @@ class _Run:
     ) -> dict[tuple[str, str], Mask]:  # fmt: skip
         block = self._blocks[name]
         for i in block.instructions:
-            memory = self._memory.get(id(i))
-            if memory is not None:
+            for memory in self._memory.get(id(i), ()):
                 self._touch(memory, mask, place)
             rule = self._rules.get(id(i))
             if rule is None:

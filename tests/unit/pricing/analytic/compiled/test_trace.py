@@ -174,6 +174,18 @@ def test_a_lane_may_fill_many_bytes_at_once() -> None:
         traced(text.replace("i64 60", "i64 %6"), 1)
 
 
+def test_a_lane_may_copy_bytes_from_shared_memory() -> None:
+    copied = (
+        "call void @llvm.memcpy.p1.p3.i32(ptr addrspace(1) %5, ptr addrspace(3) @__shared, "
+        "i32 24, i1 false)"
+    )
+    text = GUARDED.replace("store float 1.000000e+00, ptr addrspace(1) %7, align 4", copied)
+    read, write = (a for a in traced(text, 1).accesses if a.lane_bytes == 24)
+    assert (read.space, read.writes, write.space, write.writes) == ("lds", False, "global", True)
+    with pytest.raises(UnreadableError, match=r"a call of llvm\.memcpy\.p1\.p3\.i32 whose length"):
+        traced(text.replace("i32 24", "i32 %6"), 1)
+
+
 ROWS = """
 define amdgpu_kernel void @f(ptr addrspace(1) inreg noalias %0, i32 inreg noundef %1) #0 {
   %3 = zext i32 %1 to i64
