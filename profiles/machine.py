@@ -40,6 +40,8 @@ class Machine:
     """SIMDs of a compute unit."""
     most_waves: int = 1
     """Waves that one SIMD keeps at most."""
+    subgroup: int = 0
+    """Lanes of a wave; 0 where there are none."""
     uncertainty: float = 0.5
     """Two of three estimates without a compiled kernel are within a factor of 1 + this."""
     uncertainty_form: float = 1.0

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.packing.options import PackingOptions, packings
 from layoutopt.candidates.packing.whole_rows import whole_rows
+from layoutopt.candidates.packing.whole_subgroups import whole_subgroups
 from layoutopt.candidates.partition import is_root, is_transpose
 from layoutopt.candidates.preference import lhs_layouts, result_layouts, rhs_layouts
 from layoutopt.ir.canonical_layout import canonical
@@ -36,7 +37,7 @@ def layout_sets(egraph: EGraph, options: PackingOptions | None = None, most: int
     ``options``: tiles that packed contractions may take. ``most`` bounds the set of each tensor;
     what comes later is left out.
     """
-    graph = egraph.graph
+    graph, options = egraph.graph, options or PackingOptions()
     found: list[list[Layout]] = [[row_major(len(t.shape))] for t in graph.types]
     pending: deque[tuple[int, Layout]] = deque()
     refusals: dict[tuple[int, str], None] = {}
@@ -56,19 +57,8 @@ def layout_sets(egraph: EGraph, options: PackingOptions | None = None, most: int
         pending.append((tensor, layout))
 
     inside = {i for ops in egraph.atomic for i in ops}
-    for op in graph.ops:
-        for tensor, layout in _unmoved(op, graph.types) if is_transpose(op) else ():
-            offer(tensor, layout)
-    for index, op in enumerate(graph.ops):
-        if (
-            not isinstance(op, Structured)
-            or not op.is_contraction
-            or op.results[0] in (graph.constants)
-            or index in inside
-        ):
-            continue
-        for tensor, layout in _seeds(graph, index, options or PackingOptions()):
-            offer(tensor, layout)
+    for tensor, layout in _all_seeds(graph, inside, options):
+        offer(tensor, layout)
     while pending:
         tensor, layout = pending.popleft()
         for index in dict.fromkeys((*graph.producers[tensor], *graph.consumers[tensor])):
@@ -94,10 +84,31 @@ def layout_sets(egraph: EGraph, options: PackingOptions | None = None, most: int
     return LayoutSets(tuple(map(tuple, found)), tuple(refusals), tuple(sorted(cut)))
 
 
+def _all_seeds(
+    graph: Graph, inside: set[int], options: PackingOptions
+) -> Iterator[tuple[int, Layout]]:
+    """What ops would like their tensors to be in; ``inside``: those priced as a whole."""
+    for op in graph.ops:
+        if is_transpose(op):
+            yield from _unmoved(op, graph.types)
+    for index, op in enumerate(graph.ops):
+        if (
+            isinstance(op, Structured)
+            and op.is_contraction
+            and op.results[0] not in graph.constants
+            and index not in inside
+        ):
+            yield from _seeds(graph, index, options)
+    for op in graph.ops if options.subgroup else ():
+        if isinstance(op, Structured) and op.reduction_dims and not op.is_contraction:
+            yield from whole_subgroups(op, graph.types, options.subgroup)
+
+
 def _seeds(graph: Graph, index: int, options: PackingOptions) -> Iterator[tuple[int, Layout]]:
     """What a contraction would like its tensors to be in.
 
-    Where open rows need whole tiles, no other order of dims helps a kernel.
+    Where open rows need whole tiles, no other order of dims helps a kernel. Rows of whole subgroups
+    are what reductions would like.
     """
     op = graph.ops[index]
     assert isinstance(op, Structured), "asked of contractions"
@@ -107,8 +118,8 @@ def _seeds(graph: Graph, index: int, options: PackingOptions) -> Iterator[tuple[
         liked = (lhs_layouts(op, lhs), rhs_layouts(op, rhs), result_layouts(op, result))
         for tensor, layouts in zip(tensors, liked, strict=True):
             yield from ((tensor, layout) for layout in layouts)
-    constant = op.sources[1] in graph.constants
-    for packing in packings(op, graph.types, options, constant, graph.name_of(index)):
+    constant, tiles = op.sources[1] in graph.constants, replace(options, subgroup=0)
+    for packing in packings(op, graph.types, tiles, constant, graph.name_of(index)):
         yield from zip(tensors, (packing.lhs, packing.rhs, packing.result), strict=True)
 
 

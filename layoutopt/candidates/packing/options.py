@@ -27,6 +27,7 @@ from layoutopt.candidates.packing.tiling import (
     tiled_layout,
 )
 from layoutopt.candidates.packing.whole_rows import whole_rows
+from layoutopt.candidates.packing.whole_subgroups import whole_columns
 from layoutopt.ir.affine import IndexMap
 from layoutopt.ir.graph import Structured
 from layoutopt.ir.layout import Layout
@@ -50,6 +51,8 @@ class PackingOptions:
     """Tiles that the model came with, in the same way."""
     whole_rows: bool = False
     """Whether open sizes are padded to whole tiles that stay where they are."""
+    subgroup: int = 0
+    """Lanes that a reduction is spread over where they divide its rows; 0 where nothing is."""
 
 
 def packings(
@@ -79,7 +82,8 @@ def packings(
     if any(p.only for p in matching):
         tiles = ()
     opened = whole_rows(op, types) if options.whole_rows else ()
-    for packing in (*_of_tiles(op, types, tiles, constant_rhs), *opened):
+    columns = whole_columns(op, types, options.subgroup) if options.subgroup else ()
+    for packing in (*_of_tiles(op, types, tiles, constant_rhs), *opened, *columns):
         found |= dict.fromkeys(padding_variants(packing, op, types, constant_rhs))
     return tuple(found)
 
