@@ -90,6 +90,9 @@ class Flags:
     before_stablehlo: tuple[str, ...]
     """Has the compiler write what it makes of a portable artifact before it converts that, with the
     places that ops came from, in files of a folder whose name follows the last."""
+    narrow_vectors: tuple[str, ...]
+    """Has a CPU use no more of its instructions than all of its kind have: with wider vectors the
+    compiler refuses some tiles of other targets."""
     no_microkernels: tuple[str, ...]
     """Has a CPU compute every ``linalg.mmt4d`` right, those of tiles for other targets too."""
     data_tiling: str
