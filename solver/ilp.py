@@ -1,4 +1,4 @@
-"""The exact search: reduce, solve the flow form, cut circles and full memory, map back."""
+"""The exact search: reduce, split, solve the flow form, cut circles and full memory, map back."""
 
 import math
 import time
@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from layoutopt.solver.cycles import cuts
 from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.flow import Flow, build
+from layoutopt.solver.joints import Part, solve_pieces
 from layoutopt.solver.landmarks import landmarks
 from layoutopt.solver.memory import MemoryRows, held_bytes, is_over
+from layoutopt.solver.pieces import pieces
 from layoutopt.solver.problem import Pair, Problem
 from layoutopt.solver.program import ProgramSolution, Relaxed, Term
 from layoutopt.solver.reduce import Reduced, reduce, restore
@@ -20,6 +22,10 @@ _SMALLEST_REACH_NS = 1_000.0
 _LANDMARK_ROUNDS = 20
 _WIDER = 10.0  # times the reach, at most, from one round to the next
 _ROUNDING_NS = 1e-3
+LARGE = 2_000
+"""Candidates above which a problem is solved in pieces: a smaller one is as fast as a whole."""
+SMALLEST = 200
+"""Candidates of a piece: each is solved once for each layout of a joint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,8 @@ def solve_ilp(
     reduced = reduce(problem)
     if reduced is None:
         return no_answer(Status.INFEASIBLE, time.perf_counter() - start, StopReason.PROVED)
-    found = _search(reduced, start + time_limit_s, gap)
+    found = _in_pieces(reduced.problem, start + time_limit_s, gap)
+    found = found or _search(reduced, start + time_limit_s, gap)
     if found.infeasible:
         return no_answer(Status.INFEASIBLE, time.perf_counter() - start, StopReason.PROVED)
     tables = Derivability(problem)
@@ -59,6 +66,44 @@ def solve_ilp(
         return no_answer(Status.UNKNOWN, seconds, found.stop_reason)
     best = min(answers, key=lambda a: tables.cost_ns(*a))
     return answer(*best, tables.cost_ns(*best), found.bound_ns, seconds, found.stop_reason)
+
+
+def _in_pieces(problem: Problem, deadline: float, gap: float) -> _Found | None:
+    """The answer by those of pieces, where a large problem falls into some; None elsewhere."""
+    budgets = (problem.weight_budget_bytes, problem.memory.budget_bytes)
+    if len(problem.candidates) < LARGE or budgets != (None, None):
+        return None
+    parts = pieces(problem, SMALLEST)
+    if not parts.joints:
+        return None
+    ends: set[StopReason] = set()
+
+    def solve(piece: Problem) -> Part | None:
+        reduced = reduce(piece)
+        if reduced is None:
+            return None
+        found = _search(reduced, deadline, gap)
+        if found.infeasible:
+            return None
+        if found.chosen is None:
+            raise TimeoutError
+        ends.add(found.stop_reason)
+        chosen = restore(piece, reduced, *found.chosen)
+        cost_ns = Derivability(piece).cost_ns(*chosen)
+        return Part(*chosen, cost_ns, min(found.bound_ns, cost_ns))
+
+    try:
+        whole = solve_pieces(problem, parts, solve)
+    except TimeoutError:
+        return _Found(None, math.inf, 0, StopReason.TIME_LIMIT)
+    if whole is None:
+        return _Found(None, math.inf, 0, StopReason.PROVED, infeasible=True)
+    chosen = list(whole.candidates), list(whole.conversions)
+    reason = next((r for r in _WORST_FIRST if r in ends), StopReason.PROVED)
+    return _Found(chosen, whole.cost_ns, whole.bound_ns, reason)
+
+
+_WORST_FIRST = (StopReason.TIME_LIMIT, StopReason.NUMERICS, StopReason.CLOSE)
 
 
 def _search(reduced: Reduced, deadline: float, gap: float) -> _Found:

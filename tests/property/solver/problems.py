@@ -1,6 +1,7 @@
 """Random selection problems: small ones for the oracle, networks for the clock."""
 
 import random
+from collections.abc import Iterable
 from dataclasses import replace
 
 from hypothesis import strategies as st
@@ -211,4 +212,50 @@ def residual_network(blocks: int = 16, layouts: int = 6, seed: int = 0) -> Probl
         tuple(candidates),
         tuple(conversions),
         weight_budget_bytes=4096 * 4 * blocks,
+    )
+
+
+def chained(seeds: list[int]) -> Problem:
+    """Small graphs one behind another: an op between two makes what the next one starts from.
+
+    Some have demands of their own, some are alike.
+    """
+    tensors, last = 0, -1
+    given: set[Pair] = set()
+    demanded: list[Demand] = []
+    candidates: list[Candidate] = []
+    conversions: list[Conversion] = []
+    for seed in seeds:
+        one = small_graph(seed, choices=11)
+        number = {t: tensors + t for t in range(one.tensors)}
+        if last >= 0:
+            number[0] = last
+
+        def pairs(of: Iterable[Pair], number: dict[int, int] = number) -> tuple[Pair, ...]:
+            return tuple((number[t], x) for t, x in of)
+
+        given |= {*pairs(p for p in sorted(one.given) if last < 0 or p[0])}
+        candidates += [
+            Candidate(tensors + c.op, c.cost_ns, pairs(c.inputs), pairs(c.outputs))
+            for c in one.candidates
+            if last < 0 or all(t for t, _ in c.outputs)
+        ]
+        known = {(c.tensor, c.source, c.target) for c in conversions}
+        conversions += [
+            replace(c, tensor=number[c.tensor], size_bytes=0)
+            for c in one.conversions
+            if (number[c.tensor], c.source, c.target) not in known
+        ]
+        end = one.demanded[0].tensor
+        demanded += [replace(d, tensor=number[d.tensor]) for d in one.demanded[1:] if seed % 3 == 0]
+        tensors, last, final = tensors + one.tensors + 1, tensors + one.tensors, one.demanded[0]
+        r = random.Random(seed)
+        layouts = r.sample(((0, 0), (0, 1), (1, 0), (1, 1)), 3)
+        candidates += [
+            Candidate(tensors, r.randint(0, 9), ((number[end], x),), ((last, y),))
+            for x, y in layouts
+        ]
+    demanded.append(replace(final, tensor=number[end]))
+    return Problem(
+        tensors, frozenset(given), tuple(demanded), tuple(candidates), tuple(conversions)
     )
