@@ -25,6 +25,8 @@ class Enough:
     seconds: float = math.inf
     gap: float = 0.0
     """Of an answer, relative to it."""
+    share: float = 1.0
+    """Of the time that all solves have left, at most: many searches then leave some for the last."""
 
 
 CHEAPEST = Enough()
@@ -65,7 +67,7 @@ class TimeLimit:
         its time is up; what is not an answer of it is left out.
         """
         start = time.perf_counter()
-        seconds = max(0.0, min(self._left_s, enough.seconds))
+        seconds = max(0.0, min(self._left_s * enough.share, enough.seconds))
         solution = solve(problem, search, seconds, enough.gap)
         self._left_s -= time.perf_counter() - start
         cut_short = solution.stop_reason is StopReason.TIME_LIMIT
