@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from layoutopt.solver.cycles import cuts
 from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.flow import Flow, build
+from layoutopt.solver.greedy import solve_greedy
 from layoutopt.solver.joints import Part, solve_pieces
 from layoutopt.solver.landmarks import landmarks
 from layoutopt.solver.memory import MemoryRows, held_bytes, is_over
@@ -51,7 +52,7 @@ def solve_ilp(
     reduced = reduce(problem)
     if reduced is None:
         return no_answer(Status.INFEASIBLE, time.perf_counter() - start, StopReason.PROVED)
-    found = _in_pieces(reduced.problem, start + time_limit_s, gap)
+    found = _in_pieces(reduced.problem, start + time_limit_s)
     found = found or _search(reduced, start + time_limit_s, gap)
     if found.infeasible:
         return no_answer(Status.INFEASIBLE, time.perf_counter() - start, StopReason.PROVED)
@@ -68,8 +69,11 @@ def solve_ilp(
     return answer(*best, tables.cost_ns(*best), found.bound_ns, seconds, found.stop_reason)
 
 
-def _in_pieces(problem: Problem, deadline: float, gap: float) -> _Found | None:
-    """The answer by those of pieces, where a large problem falls into some; None elsewhere."""
+def _in_pieces(problem: Problem, deadline: float) -> _Found | None:
+    """The answer by those of pieces, where a large problem falls into some; None elsewhere.
+
+    Pieces are solved to the end: where answers are a little off, alike pieces are not alike.
+    """
     budgets = (problem.weight_budget_bytes, problem.memory.budget_bytes)
     if len(problem.candidates) < LARGE or budgets != (None, None):
         return None
@@ -82,12 +86,15 @@ def _in_pieces(problem: Problem, deadline: float, gap: float) -> _Found | None:
         reduced = reduce(piece)
         if reduced is None:
             return None
-        found = _search(reduced, deadline, gap)
+        found = _search(reduced, deadline, 0.0)
         if found.infeasible:
             return None
-        if found.chosen is None:
-            raise TimeoutError
         ends.add(found.stop_reason)
+        if found.chosen is None:
+            greedy = solve_greedy(piece)
+            if greedy.objective_ns is None:
+                raise TimeoutError
+            return Part(greedy.candidates, greedy.conversions, greedy.objective_ns, found.bound_ns)
         chosen = restore(piece, reduced, *found.chosen)
         cost_ns = Derivability(piece).cost_ns(*chosen)
         return Part(*chosen, cost_ns, min(found.bound_ns, cost_ns))
@@ -103,7 +110,7 @@ def _in_pieces(problem: Problem, deadline: float, gap: float) -> _Found | None:
     return _Found(chosen, whole.cost_ns, whole.bound_ns, reason)
 
 
-_WORST_FIRST = (StopReason.TIME_LIMIT, StopReason.NUMERICS, StopReason.CLOSE)
+_WORST_FIRST = (StopReason.TIME_LIMIT, StopReason.NUMERICS)
 
 
 def _search(reduced: Reduced, deadline: float, gap: float) -> _Found:

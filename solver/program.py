@@ -1,8 +1,10 @@
-"""An integer program over variables in [0, 1], solved by HiGHS through MathOpt.
+"""An integer program over variables in [0, 1]: its relaxation by HiGHS, answers by CP-SAT.
 
-MathOpt and not OR-Tools' model builder, because with HiGHS the latter repeats the objective as the
-bound, stops at a relative gap of 1e-4 and calls that OPTIMAL, and loses the answer at a time limit.
-MathOpt passes on the dual bound and the reduced costs, and takes a relative gap of 0.
+Learning clauses finds and proves answers four to ten times as fast as branching on the relaxation
+does (blocks of BERT), as far as all coefficients are whole; with a budget in bytes they are not,
+and HiGHS branches. HiGHS is called through MathOpt and not through OR-Tools' model builder, which
+repeats the objective as the bound, stops at a relative gap of 1e-4 and calls that OPTIMAL, and
+loses the answer at a time limit. MathOpt passes on the dual bound and the reduced costs.
 """
 
 import datetime
@@ -12,14 +14,16 @@ from dataclasses import dataclass, field
 
 from ortools.math_opt import model_pb2
 from ortools.math_opt.python import mathopt
+from ortools.sat.python import cp_model
 
 Term = tuple[int, float]  # (variable, coefficient)
 
 _SHORTEST_LIMIT_S = 0.01  # a limit of 0 would mean no limit
 _SMALLEST_GAP_NS = 0.5  # costs are whole
-_SMALL = 2_000
-"""Variables up to which presolving takes longer than it saves: pieces of BERT take half the time
-without."""
+_MOST_NS = 2**52
+"""Costs in all up to which sums of whole numbers stay exact."""
+_CLAUSES_AND_CUTS = 2
+"""Level of linear relaxation in CP-SAT: without it no bound moves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +98,11 @@ class IntegerProgram:
     def solve(self, time_limit_s: float, keep: Sequence[bool], gap: float = 0.0) -> ProgramSolution:
         """Minimize, with the variables not to keep held at 0, to a gap relative to the answer.
 
-        Deterministic, unless the time limit strikes.
+        Deterministic, unless the time limit strikes. The variables that are not integer may be
+        taken as such: where all others are whole, a whole value of them is as good.
         """
+        if sum(self.costs) < _MOST_NS and all(c.is_integer() for c in self.coefficients):
+            return self._solve_by_clauses(time_limit_s, keep, gap)
         model = self._proto(self.integer, [float(k) for k in keep])
         result = self._run(model, time_limit_s, gap)
         values = None
@@ -106,6 +113,40 @@ class IntegerProgram:
             bound=result.termination.objective_bounds.dual_bound,
             infeasible=result.termination.reason == mathopt.TerminationReason.INFEASIBLE,
             timed_out=result.termination.limit == mathopt.Limit.TIME,
+        )
+
+    def _solve_by_clauses(
+        self, time_limit_s: float, keep: Sequence[bool], gap: float
+    ) -> ProgramSolution:
+        model = cp_model.CpModel()
+        variables = {i: model.new_bool_var("") for i, kept in enumerate(keep) if kept}
+        rows: list[list[tuple[cp_model.IntVar, int]]] = [[] for _ in self.low]
+        for row, column, coefficient in zip(
+            self.row_ids, self.column_ids, self.coefficients, strict=True
+        ):
+            if keep[column]:
+                rows[row].append((variables[column], int(coefficient)))
+        for terms, low, high in zip(rows, self.low, self.high, strict=True):
+            reach = sum(abs(factor) for _, factor in terms)
+            bounds = max(-reach - 1, math.ceil(max(low, -reach - 1))), math.floor(min(high, reach))
+            model.add_linear_constraint(sum(v * factor for v, factor in terms), *bounds)
+        model.minimize(sum(v * self.costs[i] for i, v in variables.items() if self.costs[i]))
+        solver = cp_model.CpSolver()
+        solver.parameters.num_workers = 1
+        solver.parameters.random_seed = 1
+        solver.parameters.linearization_level = _CLAUSES_AND_CUTS
+        solver.parameters.relative_gap_limit = gap
+        solver.parameters.max_time_in_seconds = max(time_limit_s, _SHORTEST_LIMIT_S)
+        status = solver.solve(model)
+        answered = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
+        values = [0.0] * len(self.costs)
+        for i, variable in variables.items() if answered else ():
+            values[i] = float(solver.boolean_value(variable))
+        return ProgramSolution(
+            values if answered else None,
+            solver.best_objective_bound if answered or status == cp_model.UNKNOWN else math.inf,
+            status == cp_model.INFEASIBLE,
+            status in (cp_model.UNKNOWN, cp_model.FEASIBLE),
         )
 
     def _run(
@@ -120,7 +161,6 @@ class IntegerProgram:
                 relative_gap_tolerance=gap,
                 absolute_gap_tolerance=_SMALLEST_GAP_NS,
                 random_seed=1,
-                presolve=mathopt.Emphasis.OFF if len(self.costs) <= _SMALL else None,
             ),
         )
 

@@ -26,7 +26,7 @@ class Enough:
     gap: float = 0.0
     """Of an answer, relative to it."""
     share: float = 1.0
-    """Of the time that all solves have left, at most: many searches then leave some for the last."""
+    """Of the time that all solves have left, at most: many searches leave some for the last."""
 
 
 CHEAPEST = Enough()

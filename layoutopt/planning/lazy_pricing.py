@@ -37,7 +37,7 @@ ROUNDS = 100
 AT_ONCE = 16
 """Pieces of a round that are asked for at least, where as many may pay: compiling a few takes as
 long as one."""
-ASKING = Enough(seconds=5.0, gap=1e-3, share=0.1)
+ASKING = Enough(seconds=8.0, gap=5e-3, share=0.12)
 """What a round that only asks for prices waits for; the last one waits for the cheapest plan."""
 
 

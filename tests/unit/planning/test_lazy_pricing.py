@@ -173,7 +173,7 @@ def test_rounds_that_are_cut_short_leave_the_proof_to_the_last(
     whole = planned(models["gradient"], MadeUp(PriceSource.ANALYTIC, 1.0, 3.0))
     assert plan.solution.status is Status.OPTIMAL
     assert plan.solution.objective_ns == whole.solution.objective_ns
-    assert limits[0] == lazy_pricing.ASKING.seconds < last
+    assert limits[0] <= lazy_pricing.ASKING.seconds < last
 
 
 def test_rounds_that_ask_take_an_answer_that_is_close(
