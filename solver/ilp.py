@@ -72,7 +72,7 @@ def solve_ilp(
 def _in_pieces(problem: Problem, deadline: float) -> _Found | None:
     """The answer by those of pieces, where a large problem falls into some; None elsewhere.
 
-    Pieces are solved to the end: where answers are a little off, alike pieces are not alike.
+    Pieces are solved to the end: where answers are a little off, equal pieces are so no longer.
     """
     budgets = (problem.weight_budget_bytes, problem.memory.budget_bytes)
     if len(problem.candidates) < LARGE or budgets != (None, None):

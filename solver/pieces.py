@@ -40,7 +40,7 @@ def pieces(problem: Problem, smallest: int) -> Pieces:
         group |= {i: number for kind, i in nodes if kind == "candidate"}
     joining = _Joining([group[i] for i in range(len(problem.candidates))])
     sides = {tensor: _sides(graph, problem, tensor) for _, tensor in sorted(cut)}
-    joining.settle(sides)
+    joining.around(sides)
     joining.grow(sides, smallest)
     return joining.result(sides)
 
@@ -98,7 +98,7 @@ class _Joining:
             return None
         return made.pop(), read.pop()
 
-    def settle(self, sides: _Sides) -> None:
+    def around(self, sides: _Sides) -> None:
         """Join the pieces around tensors that are no joints."""
         waiting = True
         while waiting:

@@ -218,7 +218,7 @@ def residual_network(blocks: int = 16, layouts: int = 6, seed: int = 0) -> Probl
 def chained(seeds: list[int]) -> Problem:
     """Small graphs one behind another: an op between two makes what the next one starts from.
 
-    Some have demands of their own, some are alike.
+    Some have demands of their own, some are equal.
     """
     tensors, last = 0, -1
     given: set[Pair] = set()

@@ -52,9 +52,9 @@ def test_a_network_in_pieces(always: None) -> None:
     assert (found.status, found.objective_ns) == as_a_whole(problem)
 
 
-def test_pieces_that_are_alike_are_solved_once() -> None:
-    alike = (chained([seed] * 5) for seed in range(100))
-    problem = next(p for p in alike if len(pieces(p, 1).joints) >= 4 and as_a_whole(p)[1])
+def test_equal_pieces_are_solved_once() -> None:
+    same = (chained([seed] * 5) for seed in range(100))
+    problem = next(p for p in same if len(pieces(p, 1).joints) >= 4 and as_a_whole(p)[1])
     solved: list[Problem] = []
 
     def solve(piece: Problem) -> Part | None:
