@@ -279,7 +279,7 @@ class _Local:
             self._own.add(own)
 
     def lower(self) -> int:
-        """Take off what every answer pays further out, so that more pieces are equal; how much it is."""
+        """Take off what every answer pays further out, so that pieces are equal; how much it is."""
         required = required_tensors(Derivability(self.problem()))
         lowered_ns = 0
         for tensor, further in self._further.items():
