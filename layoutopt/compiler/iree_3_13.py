@@ -164,6 +164,7 @@ IREE_3_13 = Quirks(
         ),
         # With microkernels, an mmt4d of a tile that none of them has gives wrong numbers.
         narrow_vectors=("--iree-llvmcpu-target-cpu=generic",),
+        no_memoization=("--iree-hal-memoization=false",),
         no_microkernels=("--iree-llvmcpu-enable-ukernels=none",),
         data_tiling="--iree-opt-data-tiling",
         # The local devices time each dispatch on the host, where it runs; Vulkan has timestamps of

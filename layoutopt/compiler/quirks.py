@@ -93,6 +93,8 @@ class Flags:
     narrow_vectors: tuple[str, ...]
     """Has a CPU use no more of its instructions than all of its kind have: with wider vectors the
     compiler refuses some tiles of other targets."""
+    no_memoization: tuple[str, ...]
+    """Has each call record its commands anew: recorded once, some loops do not run."""
     no_microkernels: tuple[str, ...]
     """Has a CPU compute every ``linalg.mmt4d`` right, those of tiles for other targets too."""
     data_tiling: str

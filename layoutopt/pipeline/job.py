@@ -207,9 +207,15 @@ class _Job:
         counts = model.options.objective is Objective.CONVERSIONS
         winner = OPTIMIZED if counts and not held.kept_for else held.winner
         if winner == OPTIMIZED:
-            return Written(lowered.module, lowered.path, lowered.flags, winner)
+            flags = (*lowered.flags, *held.verification.more_flags)
+            return Written(lowered.module, lowered.path, flags, winner)
         (own,) = (f for f in model.target.flag_sets if f.name == winner)
-        flags = (*model.source.phase_flags, *model.target.flags, *own.flags)
+        flags = (
+            *model.source.phase_flags,
+            *model.target.flags,
+            *own.flags,
+            *held.verification.more_flags,
+        )
         return Written(parse_module(model.source.path), model.source.path, flags, winner)
 
     def _captured(self, written: Written, graphs: tuple[Graph, ...]) -> CapturedReport | None:

@@ -80,6 +80,8 @@ class _Record:
 
     done: list[tuple[Attempt, Results, Discrepancy]] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    failed: int = 0
+    """Of these, inputs on which the original does not run."""
 
 
 def run_on(module: Path, caller: Caller, peer: str = "") -> Run:
@@ -165,6 +167,7 @@ def _compare(
     for attempt, results in zip(attempts, expected, strict=True):
         if results.reason:
             record.skipped.append((attempt.name, f"{reference} fails: {results.reason}"))
+            record.failed += 1
         elif attempt.kind is InputKind.LARGE and not _all_finite(results.arrays):
             record.skipped.append((attempt.name, f"{reference} overflows"))
         else:
@@ -210,9 +213,13 @@ def _compared(subject: Subject, record: _Record, points: Sequence[tuple[float, S
     allowed = subject.allowed.tolerance
     if not record.done:
         reason = f"none of the inputs that were tried works: {skipped[0][1]}"
+        failing = record.failed == len(skipped)
         return Compared(
-            FunctionVerified(subject.name, skipped=skipped, tolerance=allowed, unverified=reason)
-        )
+            FunctionVerified(
+                subject.name, skipped=skipped, tolerance=allowed, unverified=reason,
+                original_fails=failing,
+            )
+        )  # fmt: skip
     found = [d for _, _, d in record.done]
     wrong = next(((a, d) for a, _, d in record.done if d.failure), None)
     attempt, results, _ = record.done[0]

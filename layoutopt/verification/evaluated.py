@@ -19,7 +19,7 @@ OPTIMIZED = "layoutopt"
 """Name of the planned variant among those that are timed."""
 
 
-_PROTOCOL = 7
+_PROTOCOL = 8
 """Goes up when modules are compared or timed in another way; what was remembered is done anew."""
 
 

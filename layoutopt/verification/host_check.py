@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from layoutopt.compiler.installed import quirks
 from layoutopt.errors import RefusedModuleError
@@ -35,7 +36,8 @@ _RUN_S = 60.0
 def check_on_host(modules: Modules, target: Target, options: Options) -> Verification:
     """Compile both modules for this machine's CPU and compare their results there.
 
-    A plan that IREE refuses there is tried with narrower vectors: what is checked stays the same.
+    A plan that IREE refuses there is tried with narrower vectors, and where the original does not
+    run, both are without recorded commands: what is checked stays the same.
     """
     if _points(modules.graphs) > _MOST_POINTS:
         return not_run(
@@ -49,8 +51,6 @@ def check_on_host(modules: Modules, target: Target, options: Options) -> Verific
     flags = (*flags, *((host.data_tiling_flag,) if tiled else ()))
     default = (FlagSet("default", ()),)
     limit_s = min(_COMPILE_S, options.compile_timeout_s)
-    folder = modules.folder / "host"
-    folder.mkdir(exist_ok=True)
     setting = EvaluationSetting(
         RunSetting(host.device, 1, _RUN_S, modules.archives),
         host.place,
@@ -58,23 +58,34 @@ def check_on_host(modules: Modules, target: Target, options: Options) -> Verific
         cache_folder(options.cache) / "models" if options.remember else None,
         timed=False,
     )
-    refused = ""
-    for more in ((), quirks().flags.narrow_vectors):
+    own = quirks().flags
+    refused, first = "", None
+    for place, (base, more) in enumerate(
+        (((), ()), ((), own.narrow_vectors), (own.no_memoization, own.no_memoization))
+    ):
         variants = variants_of(
-            source.path, source.phase_flags, host.flags, default, modules.optimized, (*flags, *more)
-        )
+            source.path, source.phase_flags, (*host.flags, *base), default, modules.optimized,
+            (*flags, *more),
+        )  # fmt: skip
+        folder = modules.folder / f"host{place}"
+        folder.mkdir(exist_ok=True)
         try:
             evaluation = evaluate_variants(
                 variants,
                 modules.subjects,
                 folder,
                 setting,
-                lambda: oracle_run(source, folder, modules.archives, limit_s),
+                partial(oracle_run, source, folder, modules.archives, limit_s),
             )
         except RefusedModuleError as error:
             refused = refused or error.got
             continue
-        return replace(evaluation.verification, place=PLACE)
+        found = replace(evaluation.verification, place=PLACE, more_flags=base)
+        if not found.original_fails:
+            return found
+        first = first or found
+    if first is not None:
+        return first
     return not_run(
         modules.subjects, f"the target is not here, and {_CPU} takes no such plan: {refused}"
     )

@@ -61,6 +61,8 @@ class FunctionVerified:
     """What differs by more than is allowed; empty where nothing does."""
     unverified: str = ""
     """Why it was not compared at all; empty where it was."""
+    original_fails: bool = False
+    """Whether that is since the original runs on none of the inputs."""
     weak: str = ""
     """Why it says little that the results agree; empty where it says much."""
     tipped: int = 0
@@ -78,11 +80,18 @@ class Verification:
     """Where that was, if not on the target."""
     reference_reason: str = ""
     """Why the reference is not IREE on the original; empty where it is."""
+    more_flags: tuple[str, ...] = ()
+    """What both were compiled with as well, since the original does not run without."""
 
     @property
     def passed(self) -> bool:
         """Whether all that was compared agrees."""
         return not any(f.failure for f in self.functions)
+
+    @property
+    def original_fails(self) -> bool:
+        """Whether some function could not be compared since the original does not run."""
+        return any(f.original_fails for f in self.functions)
 
     @property
     def max_abs_error(self) -> float:
