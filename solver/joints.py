@@ -2,10 +2,11 @@
 
 The pieces are a tree. Towards its root, a piece either makes the joint to its neighbour or reads
 it; for each layout of that joint, its cheapest answer is found, with what is further out as
-candidates of one number each: their cheapest answers for that layout. A piece that reads a joint
-may do without it, too: that is one layout more. Pieces that are the same but
-for the names of tensors, with the same numbers around them, are solved once (dynamic programming
-over a tree decomposition of width one; Bertele and Brioschi, Nonserial dynamic programming, 1972).
+candidates of one number each: their cheapest answers for that layout. A joint may be left out,
+too, by the piece that makes it and the one that reads it: that is one layout more. Pieces that are
+the same but for the names of tensors, with the same numbers around them, are solved once (dynamic
+programming over a tree decomposition of width one; Bertele and Brioschi, Nonserial dynamic
+programming, 1972).
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -56,6 +57,11 @@ class _Answer:
     slack_ns: int
     """That much cheaper an answer of all of it may be at most."""
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing has to run, so that it may as well not be there."""
+        return not self.part.candidates and not self.chosen
+
 
 def solve_pieces(problem: Problem, parts: Pieces, solve: Solve) -> Part | None:
     """The cheapest answer of a problem without budgets, by those of its pieces."""
@@ -105,7 +111,7 @@ class _Tree:
         roots: list[_Answer] = []
         for root, order in self._trees():
             for number, joint in order:
-                for layout in self._layouts(joint, number):
+                for layout in self._layouts(joint):
                     found = self._answered(number, (joint, layout))
                     if found is not None:
                         self.found[joint, layout] = found
@@ -142,12 +148,12 @@ class _Tree:
                         stack.append(other)
             yield root, order[::-1]
 
-    def _layouts(self, joint: int, outer: int) -> list[int]:
-        """Of a joint, as the piece that is further out makes or reads it."""
-        maker, reader = self.parts.joints[joint]
+    def _layouts(self, joint: int) -> list[int]:
+        """Of a joint, in any answer."""
+        maker, _ = self.parts.joints[joint]
         makers = (self.problem.candidates[i] for i in self.pieces[maker].candidates)
         made = {layout for c in makers for tensor, layout in c.outputs if tensor == joint}
-        return sorted(made | {_WITHOUT} if outer == reader else made)
+        return sorted(made | {_WITHOUT})
 
     def _answered(self, number: int, inwards: Pair | None) -> _Answer | None:
         """The cheapest answer of a piece and what is further out; ``inwards``: the joint."""
@@ -158,10 +164,13 @@ class _Tree:
         for joint in (*piece.makes, *piece.reads):
             if inwards is not None and joint == inwards[0]:
                 continue
+            without = self.found.get((joint, _WITHOUT))
+            idle = joint in piece.reads and without is not None and without.is_idle
             for pair, found in self._outside(joint):
-                local.outside(pair, found.cost_ns, made_here=joint in piece.makes)
-                outer.append((pair, found))
-            if joint in piece.makes:
+                if not (idle and found is without):
+                    local.outside(pair, found.cost_ns, made_here=joint in piece.makes, idle=idle)
+                    outer.append((pair, found))
+            if not idle:
                 local.demand_outside(joint)
         for i in piece.conversions:
             local.conversion(self.problem.conversions[i])
@@ -252,30 +261,34 @@ class _Local:
         """One of the model."""
         self._demands.append(Demand(self._tensor(d.tensor), d.layouts))
 
-    def outside(self, pair: Pair, cost_ns: int, *, made_here: bool) -> None:
-        """What is further out, for one layout of a joint."""
+    def outside(self, pair: Pair, cost_ns: int, *, made_here: bool, idle: bool) -> None:
+        """What is further out, for one layout of a joint; ``idle``: it may not be there."""
         joint, layout = pair
-        own = (self._tensor(joint), layout)
-        if joint not in self._outside:
-            self._outside[joint] = self._new() if made_here else own[0]
-        needed = () if layout == _WITHOUT else (own,)
-        inputs, outputs = (needed, ((self._outside[joint], 0),)) if made_here else ((), (own,))
+        own = () if layout == _WITHOUT else ((self._tensor(joint), layout),)
+        done = () if idle else ((self._done(joint), 0),)
+        inputs, outputs = (own, done) if made_here else ((), (*done, *own))
         op = self._ops.setdefault(-1 - joint, len(self._ops))
         self._further.setdefault(outputs[0][0], []).append(len(self._candidates))
         self._candidates.append(Candidate(op, cost_ns, inputs, outputs))
 
-    def demand_outside(self, joint: int) -> None:
-        """What is further out of a joint that is made here has to have it."""
+    def _done(self, joint: int) -> int:
+        """A tensor that is there when all further out is done."""
         if joint not in self._outside:
             self._outside[joint] = self._new()
-        self._demands.append(Demand(self._outside[joint], (0,)))
+        return self._outside[joint]
+
+    def demand_outside(self, joint: int) -> None:
+        """What is further out has to be done."""
+        self._demands.append(Demand(self._done(joint), (0,)))
 
     def inwards(self, pair: Pair, *, makes: bool) -> None:
         """The joint towards the root: demanded as it is made, or given so."""
         own = (self._tensor(pair[0]), pair[1])
+        if pair[1] == _WITHOUT:
+            return
         if makes:
             self._demands.append(Demand(own[0], (own[1],)))
-        elif pair[1] != _WITHOUT:
+        else:
             self._own.add(own)
 
     def lower(self) -> int:

@@ -2,13 +2,15 @@
 
 Without such a tensor, a *joint*, the problem is in two: no candidate stands on both sides. A piece
 that makes a joint makes it in one layout, and only the piece that reads it converts it. So pieces
-are solved apart, once for each layout of the joint between them (`joints.py`).
+are solved apart, once for each layout of the joint between them (`joints.py`). A tensor that some
+candidate makes in several layouts at once is no joint.
 
 Joints are articulation points of the graph of tensors and candidates (Hopcroft and Tarjan,
-Algorithm 447, 1973). Given tensors join nothing, unless their conversions cost something, which
-all readers share.
+Algorithm 447, 1973). Given tensors join nothing, unless candidates make them as well, or their
+conversions cost something, which all readers share.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -32,6 +34,8 @@ def pieces(problem: Problem, smallest: int) -> Pieces:
     """Split a problem without budgets; pieces of fewer candidates are joined to a neighbour."""
     graph = _graph(problem)
     held = {d.tensor for d in problem.demanded} | {t for t, _ in problem.given}
+    made = (Counter(t for t, _ in set(c.outputs)) for c in problem.candidates)
+    held |= {tensor for counts in made for tensor, layouts in counts.items() if layouts > 1}
     cut = [n for n in nx.articulation_points(graph) if n[0] == "tensor" and n[1] not in held]
     rest = graph.copy()
     rest.remove_nodes_from(cut)
@@ -48,7 +52,7 @@ def pieces(problem: Problem, smallest: int) -> Pieces:
 def _graph(problem: Problem) -> "nx.Graph[Node]":
     tables = Derivability(problem)
     converted = {c.tensor for i, c in enumerate(problem.conversions) if not tables.is_free(i)}
-    alone = {t for t, _ in problem.given} - converted
+    alone = {t for t, _ in problem.given} - converted - tables.tensor_makers.keys()
     graph: nx.Graph[Node] = nx.Graph()
     for i, candidate in enumerate(problem.candidates):
         graph.add_node(("candidate", i))

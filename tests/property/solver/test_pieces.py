@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from layoutopt.solver import Problem, Status, check, ilp, solve_ilp
@@ -32,8 +32,10 @@ def as_a_whole(problem: Problem) -> tuple[Status, int | None]:
     return found.status, found.objective_ns
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(problem=st.one_of(st.builds(chained, SEEDS), rewritten_graphs()))
+@example(problem=chained([1, 102, 0]))  # a tensor that is given is made, too
+@example(problem=chained([183, 117, 0]))  # a piece has a demand of its own, and no reader
 def test_pieces_have_the_optimum_of_the_whole(always: None, problem: Problem) -> None:
     found = solve_ilp(problem)
     assert check(problem, found) == []
