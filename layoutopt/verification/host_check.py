@@ -29,6 +29,8 @@ _CPU = "IREE for this machine's CPU"
 _MOST_POINTS = 2**37
 """Points of all iteration domains: what kernels of one core take some seconds for. Where they are
 slow loops, the time limit of a run ends it."""
+_MOST_ELEMENTS = 2**27
+"""Of all arguments and results: comparing takes some arrays of doubles as large as these."""
 _COMPILE_S = 300.0
 _RUN_S = 60.0
 
@@ -39,7 +41,7 @@ def check_on_host(modules: Modules, target: Target, options: Options) -> Verific
     A plan that IREE refuses there is tried with narrower vectors, and where the original does not
     run, both are without recorded commands: what is checked stays the same.
     """
-    if _points(modules.graphs) > _MOST_POINTS:
+    if _points(modules.graphs) > _MOST_POINTS or _elements(modules.graphs) > _MOST_ELEMENTS:
         return not_run(
             modules.subjects,
             "the target is not here, and the model is too large to run on this machine's CPU",
@@ -98,3 +100,8 @@ def _points(graphs: Sequence[Graph]) -> int:
         for op in graph.ops
         if isinstance(op, Structured)
     )
+
+
+def _elements(graphs: Sequence[Graph]) -> int:
+    kinds = (g.types[t] for g in graphs for t in (*g.inputs, *g.outputs))
+    return sum(math.prod(map(planned, kind.shape)) for kind in kinds)
