@@ -241,3 +241,8 @@ def test_caches_are_those_that_linux_describes(tmp_path: Path) -> None:
     (tmp_path / "index2" / "size").write_text("some\n")
     assert caches_of_this_machine(tmp_path) == Caches(32 << 10, 32 << 10)
     assert caches_of_this_machine(tmp_path / "none") == USUAL_CACHES
+
+
+@pytest.mark.parametrize("name", ["host", "x86-64-avx2", "x86-64-avx512", "arm64", "mi355x"])
+def test_targets_have_tiles_for_fewest_conversions(name: str) -> None:
+    assert {"f32", "f16", "bf16"} <= load_target(name).blocks.keys()
