@@ -84,9 +84,8 @@ class _Tree:
         for demand in problem.demanded:
             self.pieces[self._demanding(demand)].demands.append(demand)
         self.known: dict[Hashable, Part | None] = {}
-        self.found: dict[Pair, _Answer] = {}
+        self.found: dict[int, dict[int, _Answer]] = {joint: {} for joint in parts.joints}
         """By joint and its layout, of what is further out from it."""
-        self._of_joint: dict[int, list[int]] = {}
 
     def _readers(self) -> dict[int, list[int]]:
         """Pieces that read each tensor, or that it is demanded from."""
@@ -114,8 +113,7 @@ class _Tree:
                 for layout in self._layouts(joint):
                     found = self._answered(number, (joint, layout))
                     if found is not None:
-                        self.found[joint, layout] = found
-                        self._of_joint.setdefault(joint, []).append(layout)
+                        self.found[joint][layout] = found
             last = self._answered(root, None)
             if last is None:
                 return None
@@ -160,16 +158,17 @@ class _Tree:
         piece, local = self.pieces[number], _Local(self.problem)
         for i in piece.candidates:
             local.candidate(self.problem.candidates[i])
-        outer: list[tuple[Pair, _Answer]] = []
+        outer: list[Pair] = []
         for joint in (*piece.makes, *piece.reads):
             if inwards is not None and joint == inwards[0]:
                 continue
-            without = self.found.get((joint, _WITHOUT))
+            without = self.found[joint].get(_WITHOUT)
             idle = joint in piece.reads and without is not None and without.is_idle
-            for pair, found in self._outside(joint):
+            for layout, found in self.found[joint].items():
                 if not (idle and found is without):
+                    pair = joint, layout
                     local.outside(pair, found.cost_ns, made_here=joint in piece.makes, idle=idle)
-                    outer.append((pair, found))
+                    outer.append(pair)
             if not idle:
                 local.demand_outside(joint)
         for i in piece.conversions:
@@ -183,7 +182,6 @@ class _Tree:
         if part is None:
             return None
         own = len(piece.candidates)
-        taken = [outer[i - own] for i in part.candidates if i >= own]
         return _Answer(
             Part(
                 tuple(piece.candidates[i] for i in part.candidates if i < own),
@@ -191,18 +189,14 @@ class _Tree:
                 part.cost_ns,
                 part.bound_ns,
             ),
-            tuple(pair for pair, _ in taken),
+            tuple(outer[i - own] for i in part.candidates if i >= own),
             part.cost_ns + base_ns,
             part.cost_ns - part.bound_ns + self._slack(piece, inwards),
         )
 
-    def _outside(self, joint: int) -> Iterator[tuple[Pair, _Answer]]:
-        pairs = ((joint, layout) for layout in self._of_joint.get(joint, ()))
-        return ((pair, self.found[pair]) for pair in pairs)
-
     def _slack(self, piece: _Piece, inwards: Pair | None) -> int:
         joints = (j for j in (*piece.makes, *piece.reads) if inwards is None or j != inwards[0])
-        return sum(max((a.slack_ns for _, a in self._outside(j)), default=0) for j in joints)
+        return sum(max((a.slack_ns for a in self.found[j].values()), default=0) for j in joints)
 
     def _solved(self, local: "_Local") -> Part | None:
         key = local.key()
@@ -215,14 +209,13 @@ class _Tree:
         while stack:
             now = stack.pop()
             yield now.part
-            stack.extend(self.found[pair] for pair in now.chosen)
+            stack.extend(self.found[joint][layout] for joint, layout in now.chosen)
 
 
 class _Local:
     """One piece as a problem of its own, with tensors and ops numbered as they come."""
 
     def __init__(self, whole: Problem) -> None:
-        self._whole = whole
         self._given = _by_tensor(whole.given)
         self._tensors: dict[int, int] = {}
         self._ops: dict[int, int] = {}

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import networkx as nx
+from networkx.utils import UnionFind
 
 from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.problem import Problem
@@ -44,7 +45,7 @@ def pieces(problem: Problem, smallest: int) -> Pieces:
         group |= {i: number for kind, i in nodes if kind == "candidate"}
     joining = _Joining([group[i] for i in range(len(problem.candidates))])
     sides = {tensor: _sides(graph, problem, tensor) for _, tensor in sorted(cut)}
-    joining.around(sides)
+    joining.join_around(sides)
     joining.grow(sides, smallest)
     return joining.result(sides)
 
@@ -80,20 +81,13 @@ class _Joining:
 
     def __init__(self, group: list[int]) -> None:
         self._group = group
-        self._parent = list(range(max(group, default=-1) + 1))
+        self._joined = UnionFind(group)
 
     def _of(self, candidate: int) -> int:
-        return self._root(self._group[candidate])
-
-    def _root(self, piece: int) -> int:
-        while self._parent[piece] != piece:
-            self._parent[piece] = piece = self._parent[self._parent[piece]]
-        return piece
+        return int(self._joined[self._group[candidate]])
 
     def _join(self, candidates: Iterable[int]) -> None:
-        found = sorted({self._of(i) for i in candidates})
-        for other in found[1:]:
-            self._parent[other] = found[0]
+        self._joined.union(*(self._group[i] for i in candidates))
 
     def _ends(self, makers: list[int], readers: list[int]) -> tuple[int, int] | None:
         """The piece that makes a joint and the other one that reads it."""
@@ -102,7 +96,7 @@ class _Joining:
             return None
         return made.pop(), read.pop()
 
-    def around(self, sides: _Sides) -> None:
+    def join_around(self, sides: _Sides) -> None:
         """Join the pieces around tensors that are no joints."""
         waiting = True
         while waiting:
