@@ -147,7 +147,7 @@ IREE_3_13 = Quirks(
             "--iree-llvmcpu-debug-symbols=false",
         ),
         to_phase="--compile-to=",
-        from_input="--compile-from=input",
+        from_phase="--compile-from=",
         dump="--iree-hal-dump-executable-intermediates-to=",
         dump_sources="--iree-hal-dump-executable-sources-to=",
         one_executable="--compile-mode=hal-executable",

@@ -76,7 +76,8 @@ class Flags:
     quick: tuple[str, ...]
     """Faster compilation beside others, the same code."""
     to_phase: str
-    from_input: str
+    from_phase: str
+    """Begins a compilation with what an earlier one wrote at the phase whose name follows."""
     dump: str
     """Leaves the code of each executable, IR and assembly, in a folder whose name follows."""
     dump_sources: str

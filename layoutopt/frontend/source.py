@@ -16,6 +16,7 @@ from layoutopt.frontend.onnx.importer import from_onnx
 from layoutopt.frontend.portable import portable
 from layoutopt.mlir.module import MATCHING, Module, input_dialect, parse_module
 from layoutopt.mlir.stablehlo.module import STABLEHLO
+from layoutopt.runtime.compile import Phase
 from layoutopt.runtime.reread import reread
 from layoutopt.runtime.to_linalg import not_converted, to_linalg
 from layoutopt.runtime.version import iree_version
@@ -42,7 +43,7 @@ class Source:
     @property
     def phase_flags(self) -> tuple[str, ...]:
         """Flags that tell iree-compile where to start."""
-        return (quirks().flags.from_input,) if self.from_input_phase else ()
+        return (f"{quirks().flags.from_phase}{Phase.INPUT}",) if self.from_input_phase else ()
 
 
 def open_source(

@@ -12,13 +12,14 @@ from layoutopt.options import Options
 from layoutopt.pricing.analytic.compiled_kernels import Kernels
 from layoutopt.pricing.farm.chunk import setting
 from layoutopt.pricing.farm.measurer import FarmMeasurer, connect
-from layoutopt.pricing.measure.measure import Measurer, MeasureSetting, Place
+from layoutopt.pricing.measure.measure import Measurer, MeasureSetting
+from layoutopt.pricing.measure.setting import place_of
 from layoutopt.pricing.prices import Analytic, Measured, Pricer
 from layoutopt.pricing.weights_place import caches_left, evicted_bytes, weights_of_a_run
 from layoutopt.profiles.host import caches_of_this_machine
 from layoutopt.profiles.store import Store, store_path
 from layoutopt.profiles.target import Target, measured_on
-from layoutopt.runtime.sampling import Protocol, WeightsFrom
+from layoutopt.runtime.sampling import Protocol, WeightsFrom, launches_on
 
 
 def at_device(
@@ -77,16 +78,22 @@ def open_pricer(
     ``run_bytes``: what a run of the model that the prices are for goes through.
     """
     weights_from = weights_of(target, options, run_bytes)
+    protocol = Protocol(
+        launches=launches_on(target.device),
+        weights_from=weights_from,
+        evict_bytes=evicted_bytes(weights_from, caches_of_this_machine()),
+    )
     if not target.measurable:
         kernels = None
         if options.compile_candidates and target.kernel_rates is not None:
             kernels = Kernels(kernels_path(options), target.place)
-        place = Place(target.place, target.device, options.threads, weights_from)
-        yield Analytic(target, kernels, store, place)
+        yield Analytic(
+            target,
+            kernels,
+            store,
+            place_of(target.place, target.device, options.threads, protocol),
+        )
         return
-    protocol = Protocol(
-        weights_from=weights_from, evict_bytes=evicted_bytes(weights_from, caches_of_this_machine())
-    )
     if scheduler is not None:
         where = setting(target.place, target.device, options.threads, protocol)
         with FarmMeasurer(store, connect(scheduler), where) as farm:

@@ -17,7 +17,7 @@ from layoutopt.compiler.installed import quirks
 from layoutopt.ir.graph import Constant, FromTensor, Graph, Structured
 from layoutopt.options import Options
 from layoutopt.report.report import CapturedReport
-from layoutopt.runtime.compile import Phase, compile_to
+from layoutopt.runtime.compile import Phase, compile_to, onwards_from
 
 _INDEX = re.compile(r"^\s*(%[\w$.]+) = arith\.constant (\d+) : index")
 _LONGEST = 20_000
@@ -76,7 +76,7 @@ def count_captured(
     flow, stream = folder / f"{source.stem}.flow.mlir", folder / f"{source.stem}.stream.mlir"
     if not compile_to(source, Phase.FLOW, flow, flags, timeout_s).ok:
         return None
-    onwards = (*(f for f in flags if not f.startswith("--compile-from=")), "--compile-from=flow")
+    onwards = onwards_from(Phase.FLOW, flags)
     if not compile_to(flow, Phase.STREAM, stream, onwards, timeout_s).ok:
         return None
     with flow.open(encoding="utf-8", errors="replace") as lines:

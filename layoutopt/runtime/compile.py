@@ -24,6 +24,7 @@ __all__ = [
     "compile_file",
     "compile_to",
     "find_tool",
+    "onwards_from",
     "run_tool",
 ]
 
@@ -93,6 +94,12 @@ def compile_to(
         own = quirks().flags
         flags = (*flags, f"{own.dump}{dumps}", f"{own.dump_sources}{dumps}")
     return _compile(source, output, flags, timeout_s, dumps)
+
+
+def onwards_from(phase: Phase, flags: Sequence[str]) -> tuple[str, ...]:
+    """The flags that compile to the end what these flags made up to a phase."""
+    begins = quirks().flags.from_phase
+    return (*(flag for flag in flags if not flag.startswith(begins)), f"{begins}{phase}")
 
 
 def _compile(

@@ -42,6 +42,8 @@ class Task:
     outputs: str = ""
     reads_weights: bool = False
     """Whether where its weights are counts in its time."""
+    many: str = ""
+    """The function that launches the same many times in one submission; empty where none does."""
     peer: str = ""
     """The runtime that runs ``module``, which is an ONNX model then; empty for IREE's own."""
 

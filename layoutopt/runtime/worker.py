@@ -77,6 +77,8 @@ def _work(job: Job, device: Device, peers: ExitStack, emit: Emit) -> None:
         if runner is not None:
             if isinstance(runner.call, Call) and task.reads_weights and task.module in twins:
                 runner.twin = twins[task.module].twin(task.function, runner.call)
+            if isinstance(runner.call, Call) and task.many:
+                runner.many = program.twin(task.many, runner.call)
             if job.calibrated:
                 runner.held_bytes = None
             runners.append(runner)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from layoutopt.errors import InputError
 from layoutopt.mlir.module import parse_module
 from layoutopt.options import Options
 from layoutopt.pricing.measure.batch import make_batches, write_module
+from layoutopt.pricing.measure.batch_compile import Compile
+from layoutopt.pricing.measure.compile_many import compile_many
 from layoutopt.pricing.measure.measure import Measurer, MeasureSetting
 from layoutopt.pricing.prices import candidate_work
 from layoutopt.profiles.store import Store
@@ -24,7 +27,7 @@ from layoutopt.report.optimization_result import OptimizationResult
 from layoutopt.report.report import Report
 from layoutopt.report.units import milliseconds
 from layoutopt.runtime import dispatch
-from layoutopt.runtime.compile import compile_file
+from layoutopt.runtime.compile import CompileOutcome, Phase, compile_to
 from layoutopt.runtime.setting import RunSetting
 from layoutopt.verification.evaluated import OPTIMIZED, Variant
 from layoutopt.verification.evaluation import EvaluationSetting, evaluate_variants
@@ -46,7 +49,10 @@ func.func @dense(%x: tensor<64x32xf16>, %w: tensor<32x64xf16>) -> tensor<64x64xf
 
 @pytest.mark.parametrize("name", ["h100", "h200", "mi300x", "mi325x", "mi355x"])
 def test_a_batch_of_candidates_compiles(name: str, tmp_path: Path) -> None:
-    """With the functions that tell what an empty call costs, as a worker would get it."""
+    """As a worker would get it, each candidate's launches in one command buffer.
+
+    With the functions that tell what an empty call costs.
+    """
     target = load_target(name)
     space = explore(lifted(MATMUL), target)
     work, _ = candidate_work(space.egraph.graph, space.clusters, space.candidates, target, 0)
@@ -55,9 +61,34 @@ def test_a_batch_of_candidates_compiles(name: str, tmp_path: Path) -> None:
     batch = make_batches(benchmarks, list(order), [0] * len(benchmarks), 16)[0]
     source = tmp_path / "batch.mlir"
     source.write_text(write_module(batch).text)
-    outcome = compile_file(source, tmp_path / "batch.vmfb", batch.flags, 60.0)
+    outcome = compile_many(8)(source, tmp_path / "batch.vmfb", batch.flags, 60.0)
     assert outcome.ok, outcome.reason
     assert (tmp_path / "batch.vmfb").stat().st_size > 0
+    once, often = (
+        _commands(compile_many(launches, _to_calls), source, batch.flags) for launches in (1, 8)
+    )
+    for place in range(len(batch.benchmarks)):
+        assert 1 <= len(once[f"c{place}_many"]) == len(once[f"c{place}"])
+        assert often[f"c{place}_many"] == 8 * once[f"c{place}"]
+        assert often[f"c{place}"] == once[f"c{place}"]
+
+
+def _to_calls(
+    source: Path, output: Path, flags: tuple[str, ...], timeout_s: float
+) -> CompileOutcome:
+    return compile_to(source, Phase.HAL, output, flags, timeout_s)
+
+
+def _commands(compile_one: Compile, source: Path, flags: tuple[str, ...]) -> dict[str, list[str]]:
+    """By function, what the command buffer that is recorded for it launches, in order."""
+    output = source.with_suffix(".hal.mlir")
+    outcome = compile_one(source, output, flags, 60.0)
+    assert outcome.ok, outcome.reason
+    found: dict[str, list[str]] = {}
+    for function in output.read_text().split("util.func private @__")[1:]:
+        name = function.partition("_memoize_apply")[0]
+        found[name] = re.findall(r"hal\.command_buffer\.dispatch<.*\[(%\S+)\]", function)
+    return found
 
 
 @pytest.mark.parametrize("device", ["cuda://99", "hip://99"])

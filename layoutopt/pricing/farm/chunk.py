@@ -12,6 +12,7 @@ from pathlib import Path
 from layoutopt.errors import InputError
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.measure.measure import Measurer, MeasureSetting, Place
+from layoutopt.pricing.measure.setting import place_of
 from layoutopt.profiles.store import Store, cache_folder
 from layoutopt.profiles.store_record import Record
 from layoutopt.profiles.target import machine_fingerprint
@@ -37,7 +38,7 @@ class ChunkSetting:
     @property
     def place(self) -> Place:
         """What stands in the keys of its prices."""
-        return Place(self.target_fingerprint, self.device, self.threads, self.protocol.weights_from)
+        return place_of(self.target_fingerprint, self.device, self.threads, self.protocol)
 
     @property
     def resource(self) -> str:

@@ -13,7 +13,10 @@ LARGEST_TEXT = 64_000
 """Characters of one module, about. Compile time follows the text: several large candidates in one
 module keep the other cores idle, and run into its time limit together."""
 
-_EXECUTABLE = re.compile(r"(?:^|_)c(\d+)(?:\$async)?_dispatch_\d+$")
+FUNCTION = r"c(\d+)"
+"""What `function_name` makes, as a regular expression whose group is the place."""
+
+_EXECUTABLE = re.compile(rf"(?:^|_){FUNCTION}(?:\$async)?_dispatch_\d+$")
 CALIBRATION = """\
 func.func @one_dispatch(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = arith.addf %x, %x : tensor<4xf32>

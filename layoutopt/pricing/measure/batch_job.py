@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from layoutopt.errors import InputError
+from layoutopt.mlir.write.many_launches import SUFFIX
 from layoutopt.pricing.measure.batch import function_name, weight_prefix
 from layoutopt.pricing.measure.batch_compile import Compiled
 from layoutopt.pricing.measure.benchmark import Operand, Result
@@ -45,6 +46,7 @@ def batch_job(
                 place=place,
                 module=str(compiled.module),
                 function=function_name(place),
+                many=f"{function_name(place)}{SUFFIX}" if protocol.launches > 1 else "",
                 arguments=arguments,
                 results=()
                 if case.unchecked

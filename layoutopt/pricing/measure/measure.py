@@ -12,6 +12,7 @@ from layoutopt.files.closing import Closing
 from layoutopt.ir.types import Array
 from layoutopt.pricing.measure.batch_compile import Compile
 from layoutopt.pricing.measure.benchmark import Benchmark
+from layoutopt.pricing.measure.compile_many import compile_many
 from layoutopt.pricing.measure.measurement_run import MeasurementPlan, MeasurementRun, Timer
 from layoutopt.pricing.measure.outputs import outputs_of
 from layoutopt.pricing.measure.setting import MeasureSetting, Place
@@ -55,6 +56,10 @@ def known_measurements(
     ]
 
 
+def _compile_for(protocol: Protocol) -> Compile:
+    return compile_candidates if protocol.launches == 1 else compile_many(protocol.launches)
+
+
 class Measurer(Closing):
     """Measures candidates for one target. Use it as a context manager, or call `close`."""
 
@@ -62,7 +67,7 @@ class Measurer(Closing):
         self,
         store: Store,
         setting: MeasureSetting,
-        compile_one: Compile = compile_candidates,
+        compile_one: Compile | None = None,
         timer: Timer | None = None,
     ) -> None:
         self.place = setting.place
@@ -70,7 +75,7 @@ class Measurer(Closing):
         self._plan = MeasurementPlan(
             store=store,
             timer=timer or Supervisor(setting.device, setting.threads, setting.run_timeout_s),
-            compile_one=compile_one,
+            compile_one=compile_one or _compile_for(setting.protocol),
             protocol=setting.protocol,
             place=self.place,
             iree_version=self.iree_version,

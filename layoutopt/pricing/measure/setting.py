@@ -17,13 +17,22 @@ class Place:
     device: str = "local-sync"
     threads: int = 1
     weights_from: WeightsFrom = WeightsFrom.CACHES
+    launches: int = 1
+    """Of a candidate in one submission."""
 
     def fingerprint(self, benchmark: Benchmark) -> str:
         """That of one candidate; one without weights has the same price wherever weights are."""
         place = f"{self.target} {self.device} threads={self.threads}"
+        if self.launches > 1:
+            place += f" launches={self.launches}"
         if not benchmark.weights or self.weights_from is WeightsFrom.CACHES:
             return place
         return f"{place} weights={self.weights_from.value}"
+
+
+def place_of(target: str, device: str, threads: int, protocol: Protocol) -> Place:
+    """Where candidates are timed that way; ``target`` is its fingerprint."""
+    return Place(target, device, threads, protocol.weights_from, protocol.launches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,4 +58,4 @@ class MeasureSetting:
     @property
     def place(self) -> Place:
         """What stands in the keys of its prices."""
-        return Place(self.target, self.device, self.threads, self.protocol.weights_from)
+        return place_of(self.target, self.device, self.threads, self.protocol)

@@ -15,7 +15,7 @@ import pytest
 from layoutopt.errors import InputError
 from layoutopt.pricing.measure.batch import Batch, write_module
 from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand, Result
-from layoutopt.pricing.measure.measure import Measurer, MeasureSetting, Outcome
+from layoutopt.pricing.measure.measure import Measurer, MeasureSetting, Outcome, Protocol
 from layoutopt.profiles.store import Store
 from layoutopt.runtime import compile as compile_module
 from layoutopt.runtime.compile import CompileOutcome, compile_candidates, compile_file
@@ -169,7 +169,10 @@ def test_a_compiler_that_fails_on_one_candidate(
     assert all(result.ok for result in outcomes.values())
 
 
-def test_a_candidate_that_exceeds_the_stack_limit(store: Store, flags: Flags) -> None:
+@pytest.mark.parametrize("launches", [1, 4])
+def test_a_candidate_that_exceeds_the_stack_limit(
+    launches: int, store: Store, flags: Flags
+) -> None:
     limit = (*flags, "--iree-opt-data-tiling", "--iree-llvmcpu-stack-allocation-limit=64")
     lhs, rhs, out = (f"tensor<{dims}xf32>" for dims in ("64x70", "70x50", "64x50"))
     x, y = np.ones((64, 70), np.float32), np.ones((70, 50), np.float32)
@@ -185,10 +188,13 @@ def test_a_candidate_that_exceeds_the_stack_limit(store: Store, flags: Flags) ->
     case = Case((x, y), (), (even,), (np.asarray(1e-5 * np.abs(even).max()),))
     deep = Benchmark(operands, (), body, (Result("%r", out),), limit, lambda: case)
     sums = elementwise(f"%r = arith.addf %x, %x : {lhs}", x, x * 2, "f32", limit)
-    with Measurer(store, MeasureSetting("host")) as measurer:
-        refused, good = measurer.measure([deep, sums])
-    assert refused.outcome is Outcome.COMPILE_ERROR
+    unparsed = elementwise(f"%r = arith.addf %x, %unknown : {lhs}", x, x, "f32", limit)
+    setting = MeasureSetting("host", protocol=Protocol(launches=launches))
+    with Measurer(store, setting) as measurer:
+        refused, good, bad = measurer.measure([deep, sums, unparsed])
+    assert refused.outcome is bad.outcome is Outcome.COMPILE_ERROR
     assert "exceeded stack allocation limit" in refused.reason
+    assert "undeclared SSA value name" in bad.reason
     assert good.ok
 
 
@@ -241,6 +247,19 @@ def test_a_device_of_two_threads(store: Store, matmul: MakeMatmul) -> None:
     with Measurer(store, MeasureSetting("host", device="local-task", threads=2)) as measurer:
         (result,) = measurer.measure([matmul(64, 64, 64)])
     assert result.ok
+
+
+@pytest.mark.parametrize("device", ["local-sync", "local-task"])
+def test_many_launches_in_one_submission(device: str, store: Store, matmul: MakeMatmul) -> None:
+    """What a GPU is measured with, by the same code on a device that is here."""
+    setting = MeasureSetting("host", device, threads=2, protocol=Protocol(launches=16))
+    plain = MeasureSetting("host", device, threads=2)
+    candidates = [matmul(64, 64, 64), matmul(32, 64, 64, offset=1.0), matmul(512, 512, 512)]
+    with Measurer(store, setting) as many, Measurer(store, plain) as one:
+        results = many.measure(candidates)
+        assert one.known(candidates) == [None, None, None]
+    assert [r.outcome for r in results] == [Outcome.OK, Outcome.MISMATCH, Outcome.OK]
+    assert results[0].median_ns < results[2].median_ns
 
 
 def test_a_device_that_does_not_exist(store: Store, matmul: MakeMatmul) -> None:

@@ -1,0 +1,50 @@
+"""Compile candidates with a second function each, which launches its dispatches many times."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from layoutopt.mlir.write.many_launches import with_many_launches
+from layoutopt.pricing.measure.batch import FUNCTION
+from layoutopt.pricing.measure.batch_compile import Compile
+from layoutopt.runtime.compile import (
+    CompileOutcome,
+    Phase,
+    compile_candidates,
+    compile_to,
+    onwards_from,
+)
+
+
+def compile_many(launches: int, compile_rest: Compile = compile_candidates) -> Compile:
+    """What compiles like ``compile_candidates`` does, with that many launches a submission.
+
+    Candidates whose commands were laid out are compiled to the end from there. Errors of that half
+    are about dispatches, which have their candidate's name; its line numbers are not the source's.
+    """
+
+    def compile_one(
+        source: Path, output: Path, flags: tuple[str, ...], timeout_s: float
+    ) -> CompileOutcome:
+        started = time.monotonic()
+        laid_out = source.with_suffix(f".{Phase.STREAM}.mlir")
+        try:
+            first = compile_to(source, Phase.STREAM, laid_out, flags, timeout_s)
+            if not first.ok:
+                return first
+            text = laid_out.read_text(encoding="utf-8")
+            laid_out.write_text(with_many_launches(text, launches, _is_candidate), encoding="utf-8")
+            left_s = max(1.0, timeout_s - (time.monotonic() - started))
+            rest = compile_rest(laid_out, output, onwards_from(Phase.STREAM, flags), left_s)
+        finally:
+            laid_out.unlink(missing_ok=True)
+        return replace(rest, errors={}, seconds=time.monotonic() - started)
+
+    return compile_one
+
+
+def _is_candidate(name: str) -> bool:
+    return re.fullmatch(FUNCTION, name) is not None
