@@ -177,7 +177,7 @@ def apply(rule: RewriteRule[MatchT], graph: Graph, op: int) -> Expression | Refu
     something of a size which its range leaves open refuses.
     """
     found = graph.ops[op]
-    if not all(graph.types[t].elements for t in (*found.inputs, *found.outputs)):
+    if graph.empty and not graph.empty.isdisjoint((*found.inputs, *found.outputs)):
         return None
     try:
         match = rule.match(graph, op)

@@ -73,9 +73,41 @@ def identity_candidate(graph: Graph, index: int, cluster: Cluster) -> Candidate:
 
 def physical_form(graph: Graph, cluster: Cluster, candidate: Candidate) -> PhysicalForm | Refusal:
     """What is emitted for a candidate, or why it has no such form."""
+    key = physical_form, cluster, candidate.layouts
+    known = graph.worked_out
+    if key not in known:  # candidates in the same layouts differ in how contractions are written
+        known[key] = _relaid(graph, cluster, candidate.layouts)
+    relaid: _Relaid | Refusal = known[key]
+    if isinstance(relaid, Refusal):
+        return relaid
+    try:
+        written = candidate.form.write(relaid.graph, candidate.tile)
+    except Undecided as question:
+        return Refusal(str(question))
+    if isinstance(written, Refusal):
+        return written
+    returned = not {*graph.outputs}.isdisjoint(cluster.outputs)
+    return PhysicalForm(
+        simplified(written), relaid.inputs, relaid.weights, relaid.outputs, cluster.region, returned
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Relaid:
+    """A cluster over the memory forms of its tensors."""
+
+    graph: Graph
+    inputs: tuple[int, ...]
+    weights: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def _relaid(
+    graph: Graph, cluster: Cluster, assigned: tuple[tuple[int, Layout], ...]
+) -> _Relaid | Refusal:
     physical = Physical(graph.types)
-    layouts = dict(candidate.layouts)
-    for tensor, layout in candidate.layouts:
+    layouts = dict(assigned)
+    for tensor, layout in assigned:
         reason = unfillable(graph.types[tensor], layout)
         if reason is not None:
             return Refusal(reason)
@@ -88,14 +120,7 @@ def physical_form(graph: Graph, cluster: Cluster, candidate: Candidate) -> Physi
         for group in (cluster.inputs, cluster.weights, cluster.outputs)
     )
     built = physical.builder.build((*inputs, *weights), outputs)
-    try:
-        written = candidate.form.write(built, candidate.tile)
-    except Undecided as question:
-        return Refusal(str(question))
-    if isinstance(written, Refusal):
-        return written
-    returned = not {*graph.outputs}.isdisjoint(cluster.outputs)
-    return PhysicalForm(simplified(written), inputs, weights, outputs, cluster.region, returned)
+    return _Relaid(built, inputs, weights, outputs)
 
 
 def tensors_of(graph: Graph, cluster: Cluster) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from layoutopt.ir.graph import Graph, needs_open_sizes
+from layoutopt.ir.graph import Graph
 from layoutopt.ir.size import Size, at
 
 
@@ -21,7 +21,7 @@ def concrete(graph: Graph, values: Mapping[str, int] | None = None) -> Graph:
 
 def with_sizes(graph: Graph, new: Callable[[int], int]) -> Graph:
     """The graph with other sizes in place of those that are not numbers."""
-    if all(kind.is_static for kind in graph.types) and not any(map(needs_open_sizes, graph.ops)):
+    if graph.is_static:
         return graph
     types = tuple(replace(t, shape=tuple(map(new, t.shape))) for t in graph.types)
     return replace(graph, types=types, ops=tuple(_with(op, new) for op in graph.ops))

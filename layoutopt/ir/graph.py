@@ -7,10 +7,11 @@ are equal ways to compute it (an e-class), added by rewrite rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from layoutopt.ir.extension import Extension
 from layoutopt.ir.gather import Gather
@@ -87,6 +88,13 @@ class Graph:
     """What constants are called in their module: equal names for equal values, in all functions."""
 
     @cached_property
+    def is_static(self) -> bool:
+        """Whether all sizes in it are numbers."""
+        return all(kind.is_static for kind in self.types) and not any(
+            map(needs_open_sizes, self.ops)
+        )
+
+    @cached_property
     def producers(self) -> tuple[tuple[int, ...], ...]:
         """For each tensor, the ops that make it."""
         return _with_makers([()] * len(self.types), self.ops)
@@ -110,6 +118,16 @@ class Graph:
     def _made(self) -> frozenset[int]:
         """Tensors that ops make."""
         return frozenset(t for op in self.ops for t in op.outputs)
+
+    @cached_property
+    def empty(self) -> frozenset[int]:
+        """Tensors without elements, at the sizes that are planned for."""
+        return _empty_among(self.types)
+
+    @cached_property
+    def worked_out(self) -> dict[Hashable, Any]:
+        """What others worked out of this graph, under keys of theirs; it lives as long."""
+        return {}
 
     @cached_property
     def splats(self) -> dict[int, str]:
@@ -143,7 +161,7 @@ class Graph:
 
         What else is worked out of a graph stays what it is with all of them.
         """
-        kept = {"constants": self.constants, "splats": self.splats}
+        kept = {"constants": self.constants, "splats": self.splats, "empty": self.empty}
         seen = replace(self)
         vars(seen).update(kept, producers=producers, consumers=consumers)
         return seen
@@ -162,6 +180,8 @@ class Graph:
             vars(grown)["consumers"] = _with_readers([*self.consumers, *room], new, start)
         if "splats" in known:
             vars(grown)["splats"] = self.splats | _splats_of(new)
+        if "empty" in known:
+            vars(grown)["empty"] = self.empty | _empty_among(grown.types, len(self.types))
         if "constants" in known:
             found = _varying_among(grown, len(self.types), start)
             vars(grown)["_varying"] = self._varying | found
@@ -172,6 +192,10 @@ class Graph:
 
 def _splats_of(ops: Sequence[Op]) -> dict[int, str]:
     return {op.result: op.splat for op in ops if isinstance(op, Constant) and op.splat is not None}
+
+
+def _empty_among(types: Sequence[TensorType], first: int = 0) -> frozenset[int]:
+    return frozenset(t for t in range(first, len(types)) if not types[t].elements)
 
 
 def _varying_among(graph: Graph, first_type: int, first_op: int) -> frozenset[int]:

@@ -15,16 +15,12 @@ from layoutopt.candidates.conversion import Conversion
 from layoutopt.options import Effort
 from layoutopt.planning.plan_space import PlanSpace
 from layoutopt.planning.priced import Keys, Priced, Text, text_of
-from layoutopt.pricing.analytic.form import all_work
 from layoutopt.pricing.analytic.lower_bound import Roofs, roofs_of
 from layoutopt.pricing.analytic.regression import Floats
 from layoutopt.pricing.analytic.work import DispatchWork
-from layoutopt.pricing.learned import Described, described, expected
+from layoutopt.pricing.learned import BySize, Described, by_size, described, expected
 from layoutopt.pricing.prices import Work
-from layoutopt.profiles.target import Target
 
-BySize = tuple[tuple[float, Sequence[DispatchWork]], ...]
-"""The dispatches at each size that is planned for, with its weight."""
 Key = Candidate | Conversion
 
 
@@ -62,9 +58,9 @@ class Bounds:
         self._space, self._target = space, space.target
         self._stages = _STAGES[effort]
         self._stage = len(self._stages) - 1
-        self._candidates = {c: _by_size(work, space.target) for c, work in space.candidates.items()}
+        self._candidates = {c: by_size(work, space.target) for c, work in space.candidates.items()}
         self._conversions = {
-            c: _by_size(forms[0], space.target) for c, forms in space.conversions.items()
+            c: by_size(forms[0], space.target) for c, forms in space.conversions.items()
         }
         self._numbers: dict[Text, int] = {}
         self._described: list[Described] = []
@@ -111,15 +107,18 @@ class Bounds:
         rules, clusters = self._space.egraph.rule, self._space.clusters
         for candidate, work in self._space.candidates.items():
             made_by = candidate.form, tuple(rules[clusters[candidate.cluster].root])
-            self._pieces[candidate] = (self._number(work, roofs, made_by),)
+            sizes = self._candidates[candidate]
+            self._pieces[candidate] = (self._number(work, sizes, roofs, made_by),)
         for conversion, forms in self._space.conversions.items():
-            self._pieces[conversion] = tuple(self._number(w, roofs, w.lowered) for w in forms)
+            self._pieces[conversion] = tuple(
+                self._number(w, by_size(w, self._target), roofs, w.lowered) for w in forms
+            )
 
-    def _number(self, work: Work, roofs: Roofs, made_by: Hashable) -> int:
+    def _number(self, work: Work, sizes: BySize, roofs: Roofs, made_by: Hashable) -> int:
         text = text_of(work)
         if text not in self._numbers:
             self._numbers[text] = len(self._described)
-            self._described.append(described(work, self._target, roofs, made_by))
+            self._described.append(described(work, sizes, roofs, made_by))
         return self._numbers[text]
 
     def learn(self, priced: Priced) -> None:
@@ -228,10 +227,6 @@ class Bounds:
             if conversion in self._conversions:
                 times = priced.prices[conversion].by_size_ns or (cost_ns,)
                 yield from _alone(self._conversions[conversion], times)
-
-
-def _by_size(work: Work, target: Target) -> BySize:
-    return tuple((piece.weight, all_work(piece.form, target)) for piece in work.everywhere)
 
 
 def _bound_ns(roofs: Roofs, sizes: BySize) -> int:

@@ -47,6 +47,10 @@ MOST = 1000
 """Prices that are learned from at most: solving takes time with the cube of their number."""
 
 
+BySize = tuple[tuple[float, Sequence[DispatchWork]], ...]
+"""(weight, dispatches) of a piece of work, for each size that is planned for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Described:
     """A piece of work by what its time depends on."""
@@ -69,15 +73,21 @@ class Described:
         return self.labels[4][1]
 
 
-def described(work: Work, target: Target, roofs: Roofs, made_by: Hashable) -> Described:
-    """A piece of work described; ``made_by``: the form and the rules that it comes from."""
-    parts = [all_work(piece.form, target) for piece in work.everywhere]
-    weights = [piece.weight for piece in work.everywhere]
-    bounds = [sum(map(roofs.lower_bound_ns, own)) for own in parts]
-    base_ns = sum(w * ns for w, ns in zip(weights, bounds, strict=True)) / sum(weights)
+def by_size(work: Work, target: Target) -> BySize:
+    """The dispatches of a piece of work at each size that is planned for, with its weight."""
+    return tuple((piece.weight, all_work(piece.form, target)) for piece in work.everywhere)
+
+
+def described(work: Work, sizes: BySize, roofs: Roofs, made_by: Hashable) -> Described:
+    """A piece of work described by its dispatches ``by_size``.
+
+    ``made_by``: the form and the rules that it comes from.
+    """
+    bounds = [(weight, sum(map(roofs.lower_bound_ns, parts))) for weight, parts in sizes]
+    base_ns = sum(w * ns for w, ns in bounds) / sum(weight for weight, _ in bounds)
     how, loops, tile = _writing(work.form), _loops(work.form), _tiles(work.form)
     labels = (None, how, (how, made_by), loops, (loops, tile))
-    return Described(labels, _place(parts[0]), max(1.0, base_ns))
+    return Described(labels, _place(sizes[0][1]), max(1.0, base_ns))
 
 
 def _structured(form: PhysicalForm) -> list[Structured]:

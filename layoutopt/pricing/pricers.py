@@ -59,7 +59,7 @@ def weights_of(target: Target, options: Options, run_bytes: int) -> WeightsFrom:
             f"'{options.weights_from}'",
             "leave it out",
         )
-    return options.weights_from or weights_of_a_run(target.device, run_bytes, caches_left())
+    return options.weights_from or weights_of_a_run(target.device, run_bytes, caches_left)
 
 
 @contextmanager

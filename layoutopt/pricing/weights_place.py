@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import replace
 
 from layoutopt.profiles.host import Caches, caches_of_this_machine
@@ -27,14 +28,18 @@ def caches_left() -> Caches:
     return replace(caches, last_bytes=min(tries))
 
 
-def weights_of_a_run(device: str, run_bytes: int, caches: Caches) -> WeightsFrom:
+def weights_of_a_run(device: str, run_bytes: int, left: Callable[[], Caches]) -> WeightsFrom:
     """Where the weights of a model are when one run after another reaches them.
 
+    ``left``: finds out which caches a run has, which takes half a second.
     ``run_bytes``: what a run goes through between two uses of a weight. It is to fit into half of
     a cache: plans have copies and workspace of their own, and caches do not replace quite what was
     used last. A GPU's caches are not known here: there, weights stay as near as they are.
     """
-    if not device.startswith("local") or run_bytes <= caches.core_bytes // 2:
+    if not device.startswith("local"):
+        return WeightsFrom.CACHES
+    caches = left()
+    if run_bytes <= caches.core_bytes // 2:
         return WeightsFrom.CACHES
     if run_bytes <= caches.last_bytes // 2:
         return WeightsFrom.LAST_CACHE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from layoutopt.candidates.candidate import PhysicalForm
 from layoutopt.ir.affine import plain_dims
@@ -15,11 +16,8 @@ from layoutopt.profiles.target import Target
 
 
 def dispatch_work(form: PhysicalForm, target: Target) -> DispatchWork:
-    """The form as one dispatch: its real bytes, padding included, and its contraction.
-
-    At the sizes that are planned for.
-    """
-    graph = concrete(form.graph)
+    """A form of known sizes as one dispatch: its real bytes, padding included, its contraction."""
+    graph = form.graph
     reads = tuple(graph.types[t].size_bytes for t in dict.fromkeys((*form.inputs, *form.weights)))
     for op in graph.ops:
         if isinstance(op, Gather):  # of the table, the rows that are looked up
@@ -37,10 +35,14 @@ def dispatch_work(form: PhysicalForm, target: Target) -> DispatchWork:
 
 
 def all_work(form: PhysicalForm, target: Target) -> tuple[DispatchWork, ...]:
-    """The work of each dispatch of a form; none where nothing moves."""
+    """The work of each dispatch of a form at the sizes that are planned for.
+
+    None where nothing moves.
+    """
     if form.is_free:
         return ()
-    return tuple(dispatch_work(part, target) for part in dispatches(form))
+    planned = replace(form, graph=concrete(form.graph))
+    return tuple(dispatch_work(part, target) for part in dispatches(planned))
 
 
 def dispatches(form: PhysicalForm) -> tuple[PhysicalForm, ...]:

@@ -21,7 +21,7 @@ from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.analytic.form import all_work
 from layoutopt.pricing.analytic.lower_bound import roofs_of
 from layoutopt.pricing.at_sizes import AtSizes
-from layoutopt.pricing.learned import described
+from layoutopt.pricing.learned import by_size, described
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.prices import Price, Pricer, Work
 from layoutopt.pricing.source import PriceSource
@@ -116,7 +116,7 @@ class LikeOthers(MadeUp):
         if work.form.is_free:
             return Price(0)
         self.asked.append(work.benchmark.text)
-        loops = described(work, HOST, ROOFS, "").loops
+        loops = described(work, by_size(work, HOST), ROOFS, "").loops
         digest = hashlib.sha256(repr(loops).encode()).digest()
         times = self.low * (self.high / self.low) ** (digest[0] / 255)
         lower_bound_ns = sum(map(ROOFS.lower_bound_ns, all_work(work.form, HOST)))

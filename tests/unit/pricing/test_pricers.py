@@ -61,9 +61,9 @@ CACHES = Caches(1 << 20, 32 << 20)
 def test_weights_are_where_so_many_bytes_fit(
     run_bytes: int, expected: WeightsFrom, evicted: int
 ) -> None:
-    assert weights_of_a_run("local-sync", run_bytes, CACHES) is expected
-    assert weights_of_a_run("local-task", run_bytes, CACHES) is expected
-    assert weights_of_a_run("hip", run_bytes, CACHES) is WeightsFrom.CACHES
+    assert weights_of_a_run("local-sync", run_bytes, lambda: CACHES) is expected
+    assert weights_of_a_run("local-task", run_bytes, lambda: CACHES) is expected
+    assert weights_of_a_run("hip", run_bytes, lambda: CACHES) is WeightsFrom.CACHES
     assert evicted_bytes(expected, CACHES) == evicted
 
 
