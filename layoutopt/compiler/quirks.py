@@ -82,6 +82,9 @@ class Flags:
     """Leaves the code of each executable, IR and assembly, in a folder whose name follows."""
     dump_sources: str
     """The same of what executables are made from."""
+    without_values: tuple[str, ...]
+    """Leaves the elements of large constants out of what a phase writes. What is read from there is
+    not to be compiled on: constants of one type would be one and the same."""
     one_executable: str
     """Compiles one of these alone."""
     input_types: Mapping[str, tuple[str, ...]]

@@ -17,7 +17,7 @@ from layoutopt.compiler.installed import quirks
 from layoutopt.ir.graph import Constant, FromTensor, Graph, Structured
 from layoutopt.options import Options
 from layoutopt.report.report import CapturedReport
-from layoutopt.runtime.compile import Phase, compile_to, onwards_from
+from layoutopt.runtime.compile import Phase, compile_to
 
 _INDEX = re.compile(r"^\s*(%[\w$.]+) = arith\.constant (\d+) : index")
 _LONGEST = 20_000
@@ -72,13 +72,12 @@ def compare_captured(
 def count_captured(
     source: Path, folder: Path, flags: tuple[str, ...], timeout_s: float
 ) -> Captured | None:
-    """Compile a module in two steps and count; None where it does not compile."""
+    """Compile a module up to two phases and count; None where it does not compile."""
     flow, stream = folder / f"{source.stem}.flow.mlir", folder / f"{source.stem}.stream.mlir"
-    if not compile_to(source, Phase.FLOW, flow, flags, timeout_s).ok:
-        return None
-    onwards = onwards_from(Phase.FLOW, flags)
-    if not compile_to(flow, Phase.STREAM, stream, onwards, timeout_s).ok:
-        return None
+    flags = (*flags, *quirks().flags.without_values)
+    for phase, output in ((Phase.FLOW, flow), (Phase.STREAM, stream)):
+        if not compile_to(source, phase, output, flags, timeout_s).ok:
+            return None
     with flow.open(encoding="utf-8", errors="replace") as lines:
         readwrite = count_readwrite(lines)
     with stream.open(encoding="utf-8", errors="replace") as lines:

@@ -31,6 +31,7 @@ class Dispatches:
 def dispatches_in(path: Path, flags: tuple[str, ...], folder: Path, timeout_s: float) -> int | None:
     """Dispatches of all functions of a module; None where it does not compile."""
     flow = folder / f"{path.stem}.flow.mlir"
+    flags = (*flags, *quirks().flags.without_values)
     if not compile_to(path, Phase.FLOW, flow, flags, timeout_s).ok:
         return None
     with flow.open(encoding="utf-8", errors="replace") as lines:

@@ -201,6 +201,7 @@ def _dumped(
 ) -> CompileOutcome:  # fmt: skip
     dumps = dumps_of(output)
     dumps.mkdir(exist_ok=True)
+    flags = (*flags, *quirks().flags.without_values)
     return compile_to(source, Phase.HAL, output, flags, timeout_s, dumps)
 
 
