@@ -22,7 +22,7 @@ from layoutopt.runtime.to_linalg import not_converted, to_linalg
 from layoutopt.runtime.version import iree_version
 
 _SUFFIXES = (".mlir", ".mlirbc", ".onnx")
-_FORMAT = 7
+_FORMAT = 8
 """To be raised where entries of the cache are made in another way than before."""
 
 

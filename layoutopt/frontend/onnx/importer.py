@@ -16,6 +16,9 @@ from layoutopt.runtime.process import Ended, find_tool, run_tool
 from layoutopt.runtime.reason import failure_reason
 from layoutopt.runtime.to_linalg import not_converted, to_linalg
 
+_APART = "layoutopt.frontend.onnx.apart"
+SCOPE = "layoutopt"
+"""Of the parameters that stand for weights while these are apart."""
 _REFUSED = re.compile(r'"onnx\.(\w+)"')
 """Group 1: the op that a message of the compiler is about."""
 
@@ -45,14 +48,18 @@ def from_onnx(
     kinds: dict[str, None] = {}
     files: tuple[str, ...] = ()
     while True:
-        imported = _imported(model, path, folder, timeout_s)
+        apart = _imported_apart(model, path, folder, timeout_s)
+        imported = apart or _imported(model, path, folder, timeout_s)
         held = contents(path)
         files = files or held.files
         wrong = sorted(held.kinds & quirks().imports_wrong)
         if wrong:
             kind, reason = "", f"{', '.join(wrong)}, which it imports wrong"
         else:
-            reason = to_linalg(imported, linalg, "onnx", flags, timeout_s)
+            made = folder / "apart.mlirbc" if apart else linalg
+            reason = to_linalg(imported, made, "onnx", flags, timeout_s)
+            if apart and not reason:
+                _restore(model, path, made, linalg, timeout_s)
             found = _REFUSED.search(reason)
             kind = found[1] if found else ""
         if not reason:
@@ -107,10 +114,35 @@ class _Refused:
         return changed
 
 
-def _imported(model: Path, path: Path, folder: Path, timeout_s: float) -> Path:
-    """IREE's import of ``path``, which is the model or what was made of it."""
+def _imported_apart(model: Path, path: Path, folder: Path, timeout_s: float) -> Path | None:
+    """The import of ``path`` without the contents of its weights.
+
+    None where they are small, and where it does not succeed: the import as a whole says why.
+    """
     if importlib.util.find_spec("onnx") is None:
         raise _missing(model, "onnx", "to read ONNX files")
+    stripped, imported = folder / "stripped.onnx", folder / "imported.mlir"
+    strip = [sys.executable, "-m", _APART, "strip", str(path), str(stripped)]
+    run = run_tool(strip, timeout_s)
+    fewest = json.loads(run.stdout) if run.ended is Ended.OK else 0
+    if not fewest:
+        return None
+    command = [find_tool("iree-import-onnx"), str(stripped), "-o", str(imported)]
+    command += ["--large-model", "--externalize-params", "--no-save-params"]
+    command += [f"--params-scope={SCOPE}", f"--num-elements-threshold={fewest}"]
+    return imported if run_tool(command, timeout_s).ended is Ended.OK else None
+
+
+def _restore(model: Path, path: Path, linalg: Path, output: Path, timeout_s: float) -> None:
+    """Put the weights of ``path``, or of the files beside the model, back in."""
+    files = str(path), str(model.parent), str(linalg), str(output)
+    run = run_tool([sys.executable, "-m", _APART, "restore", *files], timeout_s)
+    if run.ended is not Ended.OK:
+        raise not_converted(model, failure_reason("reading its weights", run, timeout_s))
+
+
+def _imported(model: Path, path: Path, folder: Path, timeout_s: float) -> Path:
+    """IREE's import of ``path``, which is the model or what was made of it."""
     imported = folder / "imported.mlir"
     beside = f"--data-dir={model.parent}"
     command = [find_tool("iree-import-onnx"), str(path), beside, "-o", str(imported)]
