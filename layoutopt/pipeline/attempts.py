@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 
 from layoutopt.errors import (
@@ -28,6 +27,7 @@ from layoutopt.planning.plan_file import fingerprint
 from layoutopt.planning.planner import plan_graphs
 from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.at_sizes import AtSizes
+from layoutopt.pricing.microkernels import with_microkernels
 from layoutopt.pricing.prices import Pricer
 from layoutopt.profiles.store import cache_folder
 from layoutopt.profiles.target import Target
@@ -101,11 +101,17 @@ class Attempts:
     one_body: str = ""
     """Why each function has one plan for all of its sizes; empty where there may be several."""
     memory: MemoryShare = field(default_factory=MemoryShare)
+    before: Explored | None = None
+    """What earlier plans enumerated."""
 
-    @cached_property
-    def _explored(self) -> Explored:
+    def _explored(self, pricer: Pricer) -> Explored:
         """What was enumerated: attempts differ in what is left out of it."""
-        return Explored(self.model.target, self.model.options)
+        if self.before is None:
+            model = self.model
+            graphs = (function.graph for function in model.functions)
+            target = with_microkernels(model.target, pricer, graphs)
+            self.before = Explored(target, model.options)
+        return self.before
 
     def plan(self, since: str = "") -> Attempt:
         """Plans, the module of them and how it compares; prices are no older than ``since``."""
@@ -164,8 +170,9 @@ class Attempts:
         options = model.options
         if options.memory_budget is not None:
             options = replace(options, memory_budget=options.memory_budget.part(self.memory.share))
+        explored = self._explored(pricer)
         setting = PlanSetting(
-            model.target, AtSizes(pricer), options, self.limit, self.clock, self._explored
+            explored.target, AtSizes(pricer), options, self.limit, self.clock, explored
         )
         one_body = [f.one_body or self.one_body for f in model.functions]
         return plan_graphs(graphs, setting, refused.digests, model.flow, one_body)

@@ -140,7 +140,7 @@ def _blockings(op: Structured, tile: Tile, fit: Fit) -> Iterator[_Blocking]:
                 ((*r.batch, *r.n, *window),),
                 ((*r.batch, *r.n, *r.m),),
             )
-    if not is_windowed(op) and len(wide) <= 1:
+    if not is_windowed(op) and (tile.mmt4d or len(wide) <= 1):
         m, n, k = (
             tiled(op, loops, size, fit)
             for loops, size in ((r.m, tile.m), (r.n, tile.n), (r.k, tile.k))
