@@ -207,19 +207,24 @@ class Bounds:
         """The least that ``key`` may cost over what is expected of ``used``; 0 where unknown."""
         return self._least.get(key, 0) / max(1, self._usual.get(used, 1))
 
-    def pieces(self, keys: Iterable[Key]) -> int:
-        """How many different pieces of work they are."""
-        return len({i for key in keys for i in self._pieces.get(key, ())})
+    def pieces(self, keys: Iterable[Key]) -> set[int]:
+        """The different pieces of work that they are, by number."""
+        return {i for key in keys for i in self._pieces.get(key, ())}
 
-    def first(self, keys: Sequence[Key], most: int) -> list[Key]:
-        """The first of the keys, which are about so many different pieces of work."""
+    def first(self, keys: Iterable[Key], beside: Iterable[Key], most: int) -> list[Key]:
+        """The first of the keys that are other work than those ``beside``, each once.
+
+        With these they are ``most`` pieces of work, about.
+        """
         found: dict[Key, None] = {}
-        numbers: set[int] = set()
+        numbers = self.pieces(beside)
         for key in keys:
             if len(numbers) >= most:
                 break
-            numbers.update(self._pieces.get(key, ()))
-            found[key] = None
+            own = self._pieces.get(key, ())
+            if not numbers.issuperset(own):
+                numbers.update(own)
+                found[key] = None
         return list(found)
 
     def known_enough(self, keys: Keys) -> Keys:

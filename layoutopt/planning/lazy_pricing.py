@@ -158,8 +158,8 @@ def _asked(
 ) -> dict[Text, Price]:
     """Prices of what each graph asks for."""
     asked = [(part, key) for part, own in zip(space.parts, keys, strict=True) for key in own]
-    pieces = [piece for part, key in asked for piece in part.work(key)]
-    return dict(zip(map(text_of, pieces), pricer.price(pieces, progress), strict=True))
+    pieces = {text_of(piece): piece for part, key in asked for piece in part.work(key)}
+    return dict(zip(pieces, pricer.price([*pieces.values()], progress), strict=True))
 
 
 def _stored(space: JointSpace, pricer: Pricer) -> dict[Text, Price]:
@@ -207,9 +207,9 @@ def _wanted(space: PlanSpace, priced: Priced, bounds: Bounds, choice: Choice) ->
     if bounds.learns:
         most = AT_ONCE
         if priced.source.is_estimate:
-            most = max(most, bounds.pieces(unknown) // SHARE_AT_ONCE)
+            most = max(most, len(bounds.pieces(unknown)) // SHARE_AT_ONCE)
         likely = [key for key in others if at_least[key] <= 1]
-        others = bounds.first(likely, most - bounds.pieces(used))
+        others = bounds.first(likely, (*used, *came), most)
     return tuple(dict.fromkeys((*used, *came, *others)))
 
 

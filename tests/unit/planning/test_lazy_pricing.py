@@ -25,16 +25,15 @@ from layoutopt.pricing.learned import by_size, described
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.prices import Price, Pricer, Work
 from layoutopt.pricing.source import PriceSource
-from layoutopt.profiles.target import load_target
 from layoutopt.runtime.progress import Progress
 from layoutopt.solver import Problem, Search, Solution, Status, StopReason, solve, time_limit
 from tests.models import CONVOLUTIONS, chain_of_convolutions, chain_of_matmuls
 from tests.parsing import lifted
+from tests.planning import HOST as ON_THIS_MACHINE
 from tests.planning import TWO_MATMULS, SizedPrices, setting
 from tests.torch_graphs import input_gradient
 
-HOST = load_target("host")
-HOST = replace(HOST, rates=replace(HOST.rates, gflops={"f32": 80.0}))
+HOST = replace(ON_THIS_MACHINE, rates=replace(ON_THIS_MACHINE.rates, gflops={"f32": 80.0}))
 
 AVX512 = replace(HOST, registers=Processor.AVX512.registers)
 LONG = 1536
@@ -138,7 +137,7 @@ def test_prices_tell_of_candidates_like_them(chain: Graph) -> None:
         asked[effort] = len(pricer.asked)
         assert set(plans[effort].choice.candidates) <= set(plans[effort].costs)
     cost_ns = {effort: plan.cost_ns for effort, plan in plans.items()}
-    assert asked[Effort.QUICK] <= asked[Effort.NORMAL] < 0.6 * asked[Effort.THOROUGH]
+    assert asked[Effort.QUICK] <= asked[Effort.NORMAL] < 0.65 * asked[Effort.THOROUGH]
     assert cost_ns[Effort.THOROUGH] <= cost_ns[Effort.NORMAL] <= 1.01 * cost_ns[Effort.THOROUGH]
     assert cost_ns[Effort.QUICK] <= 1.5 * cost_ns[Effort.THOROUGH]  # of prices drawn by lot
 
