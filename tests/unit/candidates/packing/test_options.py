@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -59,6 +60,32 @@ def test_a_packed_matmul_is_an_mmt4d(tile: Tile) -> None:
     texts = written(matmul(16, 32, 8), PackingOptions({"f32": (tile,)}))
     assert any("linalg.mmt4d" in text for text in texts)
     assert "tensor<2x4x8x8xf32>" in texts[0]
+
+
+@pytest.mark.parametrize("sizes", [(3, 16), (16, 3), (5, 7)])
+def test_rows_of_an_image_are_an_mmt4d_over_both_of_their_loops(sizes: tuple[int, int]) -> None:
+    """One of them has the tile, which is filled up where it does not divide either."""
+    (h, w), k, n = sizes, 8, 16
+    g = GraphBuilder()
+    x, v, y = g.tensor((h, w, k), "f32"), g.tensor((k, n), "f32"), g.tensor((h, w, n), "f32")
+    g.add(
+        Structured(
+            (x, v),
+            (Fill("0.0 : f32"),),
+            (y,),
+            (h, w, n, k),
+            (*[IteratorType.PARALLEL] * 3, IteratorType.REDUCTION),
+            (plain_map([0, 1, 3]), plain_map([3, 2]), plain_map([0, 1, 2])),
+            contraction_body("f32", "f32", "f32"),
+        )
+    )
+    texts = written(g.build((x, v), (y,)), PackingOptions({"f32": (Tile(8, 16, 1),)}))
+    tiles = {(3, 16): 6, (16, 3): 6, (5, 7): 5}[sizes]
+    assert any(
+        f"linalg.mmt4d ins(%v0, %v1 : tensor<{tiles}x8x8x1xf32>"
+        in re.sub(r"%\w+, %\w+ : ", "%v0, %v1 : ", text)
+        for text in texts
+    )
 
 
 def test_a_tile_without_microkernel_is_a_generic() -> None:
