@@ -102,6 +102,7 @@ def explore(
         target.op_packings,
         {} if fewest else given_tiles(graph),
         whole_rows=target.registers is None and not fewest,
+        image_rows=target.registers is not None,
         subgroup=0 if fewest else target.machine.subgroup,
     )
     sets = layout_sets(rewritten, packing_options, _MOST_FEWEST if fewest else _MOST)

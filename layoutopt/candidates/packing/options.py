@@ -51,6 +51,8 @@ class PackingOptions:
     """Tiles that the model came with, in the same way."""
     whole_rows: bool = False
     """Whether open sizes are padded to whole tiles that stay where they are."""
+    image_rows: bool = False
+    """Whether tiles with a microkernel serve contractions whose rows are several loops too."""
     subgroup: int = 0
     """Lanes that a reduction is spread over where they divide its rows; 0 where nothing is."""
 
@@ -83,18 +85,26 @@ def packings(
         tiles = ()
     opened = whole_rows(op, types) if options.whole_rows else ()
     columns = whole_columns(op, types, options.subgroup) if options.subgroup else ()
-    for packing in (*_of_tiles(op, types, tiles, constant_rhs), *opened, *columns):
+    for packing in (
+        *_of_tiles(op, types, tiles, constant_rhs, options.image_rows),
+        *opened,
+        *columns,
+    ):
         found |= dict.fromkeys(padding_variants(packing, op, types, constant_rhs))
     return tuple(found)
 
 
 def _of_tiles(
-    op: Structured, types: tuple[TensorType, ...], tiles: Sequence[Tile], constant_rhs: bool
+    op: Structured,
+    types: tuple[TensorType, ...],
+    tiles: Sequence[Tile],
+    constant_rhs: bool,
+    image_rows: bool,
 ) -> Iterator[Packing]:
     tensors = (*op.sources, op.results[0])
     for tile in tiles:
         for fit in fits(tile.mmt4d):
-            for blocking in _blockings(op, tile, fit):
+            for blocking in _blockings(op, tile, fit, image_rows):
                 rights = blocking.rhs[:1] if constant_rhs else blocking.rhs
                 for orders in itertools.product(blocking.lhs, rights, blocking.result):
                     left, right, made = (
@@ -126,7 +136,7 @@ class _Blocking:
     result: tuple[Loops, ...]
 
 
-def _blockings(op: Structured, tile: Tile, fit: Fit) -> Iterator[_Blocking]:
+def _blockings(op: Structured, tile: Tile, fit: Fit, image_rows: bool) -> Iterator[_Blocking]:
     r = roles(op)
     window = (*r.k, *r.window)
     wide = [d for d in r.m if op.domain[d] != 1]
@@ -140,7 +150,7 @@ def _blockings(op: Structured, tile: Tile, fit: Fit) -> Iterator[_Blocking]:
                 ((*r.batch, *r.n, *window),),
                 ((*r.batch, *r.n, *r.m),),
             )
-    if not is_windowed(op) and (tile.mmt4d or len(wide) <= 1):
+    if not is_windowed(op) and (len(wide) <= 1 or (tile.mmt4d and image_rows)):
         m, n, k = (
             tiled(op, loops, size, fit)
             for loops, size in ((r.m, tile.m), (r.n, tile.n), (r.k, tile.k))

@@ -79,7 +79,9 @@ def test_rows_of_an_image_are_an_mmt4d_over_both_of_their_loops(sizes: tuple[int
             contraction_body("f32", "f32", "f32"),
         )
     )
-    texts = written(g.build((x, v), (y,)), PackingOptions({"f32": (Tile(8, 16, 1),)}))
+    texts = written(
+        g.build((x, v), (y,)), PackingOptions({"f32": (Tile(8, 16, 1),)}, image_rows=True)
+    )
     tiles = {(3, 16): 6, (16, 3): 6, (5, 7): 5}[sizes]
     assert any(
         f"linalg.mmt4d ins(%v0, %v1 : tensor<{tiles}x8x8x1xf32>"
