@@ -18,7 +18,8 @@ from layoutopt.runtime.model import run_model
 from tests.parameters import FLAGS
 
 ROWS = np.array([0, 3, 1], np.int64)
-DTYPES = (np.float16, ml_dtypes.bfloat16, np.int8, np.uint8, np.int64, np.bool_)
+BFLOAT16: type = ml_dtypes.bfloat16
+DTYPES = (np.float16, BFLOAT16, np.int8, np.uint8, np.int64, np.bool_)
 
 
 def weight(dtype: type, rows: int = 256) -> Array:
@@ -33,9 +34,12 @@ def made(path: Path, *, beside: bool) -> dict[str, Array]:
     weights |= {f"of{place}": weight(dtype) for place, dtype in enumerate(DTYPES)}
     weights |= {"ones": np.ones((256, 128), np.float32), "no": np.zeros((256, 128), np.bool_)}
     tensors = [numpy_helper.from_array(value, name) for name, value in weights.items()]
-    fields = helper.make_tensor("fields", TensorProto.FLOAT, (256, 128), weight(np.float32).ravel())
-    weights["fields"] = weight(np.float32)
-    kinds = {t.name: t.data_type for t in (*tensors, fields)}
+    for kind, dtype in ((TensorProto.FLOAT, np.float32), (TensorProto.BFLOAT16, BFLOAT16)):
+        name = f"fields{kind}"
+        weights[name] = weight(dtype)
+        values = weights[name].astype(np.float32).ravel()
+        tensors.append(helper.make_tensor(name, kind, (256, 128), values))
+    kinds = {t.name: t.data_type for t in tensors}
     graph = helper.make_graph(
         [helper.make_node("Gather", [n, "rows"], [f"{n}_rows"], axis=0) for n in weights],
         "main",
@@ -44,7 +48,7 @@ def made(path: Path, *, beside: bool) -> dict[str, Array]:
             helper.make_tensor_value_info(f"{n}_rows", kinds[n], (3, v.shape[1]))
             for n, v in weights.items()
         ],
-        [*tensors, fields],
+        tensors,
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
     if beside:

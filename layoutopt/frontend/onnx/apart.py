@@ -79,7 +79,7 @@ def restore(path: Path, folder: Path, linalg: Path, output: Path) -> None:
 def _elements(tensor: onnx.TensorProto, folder: Path) -> Buffer:
     if not uses_external_data(tensor):
         raw: bytes = tensor.raw_data
-        return raw or numpy_helper.to_array(tensor)
+        return raw or numpy_helper.to_array(tensor).tobytes()
     place = ExternalDataInfo(tensor)
     start = place.offset or 0
     with (folder / place.location).open("rb") as file:

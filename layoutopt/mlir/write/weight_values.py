@@ -13,7 +13,7 @@ from iree.compiler import ir
 from layoutopt.ir.types import Array
 from layoutopt.mlir.read.parameters import parameter_of
 
-Buffer = bytes | memoryview | Array
+Buffer = bytes | memoryview
 
 _GLOBAL, _LOAD = "util.global", "util.global.load"
 

@@ -17,6 +17,7 @@ from layoutopt.runtime.compile import (
     compile_to,
     onwards_from,
 )
+from layoutopt.runtime.outcome import Outcome
 
 
 def compile_many(launches: int, compile_rest: Compile = compile_candidates) -> Compile:
@@ -35,8 +36,13 @@ def compile_many(launches: int, compile_rest: Compile = compile_candidates) -> C
             first = compile_to(source, Phase.STREAM, laid_out, flags, timeout_s)
             if not first.ok:
                 return first
-            text = laid_out.read_text(encoding="utf-8")
-            laid_out.write_text(with_many_launches(text, launches, _is_candidate), encoding="utf-8")
+            try:
+                text = with_many_launches(
+                    laid_out.read_text(encoding="utf-8"), launches, _is_candidate
+                )
+            except ValueError as error:
+                return replace(first, ok=False, outcome=Outcome.COMPILE_ERROR, reason=str(error))
+            laid_out.write_text(text, encoding="utf-8")
             left_s = max(1.0, timeout_s - (time.monotonic() - started))
             rest = compile_rest(laid_out, output, onwards_from(Phase.STREAM, flags), left_s)
         finally:
