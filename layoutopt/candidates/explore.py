@@ -65,6 +65,7 @@ def explore(
     objective: Objective = Objective.LATENCY,
     admitted: Collection[Exactness] = EVERY_EXACTNESS,
     rules: Sequence[RewriteRule[Any]] = REWRITES,
+    image_rows: bool = False,
 ) -> Space:
     """Enumerate the candidates of a function, made by rules whose exactness is ``admitted``.
 
@@ -73,6 +74,8 @@ def explore(
     those that spell out what it has an instruction for (GPUs). On processors attention is left as
     its parts: IREE 3.13 runs it as one op ten times as long. Where conversions are counted, those
     that make several contractions one are left out too: what has to be packed is what came.
+    ``image_rows``: contractions whose rows are several loops, as those of images, take tiles with a
+    microkernel too.
     """
     left_out = PARALLELIZING if target.machine.compute_units == 1 else ()
     if target.registers is None or objective is Objective.CONVERSIONS:
@@ -102,7 +105,7 @@ def explore(
         target.op_packings,
         {} if fewest else given_tiles(graph),
         whole_rows=target.registers is None and not fewest,
-        image_rows=target.registers is not None,
+        image_rows=image_rows and target.registers is not None,
         subgroup=0 if fewest else target.machine.subgroup,
     )
     sets = layout_sets(rewritten, packing_options, _MOST_FEWEST if fewest else _MOST)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from layoutopt.candidates.explore import Space, explore
 from layoutopt.ir.graph import Graph
-from layoutopt.options import Options
+from layoutopt.options import Effort, Options
 from layoutopt.planning.rules_in_use import rules_in_use
 from layoutopt.profiles.target import Target
 
@@ -28,6 +28,13 @@ class Explored:
         known = self._spaces.get(id(graph))
         if known is None:
             options, rules = self.options, rules_in_use(self.options)
-            space = explore(graph, self.target, options.objective, options.admitted, rules)
+            space = explore(
+                graph,
+                self.target,
+                options.objective,
+                options.admitted,
+                rules,
+                image_rows=options.effort is Effort.THOROUGH,
+            )
             known = self._spaces[id(graph)] = graph, space
         return known[1]
