@@ -165,9 +165,9 @@ def test_what_iree_refuses_inside_the_model_is_planned_without(
 
     enumerated: list[Graph] = []
 
-    def explored(graph: Graph, *rest: object) -> Space:
+    def explored(graph: Graph, *rest: object, **options: object) -> Space:
         enumerated.append(graph)
-        return explore(graph, *rest)  # type: ignore[arg-type]
+        return explore(graph, *rest, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr("layoutopt.planning.explored.explore", explored)
     monkeypatch.setattr(refused_alone, "compile_file", crashes)
