@@ -28,7 +28,9 @@ from layoutopt.candidates.preference import (
     rhs_layouts,
     weight_layout,
 )
+from layoutopt.candidates.scheduled_packed import packed_tile
 from layoutopt.candidates.space import LayoutSets
+from layoutopt.compiler.processor import VectorRegisters
 from layoutopt.ir.canonical_layout import canonical
 from layoutopt.ir.graph import FromTensor, Graph, Structured
 from layoutopt.ir.layout import Layout
@@ -201,6 +203,8 @@ def _packed_ways(
                 isinstance(op, Structured) and is_mmt4d(op) for op in form.graph.ops
             ):
                 continue
+            if options.registers is not None and not packing.mmt4d:
+                way = _scheduled(way, form, options.registers)
             others = [*padding_variants(graph, cluster, way.layouts, sets)]
             if packing.mmt4d:
                 others += output_layout_variants(graph, cluster, way.layouts, result, sets)
@@ -209,3 +213,10 @@ def _packed_ways(
                 if not isinstance(physical_form(graph, cluster, other), Refusal):
                     yield other
         yield way
+
+
+def _scheduled(way: Candidate, form: PhysicalForm, registers: VectorRegisters) -> Candidate:
+    """A packed candidate with a tile of registers for its contraction, where one suits."""
+    tiles = (packed_tile(op, form.graph.types, registers) for op in form.graph.ops)
+    tile = next((tile for tile in tiles if tile is not None), None)
+    return way if tile is None else replace(way, form=Form.PACKED_SCHEDULED, tile=tile)

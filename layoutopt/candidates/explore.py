@@ -19,13 +19,14 @@ from layoutopt.candidates.packing.given_tiles import given_tiles
 from layoutopt.candidates.packing.options import PackingOptions
 from layoutopt.candidates.regions import padded_regions
 from layoutopt.candidates.saturation import saturate
+from layoutopt.candidates.scheduled_packed import square_tile
 from layoutopt.candidates.soundness import Soundness
 from layoutopt.candidates.space import layout_sets
 from layoutopt.ir.graph import Graph
 from layoutopt.normalize import EXPANDED, NORMALIZATIONS
 from layoutopt.normalize.canonical_form import canonical_form
 from layoutopt.options import Objective
-from layoutopt.profiles.target import Target
+from layoutopt.profiles.target import Target, Tile
 from layoutopt.rules.rewrites import ATTENDING, MERGING, PARALLELIZING, REWRITES, WIDENING
 from layoutopt.rules.rule import EVERY_EXACTNESS, Exactness, RewriteRule
 
@@ -57,6 +58,14 @@ class Space:
     refusals: tuple[RefusedForm, ...]
     cut: tuple[int, ...] = ()
     """Tensors for which more layouts were found than are taken into account."""
+
+
+def _blocks(target: Target) -> dict[str, tuple[Tile, ...]]:
+    """The tiles where conversions are counted: as wide as vectors are, where these are known."""
+    if target.registers is None:
+        return dict(target.blocks)
+    n = square_tile(target.registers)
+    return {**target.blocks, "f32": (Tile(n, n, n, mmt4d=False),)}
 
 
 def explore(
@@ -100,11 +109,12 @@ def explore(
         clusters = (*clusters, *padded_regions(rewritten.graph, formed))
     rule = load_rule(target.custom_packing) if target.custom_packing else None
     packing_options = PackingOptions(
-        target.blocks if fewest else target.tiles,
+        _blocks(target) if fewest else target.tiles,
         rule,
         target.op_packings,
         {} if fewest else given_tiles(graph),
         whole_rows=target.registers is None and not fewest,
+        registers=target.registers if fewest else None,
         image_rows=image_rows and target.registers is not None,
         subgroup=0 if fewest else target.machine.subgroup,
     )

@@ -10,6 +10,7 @@ from layoutopt.candidates.one_pass import in_one_pass
 from layoutopt.candidates.packing.packed_form import with_mmt4d
 from layoutopt.candidates.scheduled import with_schedule
 from layoutopt.candidates.scheduled_convolution import with_direct_convolutions
+from layoutopt.candidates.scheduled_packed import with_packed_schedules
 from layoutopt.ir.graph import Graph, Op, Structured
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.schedule import VectorTile
@@ -27,6 +28,8 @@ class Form(Enum):
     """Over tiles, as ``linalg.mmt4d`` or ``linalg.batch_mmt4d``."""
     PACKED_GENERALIZED = "packed, generalized"
     """Over tiles, as ``linalg.generic``."""
+    PACKED_SCHEDULED = "packed, scheduled"
+    """The same with a tile of registers that is said to the compiler."""
     SCHEDULED = "as matmul, scheduled"
     """As matmul, with a tile of registers that is said to the compiler."""
     PANELS = "weights in panels"
@@ -39,12 +42,12 @@ class Form(Enum):
     @property
     def is_packed(self) -> bool:
         """Whether contractions run over tiles."""
-        return self in (Form.PACKED, Form.PACKED_GENERALIZED)
+        return self in (Form.PACKED, Form.PACKED_GENERALIZED, Form.PACKED_SCHEDULED)
 
     @property
     def is_scheduled(self) -> bool:
         """Whether contractions have a tile of registers."""
-        return self in (Form.SCHEDULED, Form.PANELS, Form.DIRECT)
+        return self in (Form.SCHEDULED, Form.PANELS, Form.DIRECT, Form.PACKED_SCHEDULED)
 
     def write(self, graph: Graph, tile: VectorTile | None) -> Graph | Refusal:
         """The graph in this form; ``tile``: where its contractions are scheduled."""
@@ -59,6 +62,9 @@ class Form(Enum):
                 return with_mmt4d(with_matmuls(graph))
             case Form.PACKED_GENERALIZED:
                 return _marked(with_matmuls(graph, rows_apart=True), generalized=True)
+            case Form.PACKED_SCHEDULED:
+                assert tile is not None, "a schedule says its tile"
+                return with_packed_schedules(with_matmuls(graph, rows_apart=True), tile)
             case Form.ONE_PASS:
                 return in_one_pass(graph)
             case Form.SCHEDULED | Form.PANELS:

@@ -17,12 +17,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from layoutopt.candidates.flat_image import over_flat_image, write_over_flat_image
 from layoutopt.compiler.processor import VectorRegisters
-from layoutopt.ir.affine import IndexMap, affine, plain_dims
-from layoutopt.ir.graph import FromTensor, Graph, GraphBuilder, Op, Reshape, Structured
+from layoutopt.ir.graph import Graph, GraphBuilder, Op, Structured
 from layoutopt.ir.roles import roles
 from layoutopt.ir.schedule import Schedule, VectorTile
-from layoutopt.ir.size import Size
 from layoutopt.ir.types import TensorType
 
 _VECTORS = (1, 2, 4)
@@ -33,9 +32,6 @@ _MOST_ROWS = 196
 """Elements of a channel in a workgroup: with a panel of filters they stay in the second cache."""
 _DEPTHS = (4, 2, 3, 5, 7)
 """Channels that are summed in one step. One alone is no contraction, which compilers know."""
-_LEAST_TERMS = 3
-"""Terms of the flat index of the image. IREE takes two for a convolution of one dim, and gives it a
-batch loop that the schedule does not know."""
 _ELEMENT, _ELEMENT_BITS = "f32", 32
 
 
@@ -102,7 +98,8 @@ def with_direct_convolutions(graph: Graph, tile: VectorTile) -> Graph:
             ops.append(op)
             continue
         before = len(builder.ops)
-        _write(found, graph, tile, builder)
+        scheduled = replace(found.op, schedule=_schedule(found, tile), generalized=True)
+        write_over_flat_image(scheduled, graph, builder)
         ops += builder.ops[before:]
     return Graph((*graph.types, *builder.types), tuple(ops), graph.inputs, graph.outputs)
 
@@ -111,12 +108,11 @@ def _direct(op: Op, types: tuple[TensorType, ...]) -> _Direct | None:
     """The convolution over a flat image; None where loops or maps do not suit."""
     if not isinstance(op, Structured) or not op.is_contraction or op.body.reads_index:
         return None
-    shape = types[op.sources[0]].shape
-    if {*op.body.arguments} != {_ELEMENT} or any(isinstance(n, Size) for n in (*op.domain, *shape)):
+    if {*op.body.arguments} != {_ELEMENT}:
         return None
-    if any(plain_dims(m) is None for m in op.maps[1:]) or _has_unvisited_parts(op, types):
+    whole = over_flat_image(op, types)
+    if whole is None:
         return None
-    whole = _without_unit_loops(replace(op, maps=(_flat_map(op, shape), *op.maps[1:])))
     image, channels = whole.maps[0]
     kind = roles(whole)
     along = [f.dims[0] for f in whole.result_maps[0] if f.dims[0] in kind.m]
@@ -124,78 +120,8 @@ def _direct(op: Op, types: tuple[TensorType, ...]) -> _Direct | None:
         return None
     found = _Direct(whole, along[-1], whole.result_maps[0][-1].dims[0], kind.k[0])
     panels = found.column in kind.n and whole.source_maps[1][-1].plain_dim == found.column
-    suits = image.coefficient(found.row) == 1 and len(image.terms) >= _LEAST_TERMS
+    suits = image.coefficient(found.row) == 1
     return found if panels and suits and kind.window and found.depth else None
-
-
-def _has_unvisited_parts(op: Structured, types: tuple[TensorType, ...]) -> bool:
-    """Whether filter or result are larger than what the loops visit."""
-    return any(
-        types[t].shape != tuple(op.domain[f.dims[0]] for f in m)
-        for t, m in zip((op.sources[1], op.results[0]), op.maps[1:], strict=True)
-    )
-
-
-def _flat_map(op: Structured, shape: tuple[int, ...]) -> IndexMap:
-    """Where the image is read once all dims but the last are one."""
-    terms: list[tuple[int, int]] = []
-    offset = 0
-    for axis, form in enumerate(op.source_maps[0][:-1]):
-        step = math.prod(shape[axis + 1 : -1])
-        terms += [(d, c * step) for d, c in form.terms]
-        offset += form.offset * step
-    return (affine(terms, offset), op.source_maps[0][-1])
-
-
-def _without_unit_loops(op: Structured) -> Structured:
-    """The op over loops of several steps; the dims of one element of filter and result go."""
-    kept = [d for d, n in enumerate(op.domain) if n != 1]
-    number = {d: i for i, d in enumerate(kept)}
-
-    def live(index_map: IndexMap) -> IndexMap:
-        return tuple(f.renamed(number) for f in index_map if f.plain_dim in number)
-
-    image: IndexMap = tuple(f.renamed(number) for f in op.source_maps[0])
-    return replace(
-        op,
-        domain=tuple(op.domain[d] for d in kept),
-        iterators=tuple(op.iterators[d] for d in kept),
-        maps=(image, *(live(m) for m in op.maps[1:])),
-    )
-
-
-def _write(found: _Direct, graph: Graph, tile: VectorTile, builder: GraphBuilder) -> None:
-    op = found.op
-    image, filters = op.sources
-    shape = graph.types[image].shape
-
-    def reshaped(tensor: int, wanted: tuple[int, ...]) -> int:
-        made = builder.tensor(wanted, graph.types[tensor].element)
-        builder.add(Reshape(tensor, made))
-        return made
-
-    sizes = [_sizes(m, op.domain) for m in op.maps[1:]]
-    flat = reshaped(image, (math.prod(shape[:-1]), shape[-1]))
-    panels = reshaped(filters, sizes[0])
-    result = builder.tensor(sizes[1], graph.types[op.results[0]].element)
-    init = op.inits[0]
-    if isinstance(init, FromTensor):
-        init = FromTensor(reshaped(init.tensor, sizes[1]))
-    builder.add(
-        replace(
-            op,
-            sources=(flat, panels),
-            inits=(init,),
-            results=(result,),
-            generalized=True,
-            schedule=_schedule(found, tile),
-        )
-    )
-    builder.add(Reshape(result, op.results[0]))
-
-
-def _sizes(index_map: IndexMap, domain: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(domain[form.dims[0]] for form in index_map)
 
 
 def _schedule(found: _Direct, tile: VectorTile) -> Schedule:

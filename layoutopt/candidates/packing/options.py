@@ -28,6 +28,7 @@ from layoutopt.candidates.packing.tiling import (
 )
 from layoutopt.candidates.packing.whole_rows import whole_rows
 from layoutopt.candidates.packing.whole_subgroups import whole_columns
+from layoutopt.compiler.processor import VectorRegisters
 from layoutopt.ir.affine import IndexMap
 from layoutopt.ir.graph import Structured
 from layoutopt.ir.layout import Layout
@@ -53,6 +54,9 @@ class PackingOptions:
     """Whether open sizes are padded to whole tiles that stay where they are."""
     image_rows: bool = False
     """Whether tiles with a microkernel serve contractions whose rows are several loops too."""
+    registers: VectorRegisters | None = None
+    """By which packed generics get a tile of registers, the columns of their weights last; None
+    where the compiler chooses it."""
     subgroup: int = 0
     """Lanes that a reduction is spread over where they divide its rows; 0 where nothing is."""
 
@@ -86,7 +90,7 @@ def packings(
     opened = whole_rows(op, types) if options.whole_rows else ()
     columns = whole_columns(op, types, options.subgroup) if options.subgroup else ()
     for packing in (
-        *_of_tiles(op, types, tiles, constant_rhs, options.image_rows),
+        *_of_tiles(op, types, tiles, constant_rhs, options),
         *opened,
         *columns,
     ):
@@ -99,18 +103,25 @@ def _of_tiles(
     types: tuple[TensorType, ...],
     tiles: Sequence[Tile],
     constant_rhs: bool,
-    image_rows: bool,
+    options: PackingOptions,
 ) -> Iterator[Packing]:
+    columns_last = constant_rhs and options.registers is not None
     tensors = (*op.sources, op.results[0])
     for tile in tiles:
         for fit in fits(tile.mmt4d):
-            for blocking in _blockings(op, tile, fit, image_rows):
+            for blocking in _blockings(op, tile, fit, options.image_rows):
                 rights = blocking.rhs[:1] if constant_rhs else blocking.rhs
                 for orders in itertools.product(blocking.lhs, rights, blocking.result):
                     left, right, made = (
                         _blocked(m, types[t], order, blocking.tiles)
                         for m, t, order in zip(op.maps, tensors, orders, strict=True)
                     )
+                    if columns_last and not tile.mmt4d:
+                        right = replace(
+                            right,
+                            inner_dims_pos=right.inner_dims_pos[::-1],
+                            inner_tiles=right.inner_tiles[::-1],
+                        )
                     yield Packing(left, right, made, tile.mmt4d)
 
 
