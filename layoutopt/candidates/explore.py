@@ -19,10 +19,10 @@ from layoutopt.candidates.packing.given_tiles import given_tiles
 from layoutopt.candidates.packing.options import PackingOptions
 from layoutopt.candidates.regions import padded_regions
 from layoutopt.candidates.saturation import saturate
-from layoutopt.candidates.scheduled_packed import square_tile
 from layoutopt.candidates.soundness import Soundness
 from layoutopt.candidates.space import layout_sets
 from layoutopt.ir.graph import Graph
+from layoutopt.ir.types import element_bytes
 from layoutopt.normalize import EXPANDED, NORMALIZATIONS
 from layoutopt.normalize.canonical_form import canonical_form
 from layoutopt.options import Objective
@@ -61,11 +61,16 @@ class Space:
 
 
 def _blocks(target: Target) -> dict[str, tuple[Tile, ...]]:
-    """The tiles where conversions are counted: as wide as vectors are, where these are known."""
+    """The tiles where conversions are counted; of several, the widest that a vector holds."""
     if target.registers is None:
         return dict(target.blocks)
-    n = square_tile(target.registers)
-    return {**target.blocks, "f32": (Tile(n, n, n, mmt4d=False),)}
+    bits = target.registers.bits
+    found: dict[str, tuple[Tile, ...]] = {}
+    for element, tiles in target.blocks.items():
+        by_width = sorted(tiles, key=lambda tile: tile.n)
+        held = [t for t in by_width if t.n * 8 * element_bytes(element) <= bits]
+        found[element] = tuple(held[-1:] or by_width[:1])
+    return found
 
 
 def explore(

@@ -34,11 +34,6 @@ _MOST_PANELS = 8
 _ELEMENT, _ELEMENT_BITS = "f32", 32
 
 
-def square_tile(registers: VectorRegisters) -> int:
-    """The tile of m, n and k: as many elements as a vector has, and eight at least."""
-    return max(8, registers.bits // _ELEMENT_BITS)
-
-
 @dataclass(frozen=True, slots=True)
 class _Packed:
     """A contraction over tiles, as it is to be written."""
