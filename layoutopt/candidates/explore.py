@@ -61,7 +61,7 @@ class Space:
 
 
 def _blocks(target: Target) -> dict[str, tuple[Tile, ...]]:
-    """The tiles where conversions are counted; of several, the widest that a vector holds."""
+    """The tiles where conversions are counted; none wider than a vector, if any is."""
     if target.registers is None:
         return dict(target.blocks)
     bits = target.registers.bits
@@ -69,7 +69,7 @@ def _blocks(target: Target) -> dict[str, tuple[Tile, ...]]:
     for element, tiles in target.blocks.items():
         by_width = sorted(tiles, key=lambda tile: tile.n)
         held = [t for t in by_width if t.n * 8 * element_bytes(element) <= bits]
-        found[element] = tuple(held[-1:] or by_width[:1])
+        found[element] = tuple(held[::-1] or by_width[:1])
     return found
 
 
