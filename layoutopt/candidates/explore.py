@@ -32,7 +32,7 @@ from layoutopt.rules.rule import EVERY_EXACTNESS, Exactness, RewriteRule
 
 _MOST = 6
 """Layouts of one tensor at most: each is measured."""
-_MOST_FEWEST = 12
+_MOST_FEWEST = 20
 """The same where nothing is measured."""
 
 _MOST_NORMALIZED = 20_000_000

@@ -78,8 +78,10 @@ IREE_3_13 = Quirks(
         # 576x96 on AVX2), transposes reorder the loops of a scheduled contraction (45 ms in place
         # of 1.4: 128x768 by 768x768, heads split behind it, AVX-512), and an op that only widens is
         # cloned into every dispatch that reads its result. After it, slices and joins that are one
-        # piece of memory are still read and written in place.
-        barrier="iree_tensor_ext.compute_barrier.start",
+        # piece of memory are still read and written in place. With the start alone, a reshape
+        # behind it goes up through the elementwise ops ahead of it, which then have other loops
+        # than their contraction, and a dispatch of their own.
+        barrier=("iree_tensor_ext.compute_barrier.end", "iree_tensor_ext.compute_barrier.start"),
         # pad(insert_slice into a fill, strides 2) and insert_slice(pad, strides 2) into a fill of
         # the same value give elements side by side: wrong results.
         loses_strides=True,
@@ -98,7 +100,7 @@ IREE_3_13 = Quirks(
         moving=re.compile(r"_dispatch_\d+_(pack|unpack|transpose|slow_memcpy)(?:_|$)"),
         refused=re.compile(r'sym_name = "([^"]*_dispatch_\d+[^"]*)"'),
         exported=re.compile(r"hal\.executable\.export public @([\w$.]+)"),
-        call=re.compile(r"= flow\.dispatch @"),
+        call=re.compile(r'= flow\.dispatch @"?[\w$.]+"?::@"?([\w$.]+)'),
         outer=re.compile(r"\s*util\.(func|initializer)\b"),
         constant=re.compile(
             r"^\s*(%[\w$.]+) = "

@@ -16,8 +16,9 @@ from layoutopt.compiler.processor import Processor
 class Fusion:
     """What shares a dispatch, and what keeps it apart."""
 
-    barrier: str
-    """The op that fusion does not cross: it stands behind all that was priced by itself."""
+    barrier: tuple[str, ...]
+    """The ops, one behind the other, that neither fusion nor reshapes cross: they stand behind all
+    that was priced by itself."""
     loses_strides: bool
     """Whether a strided insert is folded with a pad or insert beside it as if it had no strides."""
     loses_unit_windows: bool

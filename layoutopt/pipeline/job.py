@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +31,7 @@ from layoutopt.solver import TimeLimit
 from layoutopt.verification.dispatch_count import Dispatches
 from layoutopt.verification.evaluated import OPTIMIZED
 from layoutopt.verification.planned_calls import planned_calls
+from layoutopt.verification.planned_dispatches import planned_dispatches
 from layoutopt.verification.subjects import subjects_of
 from layoutopt.verification.whole_model import Comparison
 from layoutopt.verification.written_module import CompiledModules, Written
@@ -166,12 +167,26 @@ class _Job:
             model.options,
             held.kept_for,
             tuple(self._blocks()),
+            self._alone(plans, held),
             compiled,
             size_names=model.size_names,
             decomposed=model.source.decomposed,
             restated=model.source.restated,
             run_bytes=model.run_bytes,
         )
+
+    def _alone(
+        self, plans: tuple[GraphPlan, ...], held: Comparison
+    ) -> Mapping[str, tuple[str, ...]]:
+        """The dispatches of what was chosen, each compiled alone, where those of the plan ran."""
+        if held.evaluation is None or not held.evaluation.result(OPTIMIZED).calls:
+            return {}
+        model = self.model
+        with self.clock.stage("count"):
+            bodies = [body for plan in plans for body in plan.bodies]
+            found = (body.piece(key) for body in bodies for key in body.chosen)
+            pieces = [piece for piece in found if piece is not None]
+            return planned_dispatches(pieces, model.folder, model.options.compile_timeout_s)
 
     def _compiled(
         self, plans: tuple[GraphPlan, ...], written: Written, held: Comparison

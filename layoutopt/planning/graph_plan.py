@@ -24,6 +24,7 @@ from layoutopt.planning.memory import MemoryMap, form_alone, peak_bytes
 from layoutopt.planning.plan_space import PlanSpace
 from layoutopt.planning.priced import Text
 from layoutopt.planning.searched import Searched
+from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.prices import Price
 from layoutopt.pricing.source import PriceSource
 from layoutopt.solver import Solution
@@ -97,9 +98,23 @@ class GraphPlan:
         """
         if not self.prices:
             return None
-        used: tuple[Candidate | Conversion, ...]
-        used = (*self.choice.candidates, *self.choice.conversions)
-        return sum(self.prices[key].at_ns(place) for key in used if key in self.prices)
+        return sum(self.prices[key].at_ns(place) for key in self.chosen if key in self.prices)
+
+    def piece(self, key: Candidate | Conversion) -> Benchmark | None:
+        """What a choice was priced by, at the first of its sizes; None if not known."""
+        if self.space is None:
+            return None
+        if isinstance(key, Candidate):
+            work = self.space.candidates.get(key)
+            return None if work is None else work.benchmark
+        lowered = self.lower_packs or key in self.choice.lowered
+        pieces = self.space.conversions.get(key, ())
+        return next((p.benchmark for p in pieces if p.lowered == lowered), None)
+
+    @property
+    def chosen(self) -> tuple[Candidate | Conversion, ...]:
+        """All choices that have a price of their own."""
+        return (*self.choice.candidates, *self.choice.conversions)
 
     @property
     def data_tiled(self) -> bool:

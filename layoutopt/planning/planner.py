@@ -24,8 +24,10 @@ from layoutopt.planning.free_io import (
     with_one_input_layout,
 )
 from layoutopt.planning.graph_plan import GraphPlan
+from layoutopt.planning.joint_selection import JointChoice
 from layoutopt.planning.joint_space import JointSpace, joint_space
 from layoutopt.planning.lazy_pricing import price_all, price_lazily
+from layoutopt.planning.narrow_tiles import with_narrow_tiles
 from layoutopt.planning.plan_space import PlanSpace, plan_space
 from layoutopt.planning.priced import Priced, without_surcharges
 from layoutopt.planning.searched import searched
@@ -218,7 +220,10 @@ def select_plans(
     """The cheapest consistent plans. Raises SolverError where there are none."""
     costs = [(own.costs, own.conversion_costs) for own in priced]
     objective = space.objective(costs, options)
-    selection, solution = priced[0].answer or space.solved(objective, options.search, limit)
+    known: tuple[JointChoice, ...] = ()
+    if options.objective is Objective.CONVERSIONS:
+        known = with_narrow_tiles(space, objective, options, limit)
+    selection, solution = priced[0].answer or space.solved(objective, options.search, limit, known)
     stays = _stays(space, solution)
     if stays:
         choice = space.as_it_came

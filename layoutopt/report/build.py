@@ -205,7 +205,14 @@ def _validation(outcome: OptimizationResult) -> Validation | None:
         return None
     runs = outcome.runs
     whole_ns = sum(n * plan.cost_ns for n, plan in zip(runs, outcome.plans, strict=True))
-    return validate(outcome.at_first_sizes, mine.calls, mine.fastest_ms, runs, whole_ns)
+    return validate(
+        outcome.at_first_sizes,
+        mine.calls,
+        mine.fastest_ms,
+        runs,
+        whole_ns,
+        outcome.alone,
+    )
 
 
 def _compiled_moves(

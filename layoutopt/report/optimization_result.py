@@ -54,6 +54,8 @@ class OptimizationResult:
     blocks: tuple[BlockReport, ...] = ()
     """The graphs among ``graphs`` that are blocks of control flow."""
 
+    alone: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Names of the dispatches that each chosen piece of work has compiled alone, by its text."""
     compiled: CompiledModules | None = None
     """What both modules run as they are compiled, where prices are those of compiled kernels."""
     lost_before: str = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from layoutopt.candidates.candidate import Candidate, physical_form
@@ -16,6 +16,7 @@ from layoutopt.pricing.analytic.form import dispatches
 from layoutopt.verification.dispatch_names import (
     OPEN,
     closed,
+    kernel_name,
     loops_of,
     named_loops,
     same_loops,
@@ -52,13 +53,22 @@ class Validation:
 
 
 @dataclass(frozen=True, slots=True)
+class _Part:
+    """One dispatch that is expected."""
+
+    loops: tuple[int, ...]
+    kernel: str = ""
+    """What IREE calls it by, compiled alone; empty where that is not known."""
+    kind: str = ""
+    """Of a conversion, the word that IREE may name its dispatch by."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Expected:
     op: str
     cost_ns: int
-    loops: tuple[tuple[int, ...], ...]
-    """Of each dispatch that is expected; an atomic cluster has several."""
-    kind: str = ""
-    """Of a conversion, the word that IREE may name its dispatch by."""
+    parts: tuple[_Part, ...]
+    """Each dispatch that is expected."""
     runs: int = 1
     """How often it is expected to run."""
 
@@ -69,11 +79,14 @@ def validate(
     fastest_ms: float | None,
     runs: Sequence[int] = (),
     predicted_ns: int | None = None,
+    alone: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Validation:
     """Match what the plans expected with the calls (dispatch, ns) of one run of the module.
 
-    IREE names a dispatch by its loops, so equal loops match first, then an equal number of points
-    (IREE collapses loops), then packs and unpacks, which have no loops in their names; all in
+    ``alone``: the dispatches of a piece of work compiled alone, by its text; where that is not
+    known, one or more are expected by the loops of its ops. Equal names match first, then equal
+    loops, which IREE names a dispatch by, then an equal number of points (IREE collapses loops),
+    then packs and unpacks, which have no loops in their names; all in
     order of execution. ``runs``: how often each plan runs, once by default; all calls of an op in
     a loop are one row. Of several sizes that are planned for, calls are at the first one, and so
     are the rows; ``predicted_ns``: of the module at all of them, as ``fastest_ms`` is.
@@ -82,17 +95,16 @@ def validate(
     expected = [
         replace(row, cost_ns=n * row.cost_ns, runs=n)
         for plan, n in zip(plans, times, strict=True)
-        for row in _expected(plan)
+        for row in _expected(plan, alone or {})
     ]
-    parts = [(index, loops) for index, row in enumerate(expected) for loops in row.loops]
+    parts = [(index, part) for index, row in enumerate(expected) for part in row.parts]
     left = dict(enumerate(calls))
     found: dict[int, list[int]] = {}
-    for same in (same_loops, _same_points, _same_kind):
-        for part, (index, loops) in enumerate(parts):
+    for same in (_same_name, _same_loops, _same_points, _same_kind):
+        for part, (index, own) in enumerate(parts):
             if part in found:
                 continue
-            kind = expected[index].kind
-            match = next((i for i, (name, _) in left.items() if same(loops, kind, name)), None)
+            match = next((i for i, (name, _) in left.items() if same(own, name)), None)
             if match is not None:
                 again = [i for i, (name, _) in left.items() if name == left[match][0]]
                 found[part] = again[: max(1, expected[index].runs)]
@@ -101,8 +113,8 @@ def validate(
     rows = []
     errors = []
     for index, row in enumerate(expected):
-        own = [p for p, (i, _) in enumerate(parts) if i == index]
-        mine = [call for p in own for call in found.get(p, ())]
+        numbers = [p for p, (i, _) in enumerate(parts) if i == index]
+        mine = [call for p in numbers for call in found.get(p, ())]
         measured = round(sum(calls[i][1] for i in mine)) if mine else None
         name = calls[min(mine)][0] if mine else ""
         rows.append(DispatchValidation(row.op, name, row.cost_ns, measured))
@@ -119,17 +131,25 @@ def validate(
     )
 
 
-def _same_points(loops: tuple[int, ...], kind: str, dispatch: str) -> bool:
+def _same_name(part: _Part, dispatch: str) -> bool:
+    return bool(part.kernel) and part.kernel == kernel_name(dispatch)
+
+
+def _same_loops(part: _Part, dispatch: str) -> bool:
+    return same_loops(part.loops, dispatch)
+
+
+def _same_points(part: _Part, dispatch: str) -> bool:
     others = loops_of(dispatch)
-    known = OPEN not in (*loops, *others)
-    return known and bool(others) and math.prod(loops) == math.prod(others)
+    known = OPEN not in (*part.loops, *others)
+    return known and bool(others) and math.prod(part.loops) == math.prod(others)
 
 
-def _same_kind(loops: tuple[int, ...], kind: str, dispatch: str) -> bool:
-    return kind in ("pack", "unpack") and f"_{kind}_" in f"{dispatch}_"
+def _same_kind(part: _Part, dispatch: str) -> bool:
+    return part.kind in ("pack", "unpack") and f"_{part.kind}_" in f"{dispatch}_"
 
 
-def _expected(plan: GraphPlan) -> list[_Expected]:
+def _expected(plan: GraphPlan, alone: Mapping[str, tuple[str, ...]]) -> list[_Expected]:
     graph = plan.egraph.graph
     rows = []
     for candidate in plan.choice.candidates:
@@ -139,8 +159,10 @@ def _expected(plan: GraphPlan) -> list[_Expected]:
             continue
         form = physical_form(graph, cluster, candidate)
         assert not isinstance(form, Refusal), form
-        loops = tuple(map(named_loops, dispatches(form)))
-        rows.append(_Expected(graph.name_of(cluster.root), cost, loops))
+        parts = _parts(plan, candidate, alone) or tuple(
+            _Part(named_loops(part)) for part in dispatches(form)
+        )
+        rows.append(_Expected(graph.name_of(cluster.root), cost, parts))
     for conversion in plan.choice.conversions:
         if is_free(graph, conversion):
             continue
@@ -150,8 +172,18 @@ def _expected(plan: GraphPlan) -> list[_Expected]:
         if plan.lower_packs or conversion in plan.choice.lowered:
             kind = ConversionKind.TRANSPOSE
         cost = _at_first_ns(plan, conversion, plan.conversion_costs.get(conversion, 0))
-        rows.append(_Expected(str(conversion), cost, (closed(shape),), kind.value))
+        parts = _parts(plan, conversion, alone) or (_Part(closed(shape), kind=kind.value),)
+        rows.append(_Expected(str(conversion), cost, parts))
     return rows
+
+
+def _parts(
+    plan: GraphPlan, key: Candidate | Conversion, alone: Mapping[str, tuple[str, ...]]
+) -> tuple[_Part, ...]:
+    """The dispatches that a choice has compiled alone; none where that is not known."""
+    piece = plan.piece(key)
+    names = () if piece is None else alone.get(piece.text, ())
+    return tuple(_Part(loops_of(name), kernel_name(name)) for name in names)
 
 
 def _at_first_ns(plan: GraphPlan, key: Candidate | Conversion, mean_ns: int) -> int:

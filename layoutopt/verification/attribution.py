@@ -38,7 +38,7 @@ def attributed(
         if isinstance(form, Refusal) or form.is_free:
             continue
         loops = [named_loops(part) for part in dispatches(form)]
-        named = any(same_loops(mine, "", name) for mine in loops for name in refused)
+        named = any(same_loops(mine, name) for mine in loops for name in refused)
         if named or (not refused and any(o in located for o in _operands(form.graph))):
             found.add(digest(candidate, names))
     return frozenset(found)

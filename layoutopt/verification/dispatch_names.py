@@ -13,10 +13,15 @@ OPEN = -1
 """A loop whose size is known at run time only."""
 
 
-def same_loops(loops: tuple[int, ...], kind: str, dispatch: str) -> bool:
-    """Whether a dispatch runs these loops, unit ones and their order aside; any ``kind`` does."""
+def same_loops(loops: tuple[int, ...], dispatch: str) -> bool:
+    """Whether a dispatch runs these loops, unit ones and their order aside."""
     others = loops_of(dispatch)
     return bool(others) and _plain(loops) == _plain(others)
+
+
+def kernel_name(dispatch: str) -> str:
+    """What IREE calls a dispatch by what it computes, without the function and the number."""
+    return dispatch.partition(quirks().names.mark)[2].partition("_")[2]
 
 
 def named_loops(form: PhysicalForm) -> tuple[int, ...]:
@@ -41,8 +46,7 @@ def closed(sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 def loops_of(dispatch: str) -> tuple[int, ...]:
     """Loop sizes in the name of a dispatch, as ``main_dispatch_3_matmul_256x1024x64_f32``."""
-    name = dispatch.partition(quirks().names.mark)[2].partition("_")[2]
-    found = quirks().names.sizes.findall(f"_{name}")
+    found = quirks().names.sizes.findall(f"_{kernel_name(dispatch)}")
     sizes = found[-1].split("x") if found else ()
     return tuple(OPEN if size == "D" else int(size) for size in sizes)
 

@@ -261,10 +261,12 @@ class _Emitter:
 
     def _fusion_barrier(self, op: FusionBarrier) -> None:
         kind = self._type(op.result)
-        self.lines.append(
-            f"  %t{op.result} = {quirks().fusion.barrier} %t{op.source} : "
-            f"{sized_text(kind)} -> {kind}"
-        )
+        source = f"%t{op.source}"
+        last = len(quirks().fusion.barrier) - 1
+        for place, name in enumerate(quirks().fusion.barrier):
+            result = f"%t{op.result}" if place == last else f"%t{op.result}_{place}"
+            self.lines.append(f"  {result} = {name} {source} : {sized_text(kind)} -> {kind}")
+            source = result
 
     def _dispatch_region(self, op: DispatchRegion) -> None:
         results = ", ".join(f"%t{t}" for t in op.results)
