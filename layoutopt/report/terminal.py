@@ -309,7 +309,8 @@ def _validation(report: Report, console: Console) -> None:
         f"Whole module: predicted {found.predicted_ms:.3f} ms, its dispatches "
         f"{found.dispatched_ms:.3f} ms, fastest runs {_ms(found.fastest_ms)} ms "
         f"({_error(found.predicted_ms, found.fastest_ms)}); median error of a dispatch {middle}; "
-        f"{found.unexpected} dispatches that were not planned.",
+        f"{found.unexpected} dispatches that were not planned, {found.missing} planned ones that "
+        f"are not there.",
         highlight=False,
     )
 

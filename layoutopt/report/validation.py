@@ -49,7 +49,9 @@ class Validation:
     median_error: float | None
     """Median over the dispatches found on both sides of |predicted / measured - 1|."""
     unexpected: int
-    """Dispatches that no cluster stands for."""
+    """Dispatches that no choice stands for."""
+    missing: int
+    """Dispatches that a choice has where it is compiled alone, and that are not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +114,13 @@ def validate(
                     del left[call]
     rows = []
     errors = []
+    missing = 0
     for index, row in enumerate(expected):
+        if not row.parts:  # it moves nothing
+            continue
         numbers = [p for p, (i, _) in enumerate(parts) if i == index]
         mine = [call for p in numbers for call in found.get(p, ())]
+        missing += sum(p not in found for p in numbers)
         measured = round(sum(calls[i][1] for i in mine)) if mine else None
         name = calls[min(mine)][0] if mine else ""
         rows.append(DispatchValidation(row.op, name, row.cost_ns, measured))
@@ -128,6 +134,7 @@ def validate(
         fastest_ms,
         sorted(errors)[len(errors) // 2] if errors else None,
         len(left),
+        missing,
     )
 
 
@@ -159,9 +166,9 @@ def _expected(plan: GraphPlan, alone: Mapping[str, tuple[str, ...]]) -> list[_Ex
             continue
         form = physical_form(graph, cluster, candidate)
         assert not isinstance(form, Refusal), form
-        parts = _parts(plan, candidate, alone) or tuple(
-            _Part(named_loops(part)) for part in dispatches(form)
-        )
+        parts = _parts(plan, candidate, alone)
+        if parts is None:
+            parts = tuple(_Part(named_loops(part)) for part in dispatches(form))
         rows.append(_Expected(graph.name_of(cluster.root), cost, parts))
     for conversion in plan.choice.conversions:
         if is_free(graph, conversion):
@@ -172,17 +179,21 @@ def _expected(plan: GraphPlan, alone: Mapping[str, tuple[str, ...]]) -> list[_Ex
         if plan.lower_packs or conversion in plan.choice.lowered:
             kind = ConversionKind.TRANSPOSE
         cost = _at_first_ns(plan, conversion, plan.conversion_costs.get(conversion, 0))
-        parts = _parts(plan, conversion, alone) or (_Part(closed(shape), kind=kind.value),)
+        parts = _parts(plan, conversion, alone)
+        if parts is None:
+            parts = (_Part(closed(shape), kind=kind.value),)
         rows.append(_Expected(str(conversion), cost, parts))
     return rows
 
 
 def _parts(
     plan: GraphPlan, key: Candidate | Conversion, alone: Mapping[str, tuple[str, ...]]
-) -> tuple[_Part, ...]:
-    """The dispatches that a choice has compiled alone; none where that is not known."""
+) -> tuple[_Part, ...] | None:
+    """The dispatches that a choice has compiled alone; None where that is not known."""
     piece = plan.piece(key)
-    names = () if piece is None else alone.get(piece.text, ())
+    names = None if piece is None else alone.get(piece.text)
+    if names is None:
+        return None
     return tuple(_Part(loops_of(name), kernel_name(name)) for name in names)
 
 

@@ -28,9 +28,11 @@ def planned_dispatches(
     What does not compile together with the others is left out.
     """
     distinct = list({piece.text: piece for piece in pieces}.values())
-    alike = [0] * len(distinct)
+    unranked = [0] * len(distinct)
     found: dict[str, tuple[str, ...]] = {}
-    for number, batch in enumerate(make_batches(distinct, alike, alike, max(1, len(distinct)))):
+    for number, batch in enumerate(
+        make_batches(distinct, unranked, unranked, max(1, len(distinct)))
+    ):
         source, flow = folder / f"planned_{number}.mlir", folder / f"planned_{number}.flow.mlir"
         source.write_text(write_module(batch, calibrated=False).text, encoding="utf-8")
         flags = (*batch.benchmarks[0].flags, *quirks().flags.without_values)

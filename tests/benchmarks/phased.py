@@ -19,6 +19,7 @@ from layoutopt.ir.graph import Graph
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.plan_space import PlanSpace
 from layoutopt.planning.priced import Priced
+from layoutopt.verification.evaluated import OPTIMIZED
 
 
 def only(priced: Priced, kept: Collection[Candidate]) -> Priced:

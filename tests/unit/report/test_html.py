@@ -59,7 +59,7 @@ def with_validation(report: Report) -> Report:
         DispatchValidation("pad.2", "", 900, None),
         DispatchValidation("", "main_dispatch_9", None, 300),
     )
-    return replace(report, validation=Validation(rows, 0.019, 0.02, 0.021, 0.17, 1))
+    return replace(report, validation=Validation(rows, 0.019, 0.02, 0.021, 0.17, 1, 0))
 
 
 def test_the_page_refers_to_nothing_outside_itself() -> None:

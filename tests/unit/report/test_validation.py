@@ -46,3 +46,38 @@ def test_of_several_sizes_the_first_one_is_compared(tmp_path: Path) -> None:
     ]
     assert found.predicted_ms == plan.cost_ns / 1e6
     assert plan.cost_ns > 100 * sum(row.predicted_ns or 0 for row in found.dispatches)
+
+
+def test_dispatches_that_choices_have_alone_are_looked_for(tmp_path: Path) -> None:
+    (tmp_path / "model.mlir").write_text(TWO_MATMULS)
+    graph = planned_for(parse_module(tmp_path / "model.mlir").graphs[0], {"arg0.0": 8})
+    prices = SizedPrices(lambda piece, _: 100 * len(piece.form.graph.ops))
+    plan = plan_graph(graph, setting(HOST, AtSizes(prices), Options(rules=AS_WRITTEN)))
+    pieces = [plan.piece(key) for key in plan.chosen]
+    texts = {piece.text for piece in pieces if piece is not None}
+    names = ("c0_dispatch_0_matmul_Dx64x64_f32", "c0_dispatch_1_reduction_Dx64_f32")
+    alone = dict.fromkeys(texts, names)
+    calls = [
+        ("main_dispatch_0_matmul_Dx64x64_f32", 500.0),
+        ("main_dispatch_1_elementwise_Dx64_f32", 40.0),
+        ("main_dispatch_2_reduction_Dx64_f32", 30.0),
+        ("main_dispatch_0_matmul_Dx64x64_f32", 600.0),
+        ("main_dispatch_7_elementwise_9_f32", 7.0),
+    ]
+    found = validate([plan], calls, 0.1, (1,), plan.cost_ns, alone)
+    assert [row.measured_ns for row in found.dispatches] == [530, 640, 7]  # equal names, then loops
+    assert (found.unexpected, found.missing) == (1, 0)
+    fewer = validate([plan], calls[:1], 0.1, (1,), plan.cost_ns, alone)
+    assert (fewer.unexpected, fewer.missing) == (0, 3)
+
+
+def test_what_has_no_dispatch_alone_is_not_expected(tmp_path: Path) -> None:
+    (tmp_path / "model.mlir").write_text(TWO_MATMULS)
+    graph = planned_for(parse_module(tmp_path / "model.mlir").graphs[0], {"arg0.0": 8})
+    prices = SizedPrices(lambda piece, _: 100 * len(piece.form.graph.ops))
+    plan = plan_graph(graph, setting(HOST, AtSizes(prices), Options(rules=AS_WRITTEN)))
+    pieces = [plan.piece(key) for key in plan.chosen]
+    alone: dict[str, tuple[str, ...]] = {p.text: () for p in pieces if p is not None}
+    found = validate([plan], [], None, (1,), plan.cost_ns, alone)
+    assert found.dispatches == ()
+    assert (found.unexpected, found.missing) == (0, 0)
