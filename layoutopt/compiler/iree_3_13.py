@@ -101,6 +101,8 @@ IREE_3_13 = Quirks(
         refused=re.compile(r'sym_name = "([^"]*_dispatch_\d+[^"]*)"'),
         exported=re.compile(r"hal\.executable\.export public @([\w$.]+)"),
         call=re.compile(r'= flow\.dispatch @"?[\w$.]+"?::@"?([\w$.]+)'),
+        encode=re.compile(r"= flow\.tensor\.encode .*? : tensor<([^,>]*).*? -> tensor<([^,>]*)"),
+        encoding=re.compile(r"_encoding_\d+_(.*)"),
         outer=re.compile(r"\s*util\.(func|initializer)\b"),
         constant=re.compile(
             r"^\s*(%[\w$.]+) = "

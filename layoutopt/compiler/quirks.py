@@ -48,6 +48,13 @@ class Names:
     """Group 1: the name of a dispatch in what its executable is made from."""
     call: re.Pattern[str]
     """The call of a dispatch in the flow phase."""
+    encode: re.Pattern[str]
+    """In the flow phase, what becomes a dispatch that lays a tensor out for data tiling.
+
+    Groups 1 and 2: the shapes and element types of both.
+    """
+    encoding: re.Pattern[str]
+    """Group 1: what such a dispatch is called by: ``encode_169x64xf32_to_169x64xf32``."""
     outer: re.Pattern[str]
     """What a line of the flow phase opens: a ``func``, or an ``initializer`` that runs at load."""
     constant: re.Pattern[str]

@@ -21,6 +21,11 @@ def same_loops(loops: tuple[int, ...], dispatch: str) -> bool:
 
 def kernel_name(dispatch: str) -> str:
     """What IREE calls a dispatch by what it computes, without the function and the number."""
+    encoded = quirks().names.encoding.match(dispatch)
+    return encoded[1] if encoded else _behind_number(dispatch)
+
+
+def _behind_number(dispatch: str) -> str:
     return dispatch.partition(quirks().names.mark)[2].partition("_")[2]
 
 
@@ -46,7 +51,7 @@ def closed(sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 def loops_of(dispatch: str) -> tuple[int, ...]:
     """Loop sizes in the name of a dispatch, as ``main_dispatch_3_matmul_256x1024x64_f32``."""
-    found = quirks().names.sizes.findall(f"_{kernel_name(dispatch)}")
+    found = quirks().names.sizes.findall(f"_{_behind_number(dispatch)}")
     sizes = found[-1].split("x") if found else ()
     return tuple(OPEN if size == "D" else int(size) for size in sizes)
 

@@ -58,4 +58,7 @@ def dispatches_by_function(lines: Iterable[str]) -> dict[str, list[str]]:
         call = names.call.search(text)
         if call:
             here.append(call[1])
+        encode = names.encode.search(text)
+        if encode:
+            here.append(f"_encoding_0_encode_{encode[1]}_to_{encode[2]}")
     return found

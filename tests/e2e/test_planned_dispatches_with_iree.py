@@ -8,6 +8,7 @@ from pathlib import Path
 from layoutopt.compiler.installed import quirks
 from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand, Result
 from layoutopt.verification.dispatch_count import dispatches_in
+from layoutopt.verification.dispatch_names import kernel_name
 from layoutopt.verification.planned_dispatches import planned_dispatches
 
 FLAGS = (
@@ -22,6 +23,13 @@ REDUCED = f"""
 %e = tensor.empty() : {SUM}
 %f = linalg.fill ins(%z : f32) outs(%e : {SUM}) -> {SUM}
 %r = linalg.reduce {{ arith.addf }} ins(%x : {MATRIX}) outs(%f : {SUM}) dimensions = [1]
+"""
+TILED = f"""
+%z = arith.constant 0.0 : f32
+%e = tensor.empty() : tensor<16x48xf32>
+%f = linalg.fill ins(%z : f32) outs(%e : tensor<16x48xf32>) -> tensor<16x48xf32>
+%r = linalg.matmul {{iree.opt.data_tiling = true}} ins(%x, %w : {MATRIX}, tensor<32x48xf32>)
+    outs(%f : tensor<16x48xf32>) -> tensor<16x48xf32>
 """
 RESHAPED = "%r = tensor.collapse_shape %x [[0, 1]] : tensor<16x32xf32> into tensor<512xf32>"
 HEADS = """
@@ -93,6 +101,21 @@ def test_dispatches_of_pieces_are_named_and_reshapes_have_none(tmp_path: Path) -
     (name,) = found[summed.text]
     assert name.endswith("_reduction_16x32_f32")
     assert found[reshaped.text] == ()
+
+
+def test_what_is_laid_out_for_data_tiling_has_a_dispatch(tmp_path: Path) -> None:
+    """Weights are laid out when the module is loaded, so that they have none."""
+    tiled = Benchmark(
+        (Operand("%x", MATRIX),),
+        (Operand("%w", "tensor<32x48xf32>"),),
+        TILED,
+        (Result("%r", "tensor<16x48xf32>"),),
+        (*FLAGS, quirks().flags.data_tiling),
+        no_case,
+    )
+    found = [kernel_name(name) for name in planned_dispatches([tiled], tmp_path, 120.0)[tiled.text]]
+    assert found == ["encode_16x32xf32_to_16x32xf32", "matmul_16x48x32_f32"]
+    assert kernel_name("_encoding_2_encode_16x32xf32_to_16x32xf32") == found[0]
 
 
 def test_of_a_piece_that_does_not_compile_nothing_is_known(tmp_path: Path) -> None:
