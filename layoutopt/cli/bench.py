@@ -130,16 +130,21 @@ def _write(
 
 def _compare(models: tuple[Path, ...], options: Options, json_path: Path | None) -> None:
     """What each search makes of each model, as a table and as a file."""
-    found = {str(model): tuple(compare_searches(model, "host", options)) for model in models}
+    found: dict[str, tuple[SearchResult, ...]] = {}
+    for model in models:
+        results = tuple(compare_searches(model, "host", options))
+        found[str(model)] = results
+        told = ", ".join(f"{result.search.value} {_result(result)}" for result in results)
+        click.echo(f"{model.name}: {told}", err=True)
     if json_path is not None:
-        rows = {model: [asdict(result) for result in results] for model, results in found.items()}
+        rows = {name: [asdict(result) for result in results] for name, results in found.items()}
         write_text(json_path, json.dumps(rows, indent=1) + "\n")
     shown = Table(title="Predicted milliseconds (seconds of selecting)", box=box.SIMPLE_HEAD)
     shown.add_column("model", overflow="fold")
     for search in Search:
         shown.add_column(search.value, justify="right")
-    for model, results in found.items():
-        shown.add_row(Path(model).name, *map(_result, results))
+    for name, results in found.items():
+        shown.add_row(Path(name).name, *map(_result, results))
     console().print(shown)
 
 
