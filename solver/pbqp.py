@@ -9,7 +9,9 @@ layouts, Anderson and Gregg, "Optimal DNN primitive selection with PBQP", CGO 20
 Pairwise costs cannot say that two readers share one conversion, that nothing may need itself in a
 circle, or that copies of weights have a budget: the answer is priced and held to these at the end.
 Where it is none, it is made again with all tensors that greedy's needs, of candidates that read
-only what greedy reaches before what they make; and greedy's stands where it is cheaper.
+only what greedy reaches before what they make; and greedy's stands where it is cheaper. What nodes
+were decided by is known to be wrong then, so in the end each candidate is tried in place of what
+makes its tensors, and taken where that costs less, until none does.
 """
 
 import heapq
@@ -25,6 +27,7 @@ from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.greedy import solve_greedy, walked
 from layoutopt.solver.problem import Pair, Problem
 from layoutopt.solver.solution import Solution, StopReason, answer
+from layoutopt.solver.substitutes import with_makers
 
 _Costs = npt.NDArray[np.float64]
 _FOLDED = 2
@@ -61,7 +64,7 @@ class _Network:
 
 def solve_pbqp(problem: Problem, time_limit_s: float = 60.0) -> Solution:
     """Return the best of its answer and greedy's, FEASIBLE with no bound; greedy's failure where
-    neither is one. Ignores the time limit.
+    neither is one. The time limit ends the substitutions.
     """
     start = time.perf_counter()
     tables = Derivability(problem)
@@ -81,9 +84,27 @@ def solve_pbqp(problem: Problem, time_limit_s: float = 60.0) -> Solution:
     if not answers:
         return greedy
     best = min(answers, key=lambda a: a.cost_ns)
+    best, reason = _descended(tables, best, start + time_limit_s)
     seconds = time.perf_counter() - start
-    reason = StopReason.EXHAUSTED
     return answer(best.candidates, best.conversions, best.cost_ns, 0, seconds, reason)
+
+
+def _descended(tables: Derivability, best: Priced, until: float) -> tuple[Priced, StopReason]:
+    """An answer that no single substitution makes cheaper, unless the time ends first."""
+    choice = with_makers(tables, (None,) * tables.problem.tensors, best.candidates)
+    improved = True
+    while improved:
+        improved = False
+        for i in range(len(tables.problem.candidates)):
+            if time.perf_counter() > until:
+                return best, StopReason.TIME_LIMIT
+            substitute = with_makers(tables, choice, (i,))
+            if substitute == choice:
+                continue
+            priced = price(tables, substitute)
+            if priced is not None and priced.cost_ns < best.cost_ns:
+                best, choice, improved = priced, substitute, True
+    return best, StopReason.EXHAUSTED
 
 
 def _reached(tables: Derivability) -> dict[int, int]:

@@ -32,7 +32,7 @@ def _warm_ilp(problem: Problem, time_limit_s: float, gap: float) -> Solution:
     near = found.gap is not None and found.gap <= _GAP
     if near or found.stop_reason is not StopReason.TIME_LIMIT:
         return found
-    other = solve_pbqp(problem)
+    other = solve_pbqp(problem, 0.0)
     cost_ns, known_ns = other.objective_ns, found.objective_ns
     if cost_ns is None or (known_ns is not None and known_ns <= cost_ns):
         return found

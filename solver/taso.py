@@ -10,13 +10,13 @@ greedy answer.
 import heapq
 import itertools
 import time
-from collections.abc import Iterable, Iterator
 
-from layoutopt.solver.choice import Choice, Priced, price, used_candidates
+from layoutopt.solver.choice import Choice, Priced, price
 from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.greedy import solve_greedy, walked
 from layoutopt.solver.problem import Problem
 from layoutopt.solver.solution import Solution, StopReason, answer
+from layoutopt.solver.substitutes import substitutes, with_makers
 
 ALPHA = 1.05  # TASO's own setting
 MOST_EXPANSIONS = 1_000
@@ -41,7 +41,7 @@ def solve_taso(problem: Problem, time_limit_s: float = 60.0) -> Solution:
         cost_ns, _, choice = heapq.heappop(queue)
         if cost_ns > ALPHA * best.cost_ns:
             break
-        for substitute in _substitutes(tables, choice):
+        for substitute in substitutes(tables, choice):
             if time.perf_counter() - start > time_limit_s:
                 reason = StopReason.TIME_LIMIT
                 break
@@ -61,21 +61,4 @@ def solve_taso(problem: Problem, time_limit_s: float = 60.0) -> Solution:
 
 
 def _first_choice(tables: Derivability) -> Choice:
-    return _with_makers(tables, (None,) * tables.problem.tensors, walked(tables).candidates)
-
-
-def _with_makers(tables: Derivability, choice: Choice, candidates: Iterable[int]) -> Choice:
-    makers = list(choice)
-    for i in candidates:
-        for tensor, _ in tables.problem.candidates[i].outputs:
-            makers[tensor] = i
-    return tuple(makers)
-
-
-def _substitutes(tables: Derivability, choice: Choice) -> Iterator[Choice]:
-    """Every choice with one other candidate, for a tensor that is in use, in index order."""
-    used = used_candidates(tables, choice)
-    tensors = {t for i in used for t, _ in tables.problem.candidates[i].outputs}
-    for i, candidate in enumerate(tables.problem.candidates):
-        if i not in used and any(tensor in tensors for tensor, _ in candidate.outputs):
-            yield _with_makers(tables, choice, (i,))
+    return with_makers(tables, (None,) * tables.problem.tensors, walked(tables).candidates)

@@ -16,8 +16,12 @@ from layoutopt.solver import (
     StopReason,
     check,
     solve,
+    solve_pbqp,
     solve_taso,
 )
+from layoutopt.solver.choice import price
+from layoutopt.solver.derivability import Derivability
+from layoutopt.solver.substitutes import substitutes, with_makers
 from tests.unit.solver.small import BUDGET, CHAIN, CIRCLE, TWICE
 
 
@@ -134,6 +138,26 @@ def test_pbqp_is_no_worse_than_greedy_where_conversions_are_shared() -> None:
         assert found is not None
         assert found <= greedy
     assert solve(shortsighted(), Search.PBQP).objective_ns == 101
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_single_substitution_makes_what_pbqp_found_cheaper(seed: int) -> None:
+    """Also where two readers share conversions, which its pairs of nodes can't say."""
+    problem = branching(seed)
+    halved = tuple(replace(c, cost_ns=c.cost_ns // 2) for c in problem.conversions)
+    problem = replace(problem, conversions=halved, demanded=(*problem.demanded, Demand(2, (1,))))
+    found = solve_pbqp(problem)
+    assert found.objective_ns is not None
+    tables = Derivability(problem)
+    choice = with_makers(tables, (None,) * problem.tensors, found.candidates)
+    others = [price(tables, other) for other in substitutes(tables, choice)]
+    assert all(found.objective_ns <= other.cost_ns for other in others if other is not None)
+
+
+def test_pbqp_without_time_gives_what_its_nodes_were_decided_by() -> None:
+    found = solve_pbqp(shortsighted(), time_limit_s=0.0)
+    assert found.stop_reason is StopReason.TIME_LIMIT
+    assert check(shortsighted(), found) == []
 
 
 def test_without_time_the_program_gives_the_answer_of_the_best_heuristic() -> None:
