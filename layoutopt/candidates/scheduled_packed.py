@@ -6,8 +6,8 @@ The tiles of the result are those of the next contraction's first factor, so a c
 tile with a microkernel can't be that: its k' is one or two, its n' as wide as a vector. Registers
 hold ``rows x n'`` of the result while K, windows and k' are summed up, a few of k' in one step. An
 image keeps its rows, x[K,h,w,k'], and is read as one long dim, as by direct convolutions. Where
-what is read for neighbours of the result are no neighbours (strides), or are too few, the registers
-hold several tiles of n' for one of them instead.
+what is read for neighbours of the result are no neighbours (strides), the registers hold several
+tiles of n' for one of them instead.
 """
 
 from __future__ import annotations
@@ -95,6 +95,8 @@ def _packed(op: Op, types: tuple[TensorType, ...]) -> _Packed | None:
         return None
     if {*op.body.arguments} != {_ELEMENT} or any(plain_dims(m) is None for m in op.maps[1:]):
         return None
+    if not (op.maps[0] and op.result_maps[0]):
+        return None
     op = written = _columns_second(op)
     over_image = plain_dims(op.maps[0]) is None
     if over_image:
@@ -102,6 +104,8 @@ def _packed(op: Op, types: tuple[TensorType, ...]) -> _Packed | None:
         if found is None:
             return None
         written = found
+    if not written.result_maps[0]:
+        return None
     kind = roles(written)
     column, depth = written.result_maps[0][-1].plain_dim, written.maps[0][-1].plain_dim
     if column is None or isinstance(written.domain[column], Size):

@@ -144,6 +144,12 @@ def test_others_are_left_to_the_compiler(text: str) -> None:
     assert Form.PACKED_GENERALIZED in forms
 
 
+def test_a_sum_of_everything_has_no_columns() -> None:
+    text = contraction("dot", "", ("48", "48", "1")).replace("tensor<1xf32>", "tensor<f32>")
+    found = packed(lifted(text), square(16))
+    assert {candidate.form for candidate, _ in found} == {Form.PACKED_GENERALIZED}
+
+
 def test_without_registers_the_compiler_chooses() -> None:
     found = packed(lifted(MATMUL), square(16, None))
     assert {candidate.form for candidate, _ in found} == {Form.PACKED_GENERALIZED}
