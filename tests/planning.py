@@ -32,6 +32,8 @@ from tests.made_up_prices import MadeUpPrices
 
 HOST = replace(load_target("host"), tiles={"f32": tuple(Tile(rows, 8, 1) for rows in (8, 4, 2))})
 """With tiles that have a microkernel on AVX2, as if they had been tried."""
+EIGHTS = replace(load_target("host"), blocks={"f32": (Tile(8, 8, 8, mmt4d=False),)})
+"""With the same tiles on every processor where conversions are counted."""
 Price = Callable[[Space, Candidate], int]
 
 

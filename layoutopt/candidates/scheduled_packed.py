@@ -65,7 +65,7 @@ def packed_tile(
     if found is None:
         return None
     columns = found.op.domain[found.column]
-    most = registers.most_rows(max(1, columns * _ELEMENT_BITS // registers.bits), 1)
+    most = max(1, registers.most_rows(max(1, columns * _ELEMENT_BITS // registers.bits), 1))
     rows = 1 if found.row is None else _rows(found, found.row, most)
     return VectorTile(rows, columns)
 

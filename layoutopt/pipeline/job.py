@@ -18,7 +18,7 @@ from layoutopt.pricing.analytic.compiled_kernels import Kernels
 from layoutopt.pricing.pricers import kernels_path
 from layoutopt.pricing.prices import Pricer
 from layoutopt.pricing.source import PriceSource
-from layoutopt.profiles.store import utc
+from layoutopt.profiles.store import cache_folder, utc
 from layoutopt.profiles.target import Target
 from layoutopt.report.barriers import barriers
 from layoutopt.report.build import build_report
@@ -186,7 +186,9 @@ class _Job:
             bodies = [body for plan in plans for body in plan.bodies]
             found = (body.piece(key) for body in bodies for key in body.chosen)
             pieces = [piece for piece in found if piece is not None]
-            return planned_dispatches(pieces, model.folder, model.options.compile_timeout_s)
+            options = model.options
+            memory = cache_folder(options.cache) / "models" if options.remember else None
+            return planned_dispatches(pieces, model.folder, options.compile_timeout_s, memory)
 
     def _compiled(
         self, plans: tuple[GraphPlan, ...], written: Written, held: Comparison

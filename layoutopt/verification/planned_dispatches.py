@@ -6,11 +6,14 @@ gives a dispatch the same name there as inside of a model, but for the function'
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from layoutopt.compiler.installed import quirks
+from layoutopt.files.sealed import sealed, unsealed
+from layoutopt.files.written import write_text
 from layoutopt.pricing.measure.batch import function_name, make_batches, write_module
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.runtime.compile import Phase, compile_to
@@ -21,18 +24,22 @@ _FUNCTION = re.compile(r"@([\w$.]+)\(")
 
 
 def planned_dispatches(
-    pieces: Sequence[Benchmark], folder: Path, timeout_s: float
+    pieces: Sequence[Benchmark], folder: Path, timeout_s: float, memory: Path | None = None
 ) -> dict[str, tuple[str, ...]]:
     """Names of dispatches in order of execution, by the text of a piece.
 
-    What does not compile together with the others is left out.
+    What does not compile together with the others is left out. ``memory``: folder of what was found
+    before, if any.
     """
     distinct = list({piece.text: piece for piece in pieces}.values())
+    kept = None if memory is None else memory / f"dispatches-{_digest(distinct)}.json"
+    known = None if kept is None else unsealed(kept, dict[str, tuple[str, ...]])
+    if known is not None:
+        return known
     unranked = [0] * len(distinct)
     found: dict[str, tuple[str, ...]] = {}
-    for number, batch in enumerate(
-        make_batches(distinct, unranked, unranked, max(1, len(distinct)))
-    ):
+    batches = make_batches(distinct, unranked, unranked, max(1, len(distinct)))
+    for number, batch in enumerate(batches):
         source, flow = folder / f"planned_{number}.mlir", folder / f"planned_{number}.flow.mlir"
         source.write_text(write_module(batch, calibrated=False).text, encoding="utf-8")
         flags = (*batch.benchmarks[0].flags, *quirks().flags.without_values)
@@ -41,7 +48,17 @@ def planned_dispatches(
                 names = dispatches_by_function(lines)
             for place, piece in enumerate(batch.benchmarks):
                 found[piece.text] = tuple(names.get(function_name(place), ()))
+    if kept is not None and len(found) == len(distinct):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_text(kept, sealed(found))
     return found
+
+
+def _digest(pieces: Sequence[Benchmark]) -> str:
+    digest = hashlib.sha256(repr(quirks().version).encode())
+    for piece in pieces:
+        digest.update("\0".join((piece.text, *piece.flags)).encode())
+    return digest.hexdigest()
 
 
 def dispatches_by_function(lines: Iterable[str]) -> dict[str, list[str]]:

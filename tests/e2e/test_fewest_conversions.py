@@ -9,11 +9,9 @@ import pytest
 
 import layoutopt
 from layoutopt.options import Objective, Options
-from layoutopt.profiles.target import Tile, load_target
 from layoutopt.report.report import ContractionsReport
+from tests.planning import EIGHTS
 
-EIGHT = replace(load_target("host"), blocks={"f32": (Tile(8, 8, 8, mmt4d=False),)})
-"""The same tiles on every processor."""
 MODEL = """
 #xy = affine_map<(i, j) -> (i, j)>
 #y = affine_map<(i, j) -> (j)>
@@ -98,7 +96,7 @@ def test_an_embedding_is_looked_up_in_tiles_and_padding_is_masked(
     model = tmp_path / "rows.mlir"
     model.write_text(LOOK_UP.replace("tensor<16x", f"tensor<{rows}x"), encoding="utf-8")
     plan = layoutopt.optimize(
-        model, EIGHT, options=Options(objective=Objective.CONVERSIONS, cache=tmp_path)
+        model, EIGHTS, options=Options(objective=Objective.CONVERSIONS, cache=tmp_path)
     )
     after = plan.report.after
     assert (after.pack, after.unpack, after.transpose) == counts
@@ -121,7 +119,7 @@ def test_an_embedding_is_looked_up_in_tiles_and_padding_is_masked(
 def test_two_layers(options: Options, counts: tuple[int, int, int], tmp_path: Path) -> None:
     model = tmp_path / "two.mlir"
     model.write_text(MODEL, encoding="utf-8")
-    plan = layoutopt.optimize(model, EIGHT, options=replace(options, cache=tmp_path))
+    plan = layoutopt.optimize(model, EIGHTS, options=replace(options, cache=tmp_path))
     after = plan.report.after
     assert (after.pack, after.unpack, after.transpose) == counts
     assert plan.report.verification is not None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from layoutopt.compiler.installed import quirks
 from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand, Result
 from layoutopt.verification.dispatch_count import dispatches_in
@@ -101,6 +103,13 @@ def test_dispatches_of_pieces_are_named_and_reshapes_have_none(tmp_path: Path) -
     (name,) = found[summed.text]
     assert name.endswith("_reduction_16x32_f32")
     assert found[reshaped.text] == ()
+
+
+def test_what_was_found_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = [benchmark(REDUCED, SUM), benchmark(RESHAPED, "tensor<512xf32>")]
+    found = planned_dispatches(pieces, tmp_path, 120.0, tmp_path / "kept")
+    monkeypatch.setattr("layoutopt.verification.planned_dispatches.compile_to", None)
+    assert planned_dispatches(pieces, tmp_path, 120.0, tmp_path / "kept") == found
 
 
 def test_what_is_laid_out_for_data_tiling_has_a_dispatch(tmp_path: Path) -> None:

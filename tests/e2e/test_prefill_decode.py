@@ -11,6 +11,7 @@ import layoutopt
 from examples.make_prefill_decode import Sizes, module_text
 from layoutopt.errors import InputError
 from layoutopt.options import Budget, Objective
+from tests.planning import EIGHTS
 
 SMALL = Sizes(layers=1, width=16, heads=2, hidden=32, prompt=8, context=16)
 WEIGHTS = 4 * 16 * 16 + 3 * 16 * 32
@@ -33,7 +34,7 @@ def served(folder: Path, budget: int) -> Served:
         objective=Objective.CONVERSIONS,
         weight_budget=Budget(budget),
     )
-    plan = layoutopt.optimize(path, options=options)
+    plan = layoutopt.optimize(path, EIGHTS, options)
     plan.apply(folder / "out.mlir")
     return Served(plan, (folder / "out.mlir").read_text())
 
@@ -57,7 +58,7 @@ def test_shared_weights_are_packed_once_and_count_once(tmp_path: Path) -> None:
         weight_budget=Budget(4 * WEIGHTS),
     )
     again = layoutopt.optimize(
-        tmp_path / "model.mlir", "host", options, plan=tmp_path / "plan.json"
+        tmp_path / "model.mlir", EIGHTS, options, plan=tmp_path / "plan.json"
     )
     assert again.report.weights == report.weights
 

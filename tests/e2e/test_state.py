@@ -16,6 +16,7 @@ from layoutopt.ir.types import Array
 from layoutopt.options import Objective
 from layoutopt.runtime.compile import compile_file
 from tests.parameters import FLAGS
+from tests.planning import EIGHTS
 
 H, W = "tensor<8x16xf32>", "tensor<16x16xf32>"
 ROWS = ", ".join(f"[{', '.join(str(i + j / 16) for j in range(16))}]" for i in range(8))
@@ -88,7 +89,7 @@ def optimized(folder: Path, text: str, *, free: bool) -> layoutopt.Plan:
     options = layoutopt.Options(
         cache=folder / "cache", objective=Objective.CONVERSIONS, free_state_layout=free
     )
-    plan = layoutopt.optimize(folder / "model.mlir", options=options)
+    plan = layoutopt.optimize(folder / "model.mlir", EIGHTS, options)
     assert plan.report.verification is not None
     assert plan.report.verification.passed
     assert plan.report.discrepancies == ()

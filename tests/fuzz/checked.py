@@ -23,6 +23,7 @@ from layoutopt.ir.neutral import Padding
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.types import Array, numpy_dtype
 from layoutopt.mlir.read.lift import Lifted, lift
+from layoutopt.options import Objective
 from layoutopt.oracle import evaluate
 from layoutopt.profiles.target import Target
 from tests.fuzz.comparison import Bug, apart, general_tolerance
@@ -51,7 +52,12 @@ def parsed(context: Any, written: Written) -> Any:
 
 
 def check(
-    written: Written, context: Any, target: Target, checks: Checks, coverage: Coverage
+    written: Written,
+    context: Any,
+    target: Target,
+    objective: Objective,
+    checks: Checks,
+    coverage: Coverage,
 ) -> Bug | None:
     """Lift, explore and evaluate one function; the first bug found."""
     module = parsed(context, written)
@@ -59,7 +65,7 @@ def check(
         with context:
             lifted = lift(list(module.body.operations)[-1], {})
         assert lifted is not None
-        space = explore(lifted.graph, target)
+        space = explore(lifted.graph, target, objective)
         return _Case(written, lifted, space, checks, coverage).run()
     except Exception as error:
         return bug_of(error)

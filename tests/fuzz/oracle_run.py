@@ -17,7 +17,7 @@ from tests.fuzz.comparison import Bug
 from tests.fuzz.coverage import Coverage
 from tests.fuzz.kinds import KINDS
 from tests.fuzz.program import Program, Written, write
-from tests.fuzz.settings import Settings, graph, oracle_target
+from tests.fuzz.settings import Settings, graph, oracle_objective, oracle_target
 from tests.fuzz.shrink import shrunk
 
 CHUNK = 50
@@ -59,7 +59,8 @@ def checked(
     written: Written, number: int, plans: int, context: Any, coverage: Coverage
 ) -> Bug | None:
     """Check one graph; ``number`` says which target and which random plans."""
-    return check(written, context, oracle_target(number), Checks(plans, number), coverage)
+    target, objective = oracle_target(number), oracle_objective(number)
+    return check(written, context, target, objective, Checks(plans, number), coverage)
 
 
 def run_oracle(settings: Settings) -> tuple[Chunk, list[Failure]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from layoutopt.compiler.processor import VectorRegisters
+from layoutopt.options import Objective
 from layoutopt.profiles.target import Target, Tile, load_target
 from tests.fuzz.kinds import KINDS, OFTEN
 from tests.fuzz.program import Written, generate
@@ -24,6 +25,8 @@ SMALL_REGISTERS = VectorRegisters(bits=32, count=8)
 """Vectors that small tensors are wider than."""
 TILED_EVERY = 4
 GPU_EVERY = 3
+COUNTED_EVERY = 5
+"""Graphs whose conversions are counted, so that packed contractions have tiles of registers."""
 COMPUTE_UNITS = 8
 """So that forms which keep more of them busy are candidates too, on any target."""
 
@@ -57,6 +60,11 @@ def oracle_target(number: int) -> Target:
         return load_target("mi355x")
     target = parallel(replace(load_target("x86-64-avx512"), registers=SMALL_REGISTERS))
     return target if number % TILED_EVERY else replace(target, tiles=SMALL_TILES)
+
+
+def oracle_objective(number: int) -> Objective:
+    """What a graph is planned for."""
+    return Objective.LATENCY if number % COUNTED_EVERY else Objective.CONVERSIONS
 
 
 def parallel(target: Target) -> Target:
