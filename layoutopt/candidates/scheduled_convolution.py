@@ -21,7 +21,7 @@ from layoutopt.candidates.flat_image import over_flat_image, write_over_flat_ima
 from layoutopt.compiler.processor import VectorRegisters
 from layoutopt.ir.graph import Graph, GraphBuilder, Op, Structured
 from layoutopt.ir.roles import roles
-from layoutopt.ir.schedule import Schedule, VectorTile
+from layoutopt.ir.schedule import Schedule, VectorTile, depth_of
 from layoutopt.ir.types import TensorType
 
 _VECTORS = (1, 2, 4)
@@ -30,8 +30,6 @@ _LEAST_FILLED = 4
 """A tile that uses fewer registers than one in so many for sums waits for each of them."""
 _MOST_ROWS = 196
 """Elements of a channel in a workgroup: with a panel of filters they stay in the second cache."""
-_DEPTHS = (4, 2, 3, 5, 7)
-"""Channels that are summed in one step. One alone is no contraction, which compilers know."""
 _ELEMENT, _ELEMENT_BITS = "f32", 32
 
 
@@ -49,8 +47,7 @@ class _Direct:
     @property
     def depth(self) -> int | None:
         """Channels that are summed in one step; None where none divides them."""
-        channels = self.op.domain[self.channel]
-        return next((d for d in _DEPTHS if channels % d == 0), None)
+        return depth_of(self.op.domain[self.channel])
 
     @property
     def pixel_bytes(self) -> int:

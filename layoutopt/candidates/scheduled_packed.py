@@ -21,14 +21,12 @@ from layoutopt.ir.affine import plain_dims
 from layoutopt.ir.graph import Graph, GraphBuilder, Op, Structured
 from layoutopt.ir.roles import roles
 from layoutopt.ir.scalar import is_exact_contraction
-from layoutopt.ir.schedule import Schedule, VectorTile
+from layoutopt.ir.schedule import Schedule, VectorTile, depth_of
 from layoutopt.ir.size import Size
 from layoutopt.ir.types import TensorType
 
 _MOST_ROWS = 196
 """Rows of a workgroup: with a panel of the weights they stay in the second cache."""
-_DEPTHS = (4, 2, 3, 5, 7)
-"""Elements of k' that are summed in one step. One alone is no contraction, which compilers know."""
 _MOST_PANELS = 8
 """Tiles of n' that registers hold for one row: each is read anew for the next row."""
 _ELEMENT, _ELEMENT_BITS = "f32", 32
@@ -51,10 +49,9 @@ class _Packed:
     @property
     def depth(self) -> dict[int, int]:
         """How many elements of k' are summed in one step."""
-        if self.depth_loop is None:
-            return {}
-        size = self.op.domain[self.depth_loop]
-        return {self.depth_loop: next(d for d in _DEPTHS if size % d == 0)}
+        loop = self.depth_loop
+        depth = None if loop is None else depth_of(self.op.domain[loop])
+        return {} if loop is None or depth is None else {loop: depth}
 
 
 def packed_tile(
@@ -126,7 +123,7 @@ def _packed(op: Op, types: tuple[TensorType, ...]) -> _Packed | None:
 
 
 def _is_deep(size: int) -> bool:
-    return not isinstance(size, Size) and any(size % d == 0 for d in _DEPTHS)
+    return not isinstance(size, Size) and depth_of(size) is not None
 
 
 def _columns_second(op: Structured) -> Structured:

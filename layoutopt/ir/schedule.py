@@ -8,6 +8,14 @@ from dataclasses import dataclass, field, replace
 _AS_GOOD = 1.05
 """A schedule that takes so many times as long as the best one is as good."""
 
+_DEPTHS = (4, 2, 3, 5, 7)
+"""Elements that are summed in one step. One alone is no contraction, which compilers know."""
+
+
+def depth_of(size: int) -> int | None:
+    """Elements of a summed loop that a windowed schedule takes in one step; None for none."""
+    return next((depth for depth in _DEPTHS if size % depth == 0), None)
+
 
 @dataclass(frozen=True, slots=True)
 class Schedule:

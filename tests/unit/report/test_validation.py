@@ -7,6 +7,7 @@ import pytest
 from layoutopt.ir.planned_sizes import planned_for
 from layoutopt.mlir.module import parse_module
 from layoutopt.options import Options, PlannedSize
+from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.at_sizes import AtSizes
 from layoutopt.pricing.prices import Work
@@ -48,11 +49,16 @@ def test_of_several_sizes_the_first_one_is_compared(tmp_path: Path) -> None:
     assert plan.cost_ns > 100 * sum(row.predicted_ns or 0 for row in found.dispatches)
 
 
-def test_dispatches_that_choices_have_alone_are_looked_for(tmp_path: Path) -> None:
-    (tmp_path / "model.mlir").write_text(TWO_MATMULS)
-    graph = planned_for(parse_module(tmp_path / "model.mlir").graphs[0], {"arg0.0": 8})
+def planned(folder: Path) -> GraphPlan:
+    """Two matmuls at one size."""
+    (folder / "model.mlir").write_text(TWO_MATMULS)
+    graph = planned_for(parse_module(folder / "model.mlir").graphs[0], {"arg0.0": 8})
     prices = SizedPrices(lambda piece, _: 100 * len(piece.form.graph.ops))
-    plan = plan_graph(graph, setting(HOST, AtSizes(prices), Options(rules=AS_WRITTEN)))
+    return plan_graph(graph, setting(HOST, AtSizes(prices), Options(rules=AS_WRITTEN)))
+
+
+def test_dispatches_that_choices_have_alone_are_looked_for(tmp_path: Path) -> None:
+    plan = planned(tmp_path)
     pieces = [plan.piece(key) for key in plan.chosen]
     texts = {piece.text for piece in pieces if piece is not None}
     names = ("c0_dispatch_0_matmul_Dx64x64_f32", "c0_dispatch_1_reduction_Dx64_f32")
@@ -72,10 +78,7 @@ def test_dispatches_that_choices_have_alone_are_looked_for(tmp_path: Path) -> No
 
 
 def test_what_has_no_dispatch_alone_is_not_expected(tmp_path: Path) -> None:
-    (tmp_path / "model.mlir").write_text(TWO_MATMULS)
-    graph = planned_for(parse_module(tmp_path / "model.mlir").graphs[0], {"arg0.0": 8})
-    prices = SizedPrices(lambda piece, _: 100 * len(piece.form.graph.ops))
-    plan = plan_graph(graph, setting(HOST, AtSizes(prices), Options(rules=AS_WRITTEN)))
+    plan = planned(tmp_path)
     pieces = [plan.piece(key) for key in plan.chosen]
     alone: dict[str, tuple[str, ...]] = {p.text: () for p in pieces if p is not None}
     found = validate([plan], [], None, (1,), plan.cost_ns, alone)
