@@ -82,7 +82,9 @@ class Flags:
     """Options that are given to the tools beside those of a target."""
 
     quick: tuple[str, ...]
-    """Faster compilation beside others, the same code."""
+    """Faster compilation, the same code."""
+    one_thread: tuple[str, ...]
+    """Less work in all, for compilations as many as there are cores."""
     to_phase: str
     from_phase: str
     """Begins a compilation with what an earlier one wrote at the phase whose name follows."""

@@ -203,7 +203,7 @@ class DispatchRegion:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A weight or other constant; its value stays an MLIR attribute that is never read here.
+    """A weight or other constant; its value stays an MLIR attribute that no plan depends on.
 
     ``splat`` is the one value of a splat constant, as MLIR text.
     """

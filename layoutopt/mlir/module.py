@@ -170,7 +170,7 @@ class Module:
 
     @property
     def stored_globals(self) -> dict[str, int]:
-        """The bytes of each global that the module computes when it is compiled or loaded."""
+        """The bytes of each tensor that the module holds as a global, by symbol."""
         return stored_globals(self.operation)
 
     def replace_all(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -22,6 +23,7 @@ __all__ = [
     "Phase",
     "compile_candidates",
     "compile_file",
+    "compile_measured",
     "compile_to",
     "find_tool",
     "onwards_from",
@@ -73,8 +75,26 @@ def compile_file(
 def compile_candidates(
     source: Path, output: Path, flags: tuple[str, ...], timeout_s: float
 ) -> CompileOutcome:
-    """Like `compile_file`, for code that is only measured, with others compiling beside it."""
-    return _compile(source, output, (*flags, *quirks().flags.quick), timeout_s)
+    """Like `compile_file`, for code that is only measured, with others compiling on each core."""
+    own = quirks().flags
+    return _compile(source, output, (*flags, *own.quick, *own.one_thread), timeout_s)
+
+
+def compile_measured(
+    source: Path, output: Path, flags: tuple[str, ...], timeout_s: float, beside: int
+) -> CompileOutcome:
+    """Like `compile_file`, for a model that is only measured; as many compile ``beside`` it.
+
+    Without the compiler's checks of its own IR, as far as it compiles without them: not for what is
+    handed over, which has to pass them.
+    """
+    own = quirks().flags
+    alone = beside + 1 < (os.cpu_count() or 1)
+    quick = (*own.quick, *(() if alone else own.one_thread))
+    outcome = _compile(source, output, (*flags, *quick), timeout_s)
+    if outcome.ok or outcome.outcome is Outcome.COMPILE_TIMEOUT:
+        return outcome
+    return _compile(source, output, flags, timeout_s)
 
 
 def compile_to(

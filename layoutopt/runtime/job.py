@@ -10,6 +10,9 @@ import msgspec
 from layoutopt.runtime.outcome import Outcome
 from layoutopt.runtime.sampling import Protocol
 
+ONE_DISPATCH, TWO_DISPATCHES = "one_dispatch", "two_dispatches"
+"""Functions of four f32 numbers, with one and two tiny dispatches."""
+
 
 @dataclass(frozen=True, slots=True)
 class ArrayFile:
@@ -53,8 +56,10 @@ class Job:
     """Functions that are checked one after another, then timed in turns.
 
     `weights` are the parameters of scope "weights", `archives` are (scope, file) beside them.
-    `best_ns` holds the best price known per group. Without `timed` the functions only run. With
-    With `together`, alternatives are timed for equally long, all but those that are clearly beaten.
+    `best_ns` holds the best price known per group. `calibration` is a module with the functions
+    `ONE_DISPATCH` and `TWO_DISPATCHES`: times are without what an empty call costs then, and those
+    of the calling thread where it does all the work. Without `timed` the functions only run. With
+    `together`, alternatives are timed for equally long, all but those that are clearly beaten.
     """
 
     tasks: tuple[Task, ...]
@@ -62,7 +67,7 @@ class Job:
     weights: tuple[tuple[str, ArrayFile], ...] = ()
     archives: tuple[tuple[str, str], ...] = ()
     best_ns: tuple[tuple[int, float], ...] = ()
-    calibrated: bool = True
+    calibration: str = ""
     timed: bool = True
     together: bool = False
 

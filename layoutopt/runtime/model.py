@@ -165,7 +165,6 @@ def _job(
         ),
         protocol=timing or Protocol(),
         archives=tuple((scope, str(path)) for scope, path in archives),
-        calibrated=False,
         timed=timing is not None,
         together=True,
     )

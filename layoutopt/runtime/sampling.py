@@ -10,6 +10,10 @@ from enum import StrEnum
 
 AGREEING = 3
 """The fastest samples that make a price."""
+FEWEST = 6
+"""Samples that tell whether the fastest agree; of long calls, those few do."""
+LONG = 5
+"""Samples of so many times their usual length are long: nothing short gets in their way."""
 
 
 class WeightsFrom(StrEnum):
@@ -106,9 +110,11 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float]:
     return ordered[low], ordered[high]
 
 
-def is_precise(samples: Sequence[float], precision: float, agreeing: int = 0) -> bool:
+def is_precise(
+    samples: Sequence[float], precision: float, agreeing: int = 0, fewest: int = FEWEST
+) -> bool:
     """The fastest samples agree, or the interval of the median is narrow: see `Protocol`."""
-    if len(samples) < 6:
+    if len(samples) < fewest:
         return False
     if agreeing:
         ordered = sorted(samples)
@@ -134,4 +140,6 @@ def is_finished(
         return False
     if spent_ns >= protocol.budget_ns or count >= protocol.most_samples:
         return True
-    return is_precise(samples, protocol.precision, protocol.agreeing)
+    is_long = min(samples) >= LONG * protocol.sample_ns
+    fewest = protocol.agreeing if is_long and protocol.agreeing else FEWEST
+    return is_precise(samples, protocol.precision, protocol.agreeing, fewest)

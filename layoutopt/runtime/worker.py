@@ -24,6 +24,8 @@ from layoutopt.runtime.binding import Call, Clock, Device, Program
 from layoutopt.runtime.comparison import difference
 from layoutopt.runtime.element import Array, Value, load_array, save_array
 from layoutopt.runtime.job import (
+    ONE_DISPATCH,
+    TWO_DISPATCHES,
     ArrayFile,
     Event,
     EventKind,
@@ -79,13 +81,14 @@ def _work(job: Job, device: Device, peers: ExitStack, emit: Emit) -> None:
                 runner.twin = twins[task.module].twin(task.function, runner.call)
             if isinstance(runner.call, Call) and task.many:
                 runner.many = program.twin(task.many, runner.call)
-            if job.calibrated:
+            if job.calibration:
                 runner.held_bytes = None
             runners.append(runner)
     if runners:
-        clock = time.thread_time_ns if job.calibrated and device.is_inline else time.perf_counter_ns
-        if job.calibrated:
-            _calibrate(runners, programs[runners[0].module], clock)
+        inline = job.calibration and device.is_inline
+        clock = time.thread_time_ns if inline else time.perf_counter_ns
+        if job.calibration:
+            _calibrate(runners, device.load(Path(job.calibration), {}, []), clock)
         time_in_turns(job, runners, random.Random(job.protocol.seed), emit, clock)
 
 
@@ -153,7 +156,7 @@ def _keep(task: Task, arrays: tuple[Array, ...]) -> tuple[ArrayFile, ...]:
 def _calibrate(runners: Sequence[Runner], program: Program, clock: Clock) -> None:
     """Find out what a call costs without its dispatches, among others and by itself."""
     four = [np.ones(4, np.float32)]
-    one, two = (program.prepare(name, four) for name in ("one_dispatch", "two_dispatches"))
+    one, two = (program.prepare(name, four) for name in (ONE_DISPATCH, TWO_DISPATCHES))
     many_ns, once_ns = (
         empty_call_ns(_fastest_ns(one, clock, calls), _fastest_ns(two, clock, calls))
         for calls in (CALIBRATION_CALLS // 10, 1)

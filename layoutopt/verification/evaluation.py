@@ -6,8 +6,8 @@ machine affects all of them. Results are remembered by the content of both modul
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ from pathlib import Path
 from layoutopt.errors import LoweringError, RefusedModuleError
 from layoutopt.profiles.store import utc
 from layoutopt.profiles.target import FlagSet
-from layoutopt.runtime.compile import CompileOutcome, compile_file
+from layoutopt.runtime.compile import CompileOutcome, compile_file, compile_measured
 from layoutopt.runtime.element import Value
 from layoutopt.runtime.model import (
     Caller,
@@ -62,6 +62,7 @@ PROFILED_RUNS = 15
 _TIMES_LONGER = 5
 """Than the plan and the original by default a flag set may compile; some take 20 times as long."""
 _SHORTEST_LIMIT_S = 60.0
+_COMPILED_AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +160,8 @@ def _compile(
 ) -> tuple[dict[str, Path], dict[str, str]]:
     """Modules by name, and why others failed. Raises RefusedModuleError for the optimized one.
 
-    It goes first, beside the first of the original: how long these take says how long the others
-    may. What another attempt compiled of the original is in ``folder`` and stays.
+    It goes first: how long it and the first of the original take says how long the others may. What
+    another attempt compiled of the original is in ``folder`` and stays.
     """
     compiled: dict[str, Path] = {}
     failures: dict[str, str] = {}
@@ -171,27 +172,49 @@ def _compile(
             compiled[variant.name] = output
         else:
             waiting.append((variant, output))
-    limit_s = timeout_s
-    with tool_pool(2) as pool:
-        for batch in (waiting[:2], waiting[2:]):
-            pending: list[tuple[Variant, Path, Future[CompileOutcome]]] = []
-            for variant, output in batch:
-                work = (variant.source, output, variant.flags, limit_s)
-                pending.append((variant, output, pool.submit(compile_file, *work)))
-            slowest = 0.0
-            for variant, output, future in pending:
-                outcome = future.result()
-                if outcome.ok:
-                    compiled[variant.name] = output
-                    slowest = max(slowest, outcome.seconds)
-                elif variant.name == OPTIMIZED:
-                    named = (outcome.dispatches, tuple(outcome.errors))
-                    raise RefusedModuleError(outcome.reason, *named)
-                else:
-                    failures[variant.name] = outcome.reason
-            if slowest:
-                limit_s = min(timeout_s, max(_SHORTEST_LIMIT_S, _TIMES_LONGER * slowest))
+    limit = _Limit(timeout_s, [variant.name for variant, _ in waiting[:_COMPILED_AT_ONCE]])
+    with tool_pool(_COMPILED_AT_ONCE) as pool:
+        pending = [(v, output, pool.submit(limit.compile, v, output)) for v, output in waiting]
+        for variant, output, future in pending:
+            outcome = future.result()
+            if outcome.ok:
+                compiled[variant.name] = output
+            elif variant.name == OPTIMIZED:
+                pool.shutdown(cancel_futures=True)  # what runs is of the original, and stays
+                named = (outcome.dispatches, tuple(outcome.errors))
+                raise RefusedModuleError(outcome.reason, *named)
+            else:
+                failures[variant.name] = outcome.reason
     return {v.name: compiled[v.name] for v in variants if v.name in compiled}, failures
+
+
+class _Limit:
+    """How long a variant may compile: some times as long as others took, or take by now.
+
+    The first ones may ``most_s``.
+    """
+
+    def __init__(self, most_s: float, first: Sequence[str]) -> None:
+        self._most_s = most_s
+        self._first = first
+        self._started: dict[str, float] = {}
+        self._seconds: dict[str, float] = {}
+
+    def compile(self, variant: Variant, output: Path) -> CompileOutcome:
+        limit_s = self._most_s
+        if self._seconds and variant.name not in self._first:
+            now = time.monotonic()
+            slowest = max(self._seconds.get(n, now - s) for n, s in self._started.items())
+            limit_s = min(limit_s, max(_SHORTEST_LIMIT_S, _TIMES_LONGER * slowest))
+        self._started[variant.name] = time.monotonic()
+        work = variant.source, output, variant.flags, limit_s
+        if variant.name == OPTIMIZED:
+            outcome = compile_file(*work)
+        else:
+            outcome = compile_measured(*work, beside=_COMPILED_AT_ONCE - 1)
+        if outcome.ok:
+            self._seconds[variant.name] = outcome.seconds
+        return outcome
 
 
 def _verify(

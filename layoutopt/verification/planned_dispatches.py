@@ -41,7 +41,7 @@ def planned_dispatches(
     batches = make_batches(distinct, unranked, unranked, max(1, len(distinct)))
     for number, batch in enumerate(batches):
         source, flow = folder / f"planned_{number}.mlir", folder / f"planned_{number}.flow.mlir"
-        source.write_text(write_module(batch, calibrated=False).text, encoding="utf-8")
+        source.write_text(write_module(batch).text, encoding="utf-8")
         flags = (*batch.benchmarks[0].flags, *quirks().flags.without_values)
         if compile_to(source, Phase.FLOW, flow, flags, timeout_s).ok:
             with flow.open(encoding="utf-8", errors="replace") as lines:

@@ -152,7 +152,7 @@ def test_every_scalar_op_means_what_iree_computes(tmp_path: Path) -> None:
     trials = [trial(group) for group in groups()]
     batch = Batch(tuple(t.benchmark for t in trials), tuple(range(len(trials))))
     source, module = tmp_path / "ops.mlir", tmp_path / "ops.vmfb"
-    source.write_text(write_module(batch, calibrated=False).text)
+    source.write_text(write_module(batch).text)
     outcome = compile_candidates(source, module, batch.flags, 500.0)
     assert outcome.ok, outcome.reason
     program = Device("local-sync", 1).load(module)

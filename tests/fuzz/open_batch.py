@@ -133,7 +133,7 @@ def _results(
             cases.append(Case(way.name, case))
     if not tasks:
         return {}, refused
-    job = Job(tuple(tasks), Protocol(), calibrated=False, timed=False)
+    job = Job(tuple(tasks), Protocol(), timed=False)
     results: dict[Case, list[Array]] = {}
     with Supervisor("local-sync", 1, RUN_LIMIT_S) as supervisor:
         for v in supervisor.run(job):

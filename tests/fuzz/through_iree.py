@@ -234,7 +234,7 @@ def _results(
         )
     if not tasks:
         return {}, {}
-    job = Job(tuple(tasks), Protocol(), calibrated=False, timed=False)
+    job = Job(tuple(tasks), Protocol(), timed=False)
     with Supervisor("local-sync", 1, RUN_LIMIT_S) as supervisor:
         verdicts: list[Verdict] = list(supervisor.run(job))
     results = {

@@ -19,6 +19,7 @@ from typing import Any
 
 from iree.compiler import ir
 
+from layoutopt.mlir.read.attribute import value_of
 from layoutopt.mlir.read.globals import constant_globals
 from layoutopt.mlir.read.lift import Lifted
 from layoutopt.mlir.read.state import tensor_type
@@ -84,7 +85,10 @@ def census(module: Any, planned: Sequence[Lifted] = ()) -> ModuleCensus:
 
 
 def stored_globals(module: Any) -> dict[str, int]:
-    """The bytes of each global that an initializer computes, by symbol; static tensors only."""
+    """The bytes of each static tensor that a module holds as a global, by symbol.
+
+    An initializer computes it, or it has its elements from the start; parameters are left out.
+    """
     stored: set[str] = set()
     sizes: dict[str, int] = {}
 
@@ -99,9 +103,15 @@ def stored_globals(module: Any) -> dict[str, int]:
             continue
         kind = tensor_type(ir.TypeAttr(op.operation.attributes["type"]).value)
         symbol = ir.StringAttr(op.operation.attributes["sym_name"]).value
-        if kind is not None and symbol in stored:
+        if kind is not None and (symbol in stored or _has_elements(op)):
             sizes[symbol] = kind.size_bytes
     return sizes
+
+
+def _has_elements(op: Any) -> bool:
+    attributes = op.operation.attributes
+    value = value_of(attributes, "initial_value") if "initial_value" in attributes else None
+    return isinstance(value, ir.DenseElementsAttr | ir.DenseResourceElementsAttr)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,14 @@
 
 The new ops are written as text and parsed into the module's own context; weights stay the very
 attributes they were. Each new op goes behind the last kept op that it depends on, so that ops
-with side effects keep their order. A weight in another layout becomes a global with an
-initializer: IREE runs it at compile time for constants, at load time for parameters, and no pass
-folds the conversion back into the op that reads the weight.
+with side effects keep their order. A weight in another layout becomes a global, so that
+no pass folds the conversion back into the op that reads the weight: with its elements where they
+are known, else with an initializer, which IREE runs at load time for parameters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from layoutopt.ir.size_values import symbols_in
 from layoutopt.ir.weights import constant_names
 from layoutopt.mlir.read.lift import Lifted
 from layoutopt.mlir.write.emit import body_text, function_text
+from layoutopt.mlir.write.folded_weights import folded_weights
 from layoutopt.mlir.write.weight_globals import WeightGlobals
 from layoutopt.mlir.write.weight_initializers import Initializer, initializers
 
@@ -57,10 +58,17 @@ def parsed_plan(lifted: Lifted, lowered: Lowered, weights: WeightGlobals) -> Par
     ``weights``: see `splice`. Raises LoweringError where MLIR refuses the new ops.
     """
     names, new = weights.named(lowered.hoisted, constant_names(lifted.graph, 0))
-    hoisted = initializers(new)
+    hoisted: list[Initializer] = []
+    ready: dict[int, Any] = {}
+    for weight in initializers(new):
+        folded = folded_weights(weight, lifted.values)
+        if folded is None:
+            hoisted.append(weight)
+        else:
+            ready |= folded
     function = _top_level(lifted.block)
     with function.context:
-        text, symbols = _snippet(lowered, list(lowered.inputs), hoisted, names)
+        text, symbols = _snippet(lowered, ready, hoisted, names)
         try:
             module = ir.Module.parse(text)
         except ir.MLIRError as error:
@@ -76,6 +84,8 @@ def parsed_plan(lifted: Lifted, lowered: Lowered, weights: WeightGlobals) -> Par
         known = len(set(names.values())) - len(new)
         for operation, computed in zip(made, hoisted, strict=True):
             _fill_leaves(operation, lifted, list(computed.inputs))
+        for operation, tensor in zip(operations[known:], ready, strict=False):
+            operation.operation.attributes["initial_value"] = ready[tensor]
         _add_globals(function, operations[known:-1])
         for operation in operations[:known]:
             operation.operation.erase()
@@ -110,18 +120,22 @@ def _add_globals(function: Any, made: Sequence[Any]) -> None:
 
 def _snippet(
     lowered: Lowered,
-    leaves: Sequence[int],
+    ready: Collection[int],
     hoisted: Sequence[Initializer],
     names: Mapping[int, str],
 ) -> tuple[str, tuple[Symbol, ...]]:
-    """Globals that are there, new ones with their initializers, the planned ops as one function.
+    """Globals that are there, new ones, the planned ops as one function.
 
-    Behind the leaves that takes the values of the symbols that are returned with it.
+    ``ready``: tensors whose new globals have elements; those of the others follow, with their
+    ``hoisted`` initializers. Behind its inputs and constants the function takes the values of the
+    symbols that are returned with it.
     """
     types = lowered.graph.types
     globals_of = {name: f"util.global private @{name} : {types[t]}" for t, name in names.items()}
     made = {names[t] for weights in hoisted for _, t in weights.outputs}
+    made.update(names[t] for t in ready)
     parts = [text for name, text in globals_of.items() if name not in made]
+    parts += [globals_of[names[t]] for t in ready]
     for weights in hoisted:
         parts += [globals_of[names[t]] for _, t in weights.outputs]
         parts.append(_initializer(weights, names))
@@ -130,7 +144,7 @@ def _snippet(
     ]
     function = function_text(
         lowered.graph,
-        (lowered.inputs[t] for t in leaves),
+        lowered.inputs.values(),
         lowered.made,
         "planned",
     )

@@ -140,10 +140,8 @@ class Kernels:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         keys, benchmarks = tuple(missing), tuple(missing.values())
         places = range(len(keys))
-        batches = make_batches(benchmarks, places, places, BATCH)
-        compiler = BatchCompiler(
-            compile_kernels, folder, self._jobs, self._timeout_s, calibrated=False
-        )
+        batches = make_batches(benchmarks, places, places, BATCH, self._jobs)
+        compiler = BatchCompiler(compile_kernels, folder, self._jobs, self._timeout_s)
         with self._path.open("ab") as file:
             for found in compiler.run(batches):
                 if isinstance(found, Compiled):
@@ -193,7 +191,8 @@ def compile_kernels(
     source: Path, output: Path, flags: tuple[str, ...], timeout_s: float
 ) -> CompileOutcome:
     """Compile kernels and write the program that calls them; their code lies in `dumps_of`."""
-    return _dumped(source, output, (*flags, *quirks().flags.quick), timeout_s)
+    own = quirks().flags
+    return _dumped(source, output, (*flags, *own.quick, *own.one_thread), timeout_s)
 
 
 def _dumped(

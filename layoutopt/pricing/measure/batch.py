@@ -9,28 +9,17 @@ from itertools import accumulate
 
 from layoutopt.pricing.measure.benchmark import Benchmark
 
-LARGEST_TEXT = 64_000
-"""Characters of one module, about. Compile time follows the text: several large candidates in one
-module keep the other cores idle, and run into its time limit together."""
+LARGEST_TEXT = 400_000
+"""Characters of one module, about: it is compiled by one core in some seconds. Competitors have
+most of their kernels in common, which a module that they share has once: four schedules of one
+Winograd convolution compile in 4.0 s together and in 7.9 s apart."""
+_SMALLEST_TEXT = 8_000
+"""Characters that take as long to compile as what every candidate takes, about."""
 
 FUNCTION = r"c(\d+)"
 """What `function_name` makes, as a regular expression whose group is the place."""
 
 _EXECUTABLE = re.compile(rf"(?:^|_){FUNCTION}(?:\$async)?_dispatch_\d+$")
-CALIBRATION = """\
-func.func @one_dispatch(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %0 = arith.addf %x, %x : tensor<4xf32>
-  return %0 : tensor<4xf32>
-}
-func.func @two_dispatches(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %0 = flow.dispatch.region -> (tensor<4xf32>) {
-    %1 = arith.addf %x, %x : tensor<4xf32>
-    flow.return %1 : tensor<4xf32>
-  }
-  %2 = arith.mulf %0, %x : tensor<4xf32>
-  return %2 : tensor<4xf32>
-}
-"""
 
 
 @dataclass(frozen=True)
@@ -82,14 +71,10 @@ def weight_prefix(place: int) -> str:
     return f"c{place}_w"
 
 
-def write_module(batch: Batch, calibrated: bool = True) -> BatchModule:
-    """Write a batch as one module. Each line of a prelude is written once.
-
-    `calibrated`: with the functions that tell what an empty call costs.
-    """
+def write_module(batch: Batch) -> BatchModule:
+    """Write a batch as one module. Each line of a prelude is written once."""
     preludes = [line for benchmark in batch.benchmarks for line in benchmark.prelude.splitlines()]
     lines = list(dict.fromkeys(line for line in preludes if line.strip()))
-    lines += CALIBRATION.splitlines() if calibrated else []
     first_lines = []
     for place, benchmark in enumerate(batch.benchmarks):
         first_lines.append(len(lines) + 1)
@@ -98,12 +83,17 @@ def write_module(batch: Batch, calibrated: bool = True) -> BatchModule:
 
 
 def make_batches(
-    benchmarks: Sequence[Benchmark], order: Sequence[int], group: Sequence[int], size: int
+    benchmarks: Sequence[Benchmark],
+    order: Sequence[int],
+    group: Sequence[int],
+    size: int,
+    jobs: int = 1,
 ) -> tuple[Batch, ...]:
-    """Group by flags, keep competitors together, cut into batches of about equal length.
+    """Group by flags, keep competitors together, cut into batches that compile for equally long.
 
-    None has many more than `size` candidates or `LARGEST_TEXT` characters. `order` and `group` run
-    along `benchmarks`: place in the request, and who competes with whom.
+    About `size` candidates or `LARGEST_TEXT` characters at most in each; where there are several,
+    as many as keep `jobs` busy until the end. `order` and `group` run along `benchmarks`: place in
+    the request, and who competes with whom.
     """
     by_flags: dict[tuple[str, ...], list[int]] = {}
     for index, benchmark in enumerate(benchmarks):
@@ -111,9 +101,10 @@ def make_batches(
     batches = []
     for indices in by_flags.values():
         indices.sort(key=lambda index: group[index])
-        weights = [max(LARGEST_TEXT, size * len(benchmarks[i].text)) for i in indices]
-        ends = list(accumulate(weights))
-        count = -(-ends[-1] // (size * LARGEST_TEXT))
+        ends = list(accumulate(_SMALLEST_TEXT + len(benchmarks[i].text) for i in indices))
+        count = max(-(-len(indices) // size), -(-ends[-1] // LARGEST_TEXT))
+        if count > 1:
+            count = -(-count // jobs) * jobs
         parts = [(end * count - 1) // ends[-1] for end in ends]
         for part in dict.fromkeys(parts):
             cut = [index for index, home in zip(indices, parts, strict=True) if home == part]

@@ -49,16 +49,11 @@ class _Attempt:
 class BatchCompiler:
     """Compiles into `folder`, `jobs` at a time; a candidate alone gets about `timeout_s`."""
 
-    def __init__(
-        self, compile_one: Compile, folder: Path, jobs: int, timeout_s: float,
-        calibrated: bool = True,
-    ) -> None:  # fmt: skip
-        """`calibrated`: modules have the functions that tell what an empty call costs."""
+    def __init__(self, compile_one: Compile, folder: Path, jobs: int, timeout_s: float) -> None:
         self._compile_one = compile_one
         self._folder = folder
         self._jobs = jobs
         self._timeout_s = timeout_s
-        self._calibrated = calibrated
         self._numbers = count()
 
     def run(self, batches: Sequence[Batch]) -> Iterator[Compiled | Refused]:
@@ -82,7 +77,7 @@ class BatchCompiler:
         return pool.submit(self._attempt, batch, next(self._numbers))
 
     def _attempt(self, batch: Batch, number: int) -> _Attempt:
-        module = write_module(batch, self._calibrated)
+        module = write_module(batch)
         source = self._folder / f"batch{number}.mlir"
         output = source.with_suffix(".vmfb")
         source.write_text(module.text)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-
-import numpy as np
 
 from layoutopt.errors import InputError
 from layoutopt.mlir.write.many_launches import SUFFIX
@@ -18,15 +16,8 @@ from layoutopt.runtime.sampling import Protocol
 from layoutopt.runtime.transport import demoted
 
 
-def batch_job(
-    compiled: Compiled,
-    places: Sequence[int],
-    groups: Sequence[int],
-    best_ns: Mapping[int, float],
-    folder: Path,
-    protocol: Protocol,
-) -> Job:
-    """Write the arrays of the candidates at `places` to `folder` and return the job.
+def batch_job(compiled: Compiled, groups: Sequence[int], folder: Path, protocol: Protocol) -> Job:
+    """Write the arrays of a module's candidates to `folder` and return the job.
 
     `groups` runs along the whole request. Task places are places in the batch.
     """
@@ -34,9 +25,6 @@ def batch_job(
     weights: list[tuple[str, ArrayFile]] = []
     for place, benchmark in enumerate(compiled.batch.benchmarks):
         prefix = weight_prefix(place)
-        if place not in places:  # still in the module, which wants all of its weights
-            weights += _zeros(folder, prefix, benchmark.weights)
-            continue
         case = benchmark.case()
         arguments = _save(folder, f"c{place}_x", benchmark.arguments, case.arguments)
         own_weights = _save(folder, prefix, benchmark.weights, case.weights, as_parameters=True)
@@ -58,13 +46,7 @@ def batch_job(
                 reads_weights=bool(benchmark.weights),
             )
         )
-    wanted = sorted({task.group for task in tasks} & set(best_ns))
-    return Job(
-        tasks=tuple(tasks),
-        protocol=protocol,
-        weights=tuple(weights),
-        best_ns=tuple((group, best_ns[group]) for group in wanted),
-    )
+    return Job(tasks=tuple(tasks), protocol=protocol, weights=tuple(weights))
 
 
 def _save(
@@ -96,14 +78,3 @@ def _save_allowed(folder: Path, prefix: str, arrays: Sequence[Array]) -> tuple[A
         path = folder / f"{prefix}_{index}.npy"
         files.append(ArrayFile(str(path), save_array(path, array)))
     return tuple(files)
-
-
-def _zeros(folder: Path, prefix: str, values: Sequence[Operand]) -> list[tuple[str, ArrayFile]]:
-    files = []
-    for index, value in enumerate(values):
-        wanted = parse_tensor_type(value.type)
-        shape = tuple(dim or 0 for dim in wanted.shape)
-        path = folder / f"{prefix}_{index}.npy"
-        file = ArrayFile(str(path), save_array(path, demoted(np.zeros(shape, wanted.dtype))))
-        files.append((f"{prefix}_{index}", file))
-    return files

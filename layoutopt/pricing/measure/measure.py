@@ -12,6 +12,7 @@ from layoutopt.files.closing import Closing
 from layoutopt.ir.types import Array
 from layoutopt.pricing.measure.batch_compile import Compile
 from layoutopt.pricing.measure.benchmark import Benchmark
+from layoutopt.pricing.measure.calibration import Calibration
 from layoutopt.pricing.measure.compile_many import compile_many
 from layoutopt.pricing.measure.measurement_run import MeasurementPlan, MeasurementRun, Timer
 from layoutopt.pricing.measure.outputs import outputs_of
@@ -72,10 +73,12 @@ class Measurer(Closing):
     ) -> None:
         self.place = setting.place
         self.iree_version = iree_version()
+        compile_one = compile_one or _compile_for(setting.protocol)
         self._plan = MeasurementPlan(
             store=store,
             timer=timer or Supervisor(setting.device, setting.threads, setting.run_timeout_s),
-            compile_one=compile_one or _compile_for(setting.protocol),
+            compile_one=compile_one,
+            calibration=Calibration(compile_one, setting.compile_timeout_s),
             protocol=setting.protocol,
             place=self.place,
             iree_version=self.iree_version,
@@ -119,5 +122,6 @@ class Measurer(Closing):
         return outputs_of(self._plan, benchmark)
 
     def close(self) -> None:
-        """End the worker process."""
+        """End the worker process, and remove files."""
         self._plan.timer.close()
+        self._plan.calibration.close()

@@ -6,7 +6,7 @@ import platform
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import mkdtemp
@@ -16,6 +16,7 @@ from layoutopt.pricing.measure.batch import Batch, make_batches, split
 from layoutopt.pricing.measure.batch_compile import BatchCompiler, Compile, Compiled, Refused
 from layoutopt.pricing.measure.batch_job import batch_job
 from layoutopt.pricing.measure.benchmark import Benchmark
+from layoutopt.pricing.measure.calibration import Calibration
 from layoutopt.pricing.measure.setting import Place
 from layoutopt.pricing.measure.timing_lock import timing_lock
 from layoutopt.profiles.store import Store, utc
@@ -29,6 +30,10 @@ from layoutopt.runtime.workspace import workspace
 
 _WAVE = 4
 """Modules for each job that are compiled before they are timed: cores idle at the end of a wave."""
+
+
+_WAITING_BYTES = 1 << 29
+"""What the arrays of modules that wait to be timed may take on disk."""
 
 
 class Timer(Interface):
@@ -48,6 +53,7 @@ class MeasurementPlan:
     store: Store
     timer: Timer
     compile_one: Compile
+    calibration: Calibration
     protocol: Protocol
     place: Place
     iree_version: str
@@ -87,6 +93,7 @@ class MeasurementRun:
             order,
             [self._groups[place] for place in order],
             batch_size(len(order), self._plan.jobs, self._plan.batch_size),
+            self._plan.jobs,
         )
         self._pace = Pace(len(order), self._plan.jobs)
         self._progress.remaining(self._pace.remaining_s)
@@ -132,18 +139,29 @@ class MeasurementRun:
         plan = self._plan
         own = Path(mkdtemp(dir=folder))  # modules of the wave around this one still wait in theirs
         compiler = BatchCompiler(plan.compile_one, own, plan.jobs, plan.compile_timeout_s)
-        modules = []
+        modules: list[tuple[Compiled, Job | None]] = []
+        held_bytes = 0
         started = time.monotonic()
         for item in compiler.run(batches):
             if isinstance(item, Refused):
                 self._finish(item.batch, 0, item.measurement)
                 self._pace.timed(1, 0.0)
-            else:
-                modules.append(item)
+                continue
+            job = None
+            if held_bytes < _WAITING_BYTES:  # while others compile
+                job = self._job(item)
+                held_bytes += sum(f.stat().st_size for f in _arrays(item).iterdir())
+            modules.append((item, job))
         self._pace.compiled(candidates, time.monotonic() - started)
         self._progress.remaining(self._pace.remaining_s)
-        for compiled in sorted(modules, key=lambda compiled: compiled.batch.order):
-            self._time(compiled, folder)
+        for compiled, job in sorted(modules, key=lambda module: module[0].batch.order):
+            self._time(compiled, job, folder)
+
+    def _job(self, compiled: Compiled) -> Job:
+        """The job of all candidates of a module, with its arrays on disk."""
+        arrays = _arrays(compiled)
+        arrays.mkdir()
+        return batch_job(compiled, self._groups, arrays, self._plan.protocol)
 
     def _unknown_part(self, batch: Batch) -> Batch | None:
         self._take_known(batch.order)
@@ -157,20 +175,19 @@ class MeasurementRun:
             if self._keys[position] not in self._results
         ]
 
-    def _time(self, compiled: Compiled, folder: Path) -> None:
+    def _time(self, compiled: Compiled, job: Job | None, folder: Path) -> None:
         """Time one module while no other process does; split it where it does not load."""
-        arrays = folder / "arrays"
-        arrays.mkdir()
         try:
+            job = job or self._job(compiled)
             with timing_lock(self._plan.store.path):
-                unloaded = self._time_alone(compiled, arrays)
+                unloaded = self._time_alone(compiled, job)
         finally:
-            shutil.rmtree(arrays, ignore_errors=True)
+            shutil.rmtree(_arrays(compiled), ignore_errors=True)
             compiled.module.unlink(missing_ok=True)
         if unloaded:
             self._wave(split(compiled.batch.part(unloaded)), folder)
 
-    def _time_alone(self, compiled: Compiled, arrays: Path) -> list[int]:
+    def _time_alone(self, compiled: Compiled, job: Job) -> list[int]:
         """Store a result per candidate; return the places that did not load together."""
         batch = compiled.batch
         self._take_known(batch.order)
@@ -179,8 +196,15 @@ class MeasurementRun:
             return []
         self._progress.description(f"timing {len(places)} candidates")
         started = time.monotonic()
-        protocol = self._plan.protocol
-        job = batch_job(compiled, places, self._groups, self._best_ns, arrays, protocol)
+        calibration, outcome = self._plan.calibration.module(batch.flags)
+        if not outcome.ok:
+            for place in places:
+                self._finish(batch, place, Measurement(outcome.outcome, (), outcome.reason))
+            return []
+        tasks = tuple(task for task in job.tasks if task.place in places)
+        groups = sorted({task.group for task in tasks} & set(self._best_ns))
+        best_ns = tuple((group, self._best_ns[group]) for group in groups)
+        job = replace(job, tasks=tasks, best_ns=best_ns, calibration=str(calibration))
         unloaded = []
         for verdict in self._plan.timer.run(job):
             if not verdict.loaded and len(batch.benchmarks) > 1:
@@ -214,3 +238,8 @@ class MeasurementRun:
         )
         self._plan.store.put(record)
         self._take(key, measurement)
+
+
+def _arrays(compiled: Compiled) -> Path:
+    """Where the arrays of a module's candidates are kept."""
+    return compiled.module.with_suffix(".arrays")

@@ -25,7 +25,7 @@ def outputs_of(plan: MeasurementPlan, benchmark: Benchmark) -> tuple[Array, ...]
 
 
 def _run(plan: MeasurementPlan, compiled: Compiled, folder: Path) -> tuple[Array, ...] | None:
-    job = batch_job(compiled, [0], [0], {}, folder, plan.protocol)
+    job = batch_job(compiled, [0], folder, plan.protocol)
     tasks = tuple(replace(task, results=(), outputs=str(folder)) for task in job.tasks)
     for verdict in plan.timer.run(replace(job, tasks=tasks, timed=False)):
         if verdict.measurement.ok:

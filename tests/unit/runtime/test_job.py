@@ -29,7 +29,7 @@ def test_a_job_survives_the_pipe(tmp_path: Path) -> None:
         weights=(("c3_w_0", file),),
         archives=(("model", "w.irpa"),),
         best_ns=((7, 12.5),),
-        calibrated=False,
+        calibration="calibration.vmfb",
     )
     line = encode_job(job)
     assert "\n" not in line

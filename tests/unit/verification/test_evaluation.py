@@ -33,8 +33,8 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of what was compiled, in order, by a compiler that refuses the optimized module."""
     calls: list[str] = []
 
-    def compile_file(
-        source: Path, output: Path, flags: tuple[str, ...], timeout_s: float
+    def compile_variant(
+        source: Path, output: Path, flags: tuple[str, ...], timeout_s: float, beside: int = 0
     ) -> CompileOutcome:
         calls.append(flags[0])
         if flags[0] == OPTIMIZED:
@@ -42,7 +42,8 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         output.write_text("module")
         return CompileOutcome(True, Outcome.OK, "", 0.0)
 
-    monkeypatch.setattr(evaluation, "compile_file", compile_file)
+    for name in ("compile_file", "compile_measured"):
+        monkeypatch.setattr(evaluation, name, compile_variant)
     return calls
 
 
@@ -71,13 +72,14 @@ def test_flag_sets_may_compile_a_few_times_as_long_as_the_default(
 ) -> None:
     limits: dict[str, float] = {}
 
-    def compile_file(
-        source: Path, output: Path, flags: tuple[str, ...], timeout_s: float
+    def compile_variant(
+        source: Path, output: Path, flags: tuple[str, ...], timeout_s: float, beside: int = 0
     ) -> CompileOutcome:
         limits[flags[0]] = timeout_s
         return CompileOutcome(True, Outcome.OK, "", took)
 
-    monkeypatch.setattr(evaluation, "compile_file", compile_file)
+    for name in ("compile_file", "compile_measured"):
+        monkeypatch.setattr(evaluation, name, compile_variant)
     source = tmp_path / "model.mlir"
     variants = [Variant(name, source, (name,)) for name in ("default", "O3", "tiled", OPTIMIZED)]
     evaluation._compile(variants, tmp_path, limit)

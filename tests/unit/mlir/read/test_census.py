@@ -193,7 +193,8 @@ def test_initializers_run_ahead_and_the_globals_they_fill_have_sizes() -> None:
     found = walked(text)
     assert (len(found.runs), [m.function for m in found.ahead]) == (0, [""])
     with CONTEXT:
-        assert stored_globals(ir.Module.parse(HEAD + text).operation) == {"w": 128}
+        found_bytes = stored_globals(ir.Module.parse(HEAD + text).operation)
+    assert found_bytes == {"w": 128, "plain": 128}
 
 
 def test_a_move_says_where_it_stands_and_whether_a_plan_reaches_it() -> None:

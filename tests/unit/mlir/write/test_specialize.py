@@ -90,7 +90,7 @@ def test_a_weight_that_bodies_share_is_one_global(module: Module) -> None:
     copies = plain.copied_weights(names) | tiled.copied_weights(names)
     assert tiled.hoisted
     assert text.count("util.global private @layoutopt_weight_") == len(copies)
-    assert text.count("util.initializer") == len(copies)
+    assert text.count("util.initializer") == 0  # the elements are in the module
     reads = len(plain.hoisted) + 2 * len(tiled.hoisted)
     assert text.count("util.global.load immutable") == reads
 
