@@ -9,9 +9,9 @@ layouts, Anderson and Gregg, "Optimal DNN primitive selection with PBQP", CGO 20
 Pairwise costs cannot say that two readers share one conversion, that nothing may need itself in a
 circle, or that copies of weights have a budget: the answer is priced and held to these at the end.
 Where it is none, it is made again with all tensors that greedy's needs, of candidates that read
-only what greedy reaches before what they make; and greedy's stands where it is cheaper. What nodes
-were decided by is known to be wrong then, so in the end each candidate is tried in place of what
-makes its tensors, and taken where that costs less, until none does.
+only what greedy reaches before what they make. What nodes were decided by is known to be wrong
+then, so in the end each candidate is tried in place of what makes its tensors, and taken where that
+costs less, until none does; from greedy's answer too. From the better one TASO's search goes on.
 """
 
 import heapq
@@ -26,8 +26,9 @@ from layoutopt.solver.choice import Choice, Priced, price
 from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.greedy import solve_greedy, walked
 from layoutopt.solver.problem import Pair, Problem
-from layoutopt.solver.solution import Solution, StopReason, answer
+from layoutopt.solver.solution import Solution, answer
 from layoutopt.solver.substitutes import with_makers
+from layoutopt.solver.taso import backtracked
 
 _Costs = npt.NDArray[np.float64]
 _FOLDED = 2
@@ -63,8 +64,8 @@ class _Network:
 
 
 def solve_pbqp(problem: Problem, time_limit_s: float = 60.0) -> Solution:
-    """Return the best of its answer and greedy's, FEASIBLE with no bound; greedy's failure where
-    neither is one. The time limit ends the substitutions.
+    """Return the best that comes of its answer and greedy's, FEASIBLE with no bound; greedy's
+    failure where neither is one. The time limit ends the substitutions.
     """
     start = time.perf_counter()
     tables = Derivability(problem)
@@ -83,13 +84,15 @@ def solve_pbqp(problem: Problem, time_limit_s: float = 60.0) -> Solution:
         answers.append(found)
     if not answers:
         return greedy
-    best = min(answers, key=lambda a: a.cost_ns)
-    best, reason = _descended(tables, best, start + time_limit_s)
+    until = start + time_limit_s
+    ends = [_descended(tables, known, until) for known in answers]
+    best, choice = min(ends, key=lambda end: end[0].cost_ns)
+    best, reason = backtracked(tables, best, choice, until)
     seconds = time.perf_counter() - start
     return answer(best.candidates, best.conversions, best.cost_ns, 0, seconds, reason)
 
 
-def _descended(tables: Derivability, best: Priced, until: float) -> tuple[Priced, StopReason]:
+def _descended(tables: Derivability, best: Priced, until: float) -> tuple[Priced, Choice]:
     """An answer that no single substitution makes cheaper, unless the time ends first."""
     choice = with_makers(tables, (None,) * tables.problem.tensors, best.candidates)
     improved = True
@@ -97,14 +100,14 @@ def _descended(tables: Derivability, best: Priced, until: float) -> tuple[Priced
         improved = False
         for i in range(len(tables.problem.candidates)):
             if time.perf_counter() > until:
-                return best, StopReason.TIME_LIMIT
+                return best, choice
             substitute = with_makers(tables, choice, (i,))
             if substitute == choice:
                 continue
             priced = price(tables, substitute)
             if priced is not None and priced.cost_ns < best.cost_ns:
                 best, choice, improved = priced, substitute, True
-    return best, StopReason.EXHAUSTED
+    return best, choice
 
 
 def _reached(tables: Derivability) -> dict[int, int]:

@@ -30,11 +30,18 @@ def solve_taso(problem: Problem, time_limit_s: float = 60.0) -> Solution:
         return greedy
     tables = Derivability(problem)
     best = Priced(greedy.objective_ns, greedy.candidates, greedy.conversions)
-    first = _first_choice(tables)
+    best, reason = backtracked(tables, best, _first_choice(tables), start + time_limit_s)
+    seconds = time.perf_counter() - start
+    return answer(best.candidates, best.conversions, best.cost_ns, 0, seconds, reason)
+
+
+def backtracked(
+    tables: Derivability, best: Priced, first: Choice, until: float
+) -> tuple[Priced, StopReason]:
+    """The best answer that is found from a ``first`` choice on, whose answer is the best known."""
     seen = {first}
     order = itertools.count()  # choices of one cost, first come first served: they do not compare
     queue = [(best.cost_ns, next(order), first)]
-    reason = StopReason.EXHAUSTED
     for _ in range(MOST_EXPANSIONS):
         if not queue:
             break
@@ -42,9 +49,8 @@ def solve_taso(problem: Problem, time_limit_s: float = 60.0) -> Solution:
         if cost_ns > ALPHA * best.cost_ns:
             break
         for substitute in substitutes(tables, choice):
-            if time.perf_counter() - start > time_limit_s:
-                reason = StopReason.TIME_LIMIT
-                break
+            if time.perf_counter() > until:
+                return best, StopReason.TIME_LIMIT
             if substitute in seen:
                 continue
             seen.add(substitute)
@@ -54,10 +60,7 @@ def solve_taso(problem: Problem, time_limit_s: float = 60.0) -> Solution:
             heapq.heappush(queue, (priced.cost_ns, next(order), substitute))
             if priced.cost_ns < best.cost_ns:
                 best = priced
-        if reason is StopReason.TIME_LIMIT:
-            break
-    seconds = time.perf_counter() - start
-    return answer(best.candidates, best.conversions, best.cost_ns, 0, seconds, reason)
+    return best, StopReason.EXHAUSTED
 
 
 def _first_choice(tables: Derivability) -> Choice:

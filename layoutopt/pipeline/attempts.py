@@ -27,8 +27,9 @@ from layoutopt.planning.plan_file import fingerprint
 from layoutopt.planning.planner import plan_graphs
 from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.at_sizes import AtSizes
+from layoutopt.pricing.measure.measure import Measurer
 from layoutopt.pricing.microkernels import with_microkernels
-from layoutopt.pricing.prices import Pricer
+from layoutopt.pricing.prices import Measured, Pricer
 from layoutopt.profiles.store import cache_folder
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.refused_alone import refused_alone
@@ -162,6 +163,8 @@ class Attempts:
         if self.pricer is not None:
             return self._planned(self.pricer, refused)
         with prices(model.target, model.options, since, model.run_bytes) as pricer:
+            if isinstance(pricer, Measured) and isinstance(pricer.measurer, Measurer):
+                pricer.measurer.before_measuring(model.ahead.start)
             return self._planned(pricer, refused)
 
     def _planned(self, pricer: Pricer, refused: KnownRefusals) -> tuple[GraphPlan, ...]:

@@ -64,11 +64,13 @@ from layoutopt.runtime.progress import Progress, Silent
 from layoutopt.runtime.steps import Clock, SilentSteps
 from layoutopt.runtime.workspace import PREFIX
 from layoutopt.solver import TimeLimit
+from layoutopt.verification.ahead import CompiledAhead
 from layoutopt.verification.modules import Modules
 from layoutopt.verification.subjects import subjects_of, with_layouts
 from layoutopt.verification.whole_model import (
     Comparison,
     compare_with_original,
+    originals,
 )
 
 ModelSource = Path | str | Graph | InMemory
@@ -121,7 +123,16 @@ class Model:
         return self
 
     def __exit__(self, *raised: object) -> None:
+        self.ahead.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    @cached_property
+    def ahead(self) -> CompiledAhead:
+        """What may compile the model as it came while its candidates are measured."""
+        limit_s = self.options.compile_timeout_s
+        return CompiledAhead(
+            originals(self.source, self.target, self.options), self.folder, limit_s
+        )
 
     @property
     def trip_counts(self) -> dict[str, int]:
@@ -376,4 +387,5 @@ def compared_modules(model: Model, lowered: LoweredModel) -> Modules:
         tuple(f.graph for f in functions),
         model.folder,
         model.archives,
+        model.ahead,
     )

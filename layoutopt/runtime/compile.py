@@ -81,20 +81,26 @@ def compile_candidates(
 
 
 def compile_measured(
-    source: Path, output: Path, flags: tuple[str, ...], timeout_s: float, beside: int
+    source: Path,
+    output: Path,
+    flags: tuple[str, ...],
+    timeout_s: float,
+    beside: int,
+    is_behind: bool = False,
 ) -> CompileOutcome:
     """Like `compile_file`, for a model that is only measured; as many compile ``beside`` it.
 
-    Without the compiler's checks of its own IR, as far as it compiles without them: not for what is
-    handed over, which has to pass them.
+    ``is_behind``: it takes cores that others leave, see `layoutopt.runtime.behind`. Without the
+    compiler's checks of its own IR, as far as it compiles without them: not for what is handed
+    over, which has to pass them.
     """
     own = quirks().flags
     alone = beside + 1 < (os.cpu_count() or 1)
     quick = (*own.quick, *(() if alone else own.one_thread))
-    outcome = _compile(source, output, (*flags, *quick), timeout_s)
+    outcome = _compile(source, output, (*flags, *quick), timeout_s, is_behind=is_behind)
     if outcome.ok or outcome.outcome is Outcome.COMPILE_TIMEOUT:
         return outcome
-    return _compile(source, output, flags, timeout_s)
+    return _compile(source, output, flags, timeout_s, is_behind=is_behind)
 
 
 def compile_to(
@@ -128,11 +134,12 @@ def _compile(
     flags: Sequence[str],
     timeout_s: float,
     dumps: Path | None = None,
+    is_behind: bool = False,
 ) -> CompileOutcome:
     partial = output.with_name(output.name + ".partial")
     command = [find_tool("iree-compile"), str(source), *flags, "-o", str(partial)]
     try:
-        run = run_tool(command, timeout_s)
+        run = run_tool(command, timeout_s, is_behind=is_behind)
         if run.ended is Ended.OK and partial.exists():
             partial.replace(output)
     finally:

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from layoutopt.errors import InputError
+from layoutopt.runtime.behind import behind, running_behind, stopped_s
 from layoutopt.runtime.scheduling import starved_s, worked_s
 
 ERROR_TEXT_BYTES = 1 << 20
@@ -97,18 +98,23 @@ def run_tool(
     timeout_s: float,
     environment: dict[str, str] | None = None,
     memory_bytes: int | None = None,
+    is_behind: bool = False,
 ) -> ToolRun:
     """Run `command` in its own process group and wait; on timeout the whole group is killed.
 
     So it is where it does nothing for `IDLE_S`. Time for which it waits for a core does not count:
     other work on the machine would decide.
-    ``memory_bytes``: what it may map at most; None for no bound. Raises InputError where a file
-    that it writes reaches the limit on file sizes: that says nothing of what the tool was given.
+    ``memory_bytes``: what it may map at most; None for no bound. ``is_behind``: it runs behind
+    others, see `layoutopt.runtime.behind`; that it is stopped does not count either. Raises
+    InputError where a file that it writes reaches the limit on file sizes: that says nothing of
+    what the tool was given.
     """
     started = time.monotonic()
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+    with ExitStack() as stack:
+        out = stack.enter_context(tempfile.TemporaryFile())
+        err = stack.enter_context(tempfile.TemporaryFile())
         process = subprocess.Popen(
-            command,
+            behind(command) if is_behind else command,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
@@ -117,11 +123,13 @@ def run_tool(
         )
         with _running_lock:
             _running.add(process)
+        if is_behind:
+            stack.enter_context(running_behind(process.pid))
         try:
             limit_cpu(process.pid, timeout_s)
             if memory_bytes is not None:
                 limit_memory(process.pid, memory_bytes)
-            late = _late(process, timeout_s)
+            late = _late(process, timeout_s, is_behind)
             if late is not None:
                 kill_group(process)
         except BaseException:
@@ -142,22 +150,24 @@ def run_tool(
         return ToolRun(ended, name, _text(out, None), _text(err, ERROR_TEXT_BYTES), seconds)
 
 
-def _late(process: subprocess.Popen[bytes], timeout_s: float) -> Ended | None:
+def _late(process: subprocess.Popen[bytes], timeout_s: float, is_behind: bool) -> Ended | None:
     """Wait for the end of a process; why no longer, where it does not come."""
     started = time.monotonic()
+    stopped_before_s = stopped_s()
     left_s = timeout_s
-    before = (0.0, 0.0)
+    before = (0.0, 0.0, 0.0)
     while left_s > 0:
         look_s = min(max(left_s, _GRACE_S), IDLE_S)
         try:
             process.wait(look_s)
             return None
         except subprocess.TimeoutExpired:
-            after = worked_s(process.pid), starved_s(process.pid)
-            if look_s == IDLE_S and after == before and after != (0.0, 0.0):
+            stood_s = stopped_s() - stopped_before_s if is_behind else 0.0
+            after = worked_s(process.pid), starved_s(process.pid), stood_s
+            if look_s == IDLE_S and after == before and after[:2] != (0.0, 0.0):
                 return Ended.IDLE
             before = after
-            left_s = started + timeout_s + after[1] - time.monotonic()
+            left_s = started + timeout_s + after[1] + stood_s - time.monotonic()
     return Ended.TIMEOUT
 
 

@@ -6,7 +6,6 @@ machine affects all of them. Results are remembered by the content of both modul
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,7 +14,8 @@ from pathlib import Path
 from layoutopt.errors import LoweringError, RefusedModuleError
 from layoutopt.profiles.store import utc
 from layoutopt.profiles.target import FlagSet
-from layoutopt.runtime.compile import CompileOutcome, compile_file, compile_measured
+from layoutopt.runtime.behind import alone
+from layoutopt.runtime.compile import CompileOutcome
 from layoutopt.runtime.element import Value
 from layoutopt.runtime.model import (
     Caller,
@@ -28,6 +28,7 @@ from layoutopt.runtime.model import (
     time_models,
 )
 from layoutopt.runtime.tool_pool import tool_pool
+from layoutopt.verification.ahead import COMPILED_AT_ONCE, CompiledAhead, Limit, module_of
 from layoutopt.verification.comparing import (
     Compared,
     Run,
@@ -59,12 +60,6 @@ PROFILED_RUNS = 15
 """Runs of the optimized module under the profiler; of each call, the fastest count."""
 
 
-_TIMES_LONGER = 5
-"""Than the plan and the original by default a flag set may compile; some take 20 times as long."""
-_SHORTEST_LIMIT_S = 60.0
-_COMPILED_AT_ONCE = 2
-
-
 @dataclass(frozen=True, slots=True)
 class EvaluationSetting:
     """Where modules are compiled and run, and where what came of it is kept."""
@@ -80,6 +75,8 @@ class EvaluationSetting:
     timed: bool = True
     peers: tuple[Variant, ...] = ()
     """Other runtimes, each with the ONNX model that it runs, to time in the same turns."""
+    ahead: CompiledAhead | None = None
+    """What compiles the original's flag sets already, if anything does."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +132,7 @@ def evaluate_variants(
     if known is not None and known.date_utc >= setting.since:
         return known
     tried = [v for v in variants if not unusable or v.name != OPTIMIZED]
-    compiled, failures = _compile(tried, folder, setting.compile_timeout_s)
+    compiled, failures = _compile(tried, folder, setting)
     if unusable:
         failures[OPTIMIZED] = unusable
     with Caller(setting.run) as caller:
@@ -156,7 +153,7 @@ def evaluate_variants(
 
 
 def _compile(
-    variants: Sequence[Variant], folder: Path, timeout_s: float
+    variants: Sequence[Variant], folder: Path, setting: EvaluationSetting
 ) -> tuple[dict[str, Path], dict[str, str]]:
     """Modules by name, and why others failed. Raises RefusedModuleError for the optimized one.
 
@@ -167,14 +164,20 @@ def _compile(
     failures: dict[str, str] = {}
     waiting: list[tuple[Variant, Path]] = []
     for place, variant in sorted(enumerate(variants), key=lambda v: v[1].name != OPTIMIZED):
-        output = folder / f"variant{place}.vmfb"
+        output = module_of(folder, place)
         if variant.name != OPTIMIZED and output.exists():
             compiled[variant.name] = output
         else:
             waiting.append((variant, output))
-    limit = _Limit(timeout_s, [variant.name for variant, _ in waiting[:_COMPILED_AT_ONCE]])
-    with tool_pool(_COMPILED_AT_ONCE) as pool:
-        pending = [(v, output, pool.submit(limit.compile, v, output)) for v, output in waiting]
+    first = [variant.name for variant, _ in waiting[:COMPILED_AT_ONCE]]
+    limit = Limit(setting.compile_timeout_s, first)
+
+    def outcome_of(variant: Variant, output: Path) -> CompileOutcome:
+        known = None if setting.ahead is None else setting.ahead.outcome(variant, output)
+        return known or limit.compile(variant, output)
+
+    with tool_pool(COMPILED_AT_ONCE) as pool:
+        pending = [(v, output, pool.submit(outcome_of, v, output)) for v, output in waiting]
         for variant, output, future in pending:
             outcome = future.result()
             if outcome.ok:
@@ -186,35 +189,6 @@ def _compile(
             else:
                 failures[variant.name] = outcome.reason
     return {v.name: compiled[v.name] for v in variants if v.name in compiled}, failures
-
-
-class _Limit:
-    """How long a variant may compile: some times as long as others took, or take by now.
-
-    The first ones may ``most_s``.
-    """
-
-    def __init__(self, most_s: float, first: Sequence[str]) -> None:
-        self._most_s = most_s
-        self._first = first
-        self._started: dict[str, float] = {}
-        self._seconds: dict[str, float] = {}
-
-    def compile(self, variant: Variant, output: Path) -> CompileOutcome:
-        limit_s = self._most_s
-        if self._seconds and variant.name not in self._first:
-            now = time.monotonic()
-            slowest = max(self._seconds.get(n, now - s) for n, s in self._started.items())
-            limit_s = min(limit_s, max(_SHORTEST_LIMIT_S, _TIMES_LONGER * slowest))
-        self._started[variant.name] = time.monotonic()
-        work = variant.source, output, variant.flags, limit_s
-        if variant.name == OPTIMIZED:
-            outcome = compile_file(*work)
-        else:
-            outcome = compile_measured(*work, beside=_COMPILED_AT_ONCE - 1)
-        if outcome.ok:
-            self._seconds[variant.name] = outcome.seconds
-        return outcome
 
 
 def _verify(
@@ -316,7 +290,8 @@ def _time(
         calls = [
             ModelCall(working[n], timing.name, timing.of(n), n if n in peers else "") for n in names
         ]
-        timed = time_models(calls, setting.run)
+        with alone():
+            timed = time_models(calls, setting.run)
         for name, measured in zip(names, timed, strict=True):
             if not measured.ok:
                 failures[name] = measured.reason

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from layoutopt.frontend.source import Source
 from layoutopt.ir.graph import Graph
+from layoutopt.verification.ahead import CompiledAhead
 from layoutopt.verification.verified import Subject
 
 
@@ -30,3 +31,5 @@ class Modules:
     """For intermediate files."""
     archives: Sequence[tuple[str, Path]] = ()
     """(scope, file) of the parameters that the modules leave outside."""
+    ahead: CompiledAhead | None = None
+    """What compiles the original already, if anything does."""

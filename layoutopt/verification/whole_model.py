@@ -9,6 +9,7 @@ from pathlib import Path
 
 from layoutopt.compiler.installed import quirks
 from layoutopt.errors import LoweringError, RefusedModuleError
+from layoutopt.frontend.source import Source
 from layoutopt.options import Effort, Options
 from layoutopt.pricing.analytic.compiled.read_module import DOES_NOTHING
 from layoutopt.pricing.analytic.compiled_kernels import Facts, Kernels
@@ -18,8 +19,9 @@ from layoutopt.profiles.target import FlagSet, Target
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.setting import RunSetting
 from layoutopt.runtime.steps import Clock
+from layoutopt.verification.ahead import module_of
 from layoutopt.verification.evaluated import OPTIMIZED, Evaluation, Variant, VariantResult
-from layoutopt.verification.evaluation import EvaluationSetting, evaluate_variants, variants_of
+from layoutopt.verification.evaluation import EvaluationSetting, evaluate_variants
 from layoutopt.verification.host_check import check_on_host
 from layoutopt.verification.modules import Modules
 from layoutopt.verification.oracle_reference import oracle_run
@@ -188,7 +190,7 @@ def flags_of_original(
     """Compile the model as it came, with one set of flags after another until one works."""
     reason = ""
     for place, flag_set in enumerate(target.flag_sets):
-        output = folder / f"variant{place}.vmfb"
+        output = module_of(folder, place)
         if output.exists():
             return Taken(flag_set, reason)
         flags = (*phase_flags, *target.flags, *flag_set.flags)
@@ -214,19 +216,19 @@ def _running(modules: Modules, target: Target, options: Options, since: str) -> 
     return replace(other, verification=replace(other.verification, more_flags=more))
 
 
+def originals(source: Source, target: Target, options: Options) -> tuple[Variant, ...]:
+    """The model as it came, with each set of flags that a plan is timed beside."""
+    sets = target.flag_sets[:1] if options.effort is Effort.QUICK else target.flag_sets
+    base = (*source.phase_flags, *target.flags)
+    return tuple(Variant(s.name, source.path, (*base, *s.flags)) for s in sets)
+
+
 def _evaluate(
     modules: Modules, target: Target, options: Options, refused: str = "", since: str = ""
 ) -> Evaluation:
     source = modules.source
-    sets = target.flag_sets[:1] if options.effort is Effort.QUICK else target.flag_sets
-    variants = variants_of(
-        source.path,
-        source.phase_flags,
-        target.flags,
-        sets,
-        modules.optimized,
-        modules.flags,
-    )
+    optimized = Variant(OPTIMIZED, modules.optimized, modules.flags)
+    variants = (*originals(source, target, options), optimized)
     setting = EvaluationSetting(
         RunSetting(target.device, options.threads, archives=modules.archives),
         target.place,
@@ -234,6 +236,7 @@ def _evaluate(
         cache_folder(options.cache) / "models" if options.remember else None,
         since,
         peers=tuple(Variant(name, modules.model, ()) for name in options.peers),
+        ahead=modules.ahead,
     )
     return evaluate_variants(
         variants,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from layoutopt.pricing.measure.setting import Place
 from layoutopt.pricing.measure.timing_lock import timing_lock
 from layoutopt.profiles.store import Store, utc
 from layoutopt.profiles.store_record import Provenance, Record
+from layoutopt.runtime.behind import alone
 from layoutopt.runtime.job import Job
 from layoutopt.runtime.outcome import Measurement, Outcome
 from layoutopt.runtime.progress import Pace, Progress
@@ -73,12 +74,19 @@ class MeasurementRun:
     """Results by key, as they come in. `keys` and `groups` run along the request."""
 
     def __init__(
-        self, plan: MeasurementPlan, progress: Progress, keys: Sequence[str], groups: Sequence[int]
+        self,
+        plan: MeasurementPlan,
+        progress: Progress,
+        keys: Sequence[str],
+        groups: Sequence[int],
+        begin: Callable[[], None],
     ) -> None:
+        """``begin`` is called before anything is compiled."""
         self._plan = plan
         self._progress = progress
         self._keys = keys
         self._groups = groups
+        self._begin = begin
         self._results: dict[str, Measurement] = {}
         self._best_ns: dict[int, float] = {}
         self._pace = Pace(0, plan.jobs)
@@ -99,6 +107,7 @@ class MeasurementRun:
         self._progress.remaining(self._pace.remaining_s)
         wave = _WAVE * self._plan.jobs
         if batches:
+            self._begin()
             with workspace() as folder:
                 for start in range(0, len(batches), wave):
                     self._wave(batches[start : start + wave], folder)
@@ -179,7 +188,7 @@ class MeasurementRun:
         """Time one module while no other process does; split it where it does not load."""
         try:
             job = job or self._job(compiled)
-            with timing_lock(self._plan.store.path):
+            with timing_lock(self._plan.store.path), alone():
                 unloaded = self._time_alone(compiled, job)
         finally:
             shutil.rmtree(_arrays(compiled), ignore_errors=True)

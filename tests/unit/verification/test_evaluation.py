@@ -12,7 +12,7 @@ from layoutopt.ir.layout import Layout
 from layoutopt.runtime.compile import CompileOutcome
 from layoutopt.runtime.outcome import Outcome
 from layoutopt.runtime.setting import RunSetting
-from layoutopt.verification import evaluation
+from layoutopt.verification import ahead, evaluation
 from layoutopt.verification.discrepancy import Allowed
 from layoutopt.verification.evaluated import (
     OPTIMIZED,
@@ -34,7 +34,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     calls: list[str] = []
 
     def compile_variant(
-        source: Path, output: Path, flags: tuple[str, ...], timeout_s: float, beside: int = 0
+        source: Path, output: Path, flags: tuple[str, ...], timeout_s: float, *more: int
     ) -> CompileOutcome:
         calls.append(flags[0])
         if flags[0] == OPTIMIZED:
@@ -43,7 +43,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return CompileOutcome(True, Outcome.OK, "", 0.0)
 
     for name in ("compile_file", "compile_measured"):
-        monkeypatch.setattr(evaluation, name, compile_variant)
+        monkeypatch.setattr(ahead, name, compile_variant)
     return calls
 
 
@@ -73,16 +73,16 @@ def test_flag_sets_may_compile_a_few_times_as_long_as_the_default(
     limits: dict[str, float] = {}
 
     def compile_variant(
-        source: Path, output: Path, flags: tuple[str, ...], timeout_s: float, beside: int = 0
+        source: Path, output: Path, flags: tuple[str, ...], timeout_s: float, *more: int
     ) -> CompileOutcome:
         limits[flags[0]] = timeout_s
         return CompileOutcome(True, Outcome.OK, "", took)
 
     for name in ("compile_file", "compile_measured"):
-        monkeypatch.setattr(evaluation, name, compile_variant)
+        monkeypatch.setattr(ahead, name, compile_variant)
     source = tmp_path / "model.mlir"
     variants = [Variant(name, source, (name,)) for name in ("default", "O3", "tiled", OPTIMIZED)]
-    evaluation._compile(variants, tmp_path, limit)
+    evaluation._compile(variants, tmp_path, EvaluationSetting(RunSetting(), "host", limit))
     assert limits == {"default": limit, OPTIMIZED: limit, "O3": most, "tiled": most}
 
 

@@ -1,0 +1,119 @@
+"""Tools that run behind others are stopped while something is timed, and end with their parent."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from layoutopt.runtime.behind import alone, can_run_behind, end_behind, stopped_s
+from layoutopt.runtime.process import Ended, ToolRun, run_tool
+
+pytestmark = pytest.mark.skipif(not can_run_behind(), reason="the system can't end what is stopped")
+
+COUNTS = """
+import sys, time
+for i in range(10_000):
+    with open(sys.argv[1], "a") as file:
+        file.write("x")
+    time.sleep(0.01)
+"""
+
+
+def started(command: list[str], timeout_s: float = 60.0) -> tuple[threading.Thread, list[ToolRun]]:
+    runs: list[ToolRun] = []
+    thread = threading.Thread(
+        target=lambda: runs.append(run_tool(command, timeout_s, is_behind=True))
+    )
+    thread.start()
+    return thread, runs
+
+
+def wait_for(path: Path, size: int) -> None:
+    ends = time.monotonic() + 30
+    while not path.exists() or path.stat().st_size < size:
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+
+
+def test_it_stands_still_while_something_is_timed(tmp_path: Path) -> None:
+    file = tmp_path / "counted"
+    thread, runs = started([sys.executable, "-c", COUNTS, str(file)])
+    wait_for(file, 1)
+    before = stopped_s()
+    with alone():
+        time.sleep(0.05)  # what it was writing is there
+        size = file.stat().st_size
+        time.sleep(0.3)
+        assert file.stat().st_size == size
+    assert stopped_s() - before >= 0.3
+    wait_for(file, size + 2)
+    end_behind()
+    thread.join(30)
+    assert runs[0].ended is Ended.CRASH
+
+
+def test_one_that_begins_meanwhile_waits(tmp_path: Path) -> None:
+    file = tmp_path / "counted"
+    with alone():
+        thread, _ = started([sys.executable, "-c", COUNTS, str(file)])
+        time.sleep(0.3)
+        assert not file.exists()
+    wait_for(file, 1)
+    end_behind()
+    thread.join(30)
+
+
+def test_standing_still_is_not_being_late(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("layoutopt.runtime.process.IDLE_S", 0.2)
+    done = tmp_path / "done"
+    script = f"""
+import time
+while time.process_time() < 0.3:
+    pass
+open({str(done)!r}, "w").close()
+"""
+    thread, runs = started([sys.executable, "-c", script], timeout_s=1.0)
+    with alone():
+        time.sleep(1.5)
+    thread.join(30)
+    assert runs[0].ended is Ended.OK
+    assert done.exists()
+
+
+def test_it_ends_with_its_parent_while_it_stands_still(tmp_path: Path) -> None:
+    file = tmp_path / "counted"
+    parent = f"""
+import os, signal, sys, threading, time
+from layoutopt.runtime.behind import alone
+from layoutopt.runtime.process import run_tool
+command = [sys.executable, "-c", {COUNTS!r}, {str(file)!r}]
+threading.Thread(target=run_tool, args=(command, 60.0), kwargs={{"is_behind": True}}).start()
+while not os.path.exists({str(file)!r}):
+    time.sleep(0.01)
+with alone():
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert subprocess.run([sys.executable, "-c", parent], check=False).returncode < 0
+    time.sleep(0.3)
+    size = file.stat().st_size
+    time.sleep(0.3)
+    assert file.stat().st_size == size
+    assert not _holders(file)
+
+
+def _holders(file: Path) -> list[str]:
+    """Processes whose command line names a file."""
+    found = []
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            text = command.read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if str(file) in text and "-c" in text.split("\0"):
+            found.append(text)
+    return found
