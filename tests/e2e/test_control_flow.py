@@ -229,11 +229,10 @@ def test_weights_are_packed_once_and_times_count_trips(tmp_path: Path) -> None:
     plan, _ = report_of(tmp_path, RNN, options)
     plan.apply(tmp_path / "out.mlir")
     text = (tmp_path / "out.mlir").read_text()
-    initializer, body = text.split("func.func @main")
-    assert "linalg.pack" in initializer
-    assert "math.exp" in initializer
+    head, body = text.split("func.func @main")
+    assert "util.global private @layoutopt_weight_0 = dense<" in head
     assert "util.global.load immutable @layoutopt_weight_0" in body
-    assert "math.exp" not in body
+    assert "math.exp" not in text
     times = {f.name: f.plan.cost_ns / 1e6 for f in plan.functions}
     whole_ms = times["main"] + 6 * times["main/for.0"]
     assert plan.report.after.predicted_ms == pytest.approx(whole_ms)
@@ -285,7 +284,7 @@ def opened(text: str) -> str:
     return text.replace(f"tensor.empty() : {H}", f"tensor.empty(%rows) : {H}").replace("<8x", "<?x")
 
 
-@pytest.mark.parametrize(("seed", "is_open"), [("5", False), ("9", False), ("3", True)])
+@pytest.mark.parametrize(("seed", "is_open"), [("5", False), ("2", False), ("3", True)])
 def test_any_layout_is_carried_right(tmp_path: Path, seed: str, is_open: bool) -> None:
     """Prices are made up, so that layouts are odd ones: padded, transposed, another at each end."""
     text = "\n".join(CARRIED[name] for name in (COMPILED_OPEN if is_open else CARRIED))
