@@ -19,23 +19,22 @@ _START = (
 
 
 @dataclass
-class _Tools:
-    """The process groups that run behind others."""
+class _Timings:
+    """What is timed in this process, and the process groups that stand still meanwhile."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     groups: set[int] = field(default_factory=set)
-    timings: int = 0
-    """That go on now."""
-    stopped_at: float = 0.0
-    stopped_s: float = 0.0
-    """For how long they were stopped, up to the last time that they went on."""
+    going_on: int = 0
+    began: float = 0.0
+    seconds: float = 0.0
+    """For how long groups were stopped, up to the last time that they went on."""
 
     def signal(self, number: signal.Signals) -> None:
         for group in self.groups:
             _signal(group, number)
 
 
-_tools = _Tools()
+_timings = _Timings()
 
 
 def can_run_behind() -> bool:
@@ -43,54 +42,70 @@ def can_run_behind() -> bool:
     return sys.platform == "linux"
 
 
-def behind(command: Sequence[str]) -> list[str]:
-    """The command that runs another one with the least claim on cores; see `running_behind`."""
-    return [sys.executable, "-I", "-S", "-c", _START, *command]
+class Behind:
+    """Tools with the least claim on cores, which are ended together; see `alone`."""
 
+    def __init__(self) -> None:
+        self._groups: set[int] = set()
+        self._ended = False
 
-@contextmanager
-def running_behind(group: int) -> Iterator[None]:
-    """Meanwhile, a process group is stopped whenever `alone` asks for it."""
-    with _tools.lock:
-        _tools.groups.add(group)
-        if _tools.timings:
-            _signal(group, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        with _tools.lock:
-            _tools.groups.discard(group)
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing is to be started any more."""
+        return self._ended
+
+    def command(self, command: Sequence[str]) -> list[str]:
+        """The command that runs another one that way."""
+        return [sys.executable, "-I", "-S", "-c", _START, *command]
+
+    @contextmanager
+    def running(self, group: int) -> Iterator[None]:
+        """Meanwhile, a process group is one of these."""
+        with _timings.lock:
+            self._groups.add(group)
+            _timings.groups.add(group)
+            if self._ended:
+                _signal(group, signal.SIGKILL)
+            elif _timings.going_on:
+                _signal(group, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            with _timings.lock:
+                self._groups.discard(group)
+                _timings.groups.discard(group)
+
+    def end(self) -> None:
+        """Kill what runs, and start nothing more."""
+        with _timings.lock:
+            self._ended = True
+            for group in self._groups:
+                _signal(group, signal.SIGKILL)
 
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Meanwhile, nothing runs behind others: something is timed."""
-    with _tools.lock:
-        _tools.timings += 1
-        if _tools.timings == 1:
-            _tools.stopped_at = time.monotonic()
-            _tools.signal(signal.SIGSTOP)
+    """Meanwhile, what runs behind others in this process stands still: something is timed."""
+    with _timings.lock:
+        _timings.going_on += 1
+        if _timings.going_on == 1:
+            _timings.began = time.monotonic()
+            _timings.signal(signal.SIGSTOP)
     try:
         yield
     finally:
-        with _tools.lock:
-            _tools.timings -= 1
-            if not _tools.timings:
-                _tools.stopped_s += time.monotonic() - _tools.stopped_at
-                _tools.signal(signal.SIGCONT)
+        with _timings.lock:
+            _timings.going_on -= 1
+            if not _timings.going_on:
+                _timings.seconds += time.monotonic() - _timings.began
+                _timings.signal(signal.SIGCONT)
 
 
 def stopped_s() -> float:
     """Seconds for which tools behind others have been stopped, since this process began."""
-    with _tools.lock:
-        now = time.monotonic() - _tools.stopped_at if _tools.timings else 0.0
-        return _tools.stopped_s + now
-
-
-def end_behind() -> None:
-    """Kill what runs behind others."""
-    with _tools.lock:
-        _tools.signal(signal.SIGKILL)
+    with _timings.lock:
+        now = time.monotonic() - _timings.began if _timings.going_on else 0.0
+        return _timings.seconds + now
 
 
 def _signal(group: int, number: signal.Signals) -> None:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from layoutopt.compiler.installed import quirks
+from layoutopt.runtime.behind import Behind
 from layoutopt.runtime.outcome import Outcome
 from layoutopt.runtime.process import Ended, find_tool, run_tool
 from layoutopt.runtime.reason import (
@@ -86,21 +87,21 @@ def compile_measured(
     flags: tuple[str, ...],
     timeout_s: float,
     beside: int,
-    is_behind: bool = False,
+    behind: Behind | None = None,
 ) -> CompileOutcome:
     """Like `compile_file`, for a model that is only measured; as many compile ``beside`` it.
 
-    ``is_behind``: it takes cores that others leave, see `layoutopt.runtime.behind`. Without the
+    ``behind``: those among which it takes cores that others leave; None for no others. Without the
     compiler's checks of its own IR, as far as it compiles without them: not for what is handed
     over, which has to pass them.
     """
     own = quirks().flags
     alone = beside + 1 < (os.cpu_count() or 1)
     quick = (*own.quick, *(() if alone else own.one_thread))
-    outcome = _compile(source, output, (*flags, *quick), timeout_s, is_behind=is_behind)
+    outcome = _compile(source, output, (*flags, *quick), timeout_s, behind=behind)
     if outcome.ok or outcome.outcome is Outcome.COMPILE_TIMEOUT:
         return outcome
-    return _compile(source, output, flags, timeout_s, is_behind=is_behind)
+    return _compile(source, output, flags, timeout_s, behind=behind)
 
 
 def compile_to(
@@ -134,12 +135,12 @@ def _compile(
     flags: Sequence[str],
     timeout_s: float,
     dumps: Path | None = None,
-    is_behind: bool = False,
+    behind: Behind | None = None,
 ) -> CompileOutcome:
     partial = output.with_name(output.name + ".partial")
     command = [find_tool("iree-compile"), str(source), *flags, "-o", str(partial)]
     try:
-        run = run_tool(command, timeout_s, is_behind=is_behind)
+        run = run_tool(command, timeout_s, behind=behind)
         if run.ended is Ended.OK and partial.exists():
             partial.replace(output)
     finally:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from layoutopt.errors import InputError
-from layoutopt.runtime.behind import behind, running_behind, stopped_s
+from layoutopt.runtime.behind import Behind, stopped_s
 from layoutopt.runtime.scheduling import starved_s, worked_s
 
 ERROR_TEXT_BYTES = 1 << 20
@@ -98,23 +98,25 @@ def run_tool(
     timeout_s: float,
     environment: dict[str, str] | None = None,
     memory_bytes: int | None = None,
-    is_behind: bool = False,
+    behind: Behind | None = None,
 ) -> ToolRun:
     """Run `command` in its own process group and wait; on timeout the whole group is killed.
 
     So it is where it does nothing for `IDLE_S`. Time for which it waits for a core does not count:
     other work on the machine would decide.
-    ``memory_bytes``: what it may map at most; None for no bound. ``is_behind``: it runs behind
-    others, see `layoutopt.runtime.behind`; that it is stopped does not count either. Raises
+    ``memory_bytes``: what it may map at most; None for no bound. ``behind``: those that it
+    runs among; that it is stopped does not count either, and one that they ended is a crash. Raises
     InputError where a file that it writes reaches the limit on file sizes: that says nothing of
     what the tool was given.
     """
     started = time.monotonic()
+    if behind is not None and behind.has_ended:
+        return ToolRun(Ended.CRASH, signal.SIGKILL.name, "", "", 0.0)
     with ExitStack() as stack:
         out = stack.enter_context(tempfile.TemporaryFile())
         err = stack.enter_context(tempfile.TemporaryFile())
         process = subprocess.Popen(
-            behind(command) if is_behind else command,
+            command if behind is None else behind.command(command),
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
@@ -123,13 +125,13 @@ def run_tool(
         )
         with _running_lock:
             _running.add(process)
-        if is_behind:
-            stack.enter_context(running_behind(process.pid))
+        if behind is not None:
+            stack.enter_context(behind.running(process.pid))
         try:
             limit_cpu(process.pid, timeout_s)
             if memory_bytes is not None:
                 limit_memory(process.pid, memory_bytes)
-            late = _late(process, timeout_s, is_behind)
+            late = _late(process, timeout_s, behind is not None)
             if late is not None:
                 kill_group(process)
         except BaseException:

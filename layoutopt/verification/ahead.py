@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from layoutopt.files.closing import Closing
-from layoutopt.runtime.behind import can_run_behind, end_behind
+from layoutopt.runtime.behind import Behind, can_run_behind
 from layoutopt.runtime.compile import CompileOutcome, compile_file, compile_measured
 from layoutopt.verification.evaluated import OPTIMIZED, Variant
 
@@ -36,7 +36,9 @@ class Limit:
     _started: dict[str, float] = field(default_factory=dict)
     _seconds: dict[str, float] = field(default_factory=dict)
 
-    def compile(self, variant: Variant, output: Path, is_behind: bool = False) -> CompileOutcome:
+    def compile(
+        self, variant: Variant, output: Path, behind: Behind | None = None
+    ) -> CompileOutcome:
         """Compile a variant within its limit."""
         limit_s = self.most_s
         if self._seconds and variant.name not in self.first:
@@ -48,7 +50,7 @@ class Limit:
         if variant.name == OPTIMIZED:
             outcome = compile_file(*work)
         else:
-            outcome = compile_measured(*work, COMPILED_AT_ONCE - 1, is_behind)
+            outcome = compile_measured(*work, COMPILED_AT_ONCE - 1, behind)
         if outcome.ok:
             self._seconds[variant.name] = outcome.seconds
         return outcome
@@ -62,6 +64,7 @@ class CompiledAhead(Closing):
         self._work = [(v, module_of(folder, place)) for place, v in enumerate(variants)]
         self._limit = Limit(timeout_s, [v.name for v in variants[:1]])
         self._pool = ThreadPoolExecutor(1)
+        self._behind = Behind()
         self._started: dict[tuple[Path, tuple[str, ...]], Future[CompileOutcome]] = {}
         self._lock = threading.Lock()
 
@@ -72,7 +75,7 @@ class CompiledAhead(Closing):
                 return
             for variant, output in self._work:
                 self._started[output, variant.flags] = self._pool.submit(
-                    self._limit.compile, variant, output, is_behind=True
+                    self._limit.compile, variant, output, self._behind
                 )
 
     def outcome(self, variant: Variant, output: Path) -> CompileOutcome | None:
@@ -88,7 +91,7 @@ class CompiledAhead(Closing):
     def close(self) -> None:
         """End what still runs."""
         self._pool.shutdown(wait=False, cancel_futures=True)
-        end_behind()
+        self._behind.end()
         self._pool.shutdown()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from layoutopt.runtime.behind import alone, can_run_behind, end_behind, stopped_s
+from layoutopt.runtime.behind import Behind, alone, can_run_behind, stopped_s
 from layoutopt.runtime.process import Ended, ToolRun, run_tool
 
 pytestmark = pytest.mark.skipif(not can_run_behind(), reason="the system can't end what is stopped")
@@ -24,10 +24,12 @@ for i in range(10_000):
 """
 
 
-def started(command: list[str], timeout_s: float = 60.0) -> tuple[threading.Thread, list[ToolRun]]:
+def started(
+    behind: Behind, command: list[str], timeout_s: float = 60.0
+) -> tuple[threading.Thread, list[ToolRun]]:
     runs: list[ToolRun] = []
     thread = threading.Thread(
-        target=lambda: runs.append(run_tool(command, timeout_s, is_behind=True))
+        target=lambda: runs.append(run_tool(command, timeout_s, behind=behind))
     )
     thread.start()
     return thread, runs
@@ -41,8 +43,8 @@ def wait_for(path: Path, size: int) -> None:
 
 
 def test_it_stands_still_while_something_is_timed(tmp_path: Path) -> None:
-    file = tmp_path / "counted"
-    thread, runs = started([sys.executable, "-c", COUNTS, str(file)])
+    file, behind = tmp_path / "counted", Behind()
+    thread, runs = started(behind, [sys.executable, "-c", COUNTS, str(file)])
     wait_for(file, 1)
     before = stopped_s()
     with alone():
@@ -52,19 +54,21 @@ def test_it_stands_still_while_something_is_timed(tmp_path: Path) -> None:
         assert file.stat().st_size == size
     assert stopped_s() - before >= 0.3
     wait_for(file, size + 2)
-    end_behind()
+    behind.end()
     thread.join(30)
     assert runs[0].ended is Ended.CRASH
+    assert run_tool([sys.executable, "-c", ""], 60.0, behind=behind).ended is Ended.CRASH
+    assert run_tool([sys.executable, "-c", ""], 60.0, behind=Behind()).ended is Ended.OK
 
 
 def test_one_that_begins_meanwhile_waits(tmp_path: Path) -> None:
-    file = tmp_path / "counted"
+    file, behind = tmp_path / "counted", Behind()
     with alone():
-        thread, _ = started([sys.executable, "-c", COUNTS, str(file)])
+        thread, _ = started(behind, [sys.executable, "-c", COUNTS, str(file)])
         time.sleep(0.3)
         assert not file.exists()
     wait_for(file, 1)
-    end_behind()
+    behind.end()
     thread.join(30)
 
 
@@ -77,7 +81,7 @@ while time.process_time() < 0.3:
     pass
 open({str(done)!r}, "w").close()
 """
-    thread, runs = started([sys.executable, "-c", script], timeout_s=1.0)
+    thread, runs = started(Behind(), [sys.executable, "-c", script], timeout_s=1.0)
     with alone():
         time.sleep(1.5)
     thread.join(30)
@@ -89,10 +93,10 @@ def test_it_ends_with_its_parent_while_it_stands_still(tmp_path: Path) -> None:
     file = tmp_path / "counted"
     parent = f"""
 import os, signal, sys, threading, time
-from layoutopt.runtime.behind import alone
+from layoutopt.runtime.behind import Behind, alone
 from layoutopt.runtime.process import run_tool
 command = [sys.executable, "-c", {COUNTS!r}, {str(file)!r}]
-threading.Thread(target=run_tool, args=(command, 60.0), kwargs={{"is_behind": True}}).start()
+threading.Thread(target=run_tool, args=(command, 60.0), kwargs={{"behind": Behind()}}).start()
 while not os.path.exists({str(file)!r}):
     time.sleep(0.01)
 with alone():

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from layoutopt.runtime.behind import Behind
 from layoutopt.runtime.compile import CompileOutcome
 from layoutopt.runtime.outcome import Outcome
 from layoutopt.verification import ahead
@@ -32,9 +33,9 @@ class Compiler:
         flags: tuple[str, ...],
         timeout_s: float,
         beside: int,
-        is_behind: bool,
+        behind: Behind | None,
     ) -> CompileOutcome:
-        assert is_behind
+        assert behind is not None
         (name,) = flags
         self.begun.append(name)
         self.began[name].set()
