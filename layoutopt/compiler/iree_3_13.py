@@ -144,8 +144,7 @@ IREE_3_13 = Quirks(
     ),
     flags=Flags(
         # A third off the time: no checks of the compiler's own IR between passes, no tables for
-        # debuggers, no threads where each core has a compiler. Of SqueezeNet's optimized module the
-        # checks alone take 5 s of 12: all of its weights are checked again and again.
+        # debuggers, no threads where each core has a compiler.
         quick=("--verify=false", "--iree-llvmcpu-debug-symbols=false"),
         one_thread=("--mlir-disable-threading",),
         to_phase="--compile-to=",

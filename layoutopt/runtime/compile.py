@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -24,7 +23,6 @@ __all__ = [
     "Phase",
     "compile_candidates",
     "compile_file",
-    "compile_measured",
     "compile_to",
     "find_tool",
     "onwards_from",
@@ -67,10 +65,18 @@ class CompileOutcome:
 
 
 def compile_file(
-    source: Path, output: Path, flags: tuple[str, ...], timeout_s: float
+    source: Path,
+    output: Path,
+    flags: tuple[str, ...],
+    timeout_s: float,
+    behind: Behind | None = None,
 ) -> CompileOutcome:
-    """Compile `source` to the module `output`. Where it fails, `output` is not left behind."""
-    return _compile(source, output, flags, timeout_s)
+    """Compile `source` to the module `output`. Where it fails, `output` is not left behind.
+
+    ``behind``: those among which it takes cores that others leave; None where it is no such tool.
+    """
+    more = () if behind is None else quirks().flags.one_thread
+    return _compile(source, output, (*flags, *more), timeout_s, behind=behind)
 
 
 def compile_candidates(
@@ -79,29 +85,6 @@ def compile_candidates(
     """Like `compile_file`, for code that is only measured, with others compiling on each core."""
     own = quirks().flags
     return _compile(source, output, (*flags, *own.quick, *own.one_thread), timeout_s)
-
-
-def compile_measured(
-    source: Path,
-    output: Path,
-    flags: tuple[str, ...],
-    timeout_s: float,
-    beside: int,
-    behind: Behind | None = None,
-) -> CompileOutcome:
-    """Like `compile_file`, for a model that is only measured; as many compile ``beside`` it.
-
-    ``behind``: those among which it takes cores that others leave; None for no others. Without the
-    compiler's checks of its own IR, as far as it compiles without them: not for what is handed
-    over, which has to pass them.
-    """
-    own = quirks().flags
-    alone = beside + 1 < (os.cpu_count() or 1)
-    quick = (*own.quick, *(() if alone else own.one_thread))
-    outcome = _compile(source, output, (*flags, *quick), timeout_s, behind=behind)
-    if outcome.ok or outcome.outcome is Outcome.COMPILE_TIMEOUT:
-        return outcome
-    return _compile(source, output, flags, timeout_s, behind=behind)
 
 
 def compile_to(

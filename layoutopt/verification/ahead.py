@@ -15,8 +15,8 @@ from pathlib import Path
 
 from layoutopt.files.closing import Closing
 from layoutopt.runtime.behind import Behind, can_run_behind
-from layoutopt.runtime.compile import CompileOutcome, compile_file, compile_measured
-from layoutopt.verification.evaluated import OPTIMIZED, Variant
+from layoutopt.runtime.compile import CompileOutcome, compile_file
+from layoutopt.verification.evaluated import Variant
 
 COMPILED_AT_ONCE = 2
 _TIMES_LONGER = 5
@@ -46,11 +46,7 @@ class Limit:
             slowest = max(self._seconds.get(n, now - s) for n, s in self._started.items())
             limit_s = min(limit_s, max(_SHORTEST_LIMIT_S, _TIMES_LONGER * slowest))
         self._started[variant.name] = time.monotonic()
-        work = variant.source, output, variant.flags, limit_s
-        if variant.name == OPTIMIZED:
-            outcome = compile_file(*work)
-        else:
-            outcome = compile_measured(*work, COMPILED_AT_ONCE - 1, behind)
+        outcome = compile_file(variant.source, output, variant.flags, limit_s, behind)
         if outcome.ok:
             self._seconds[variant.name] = outcome.seconds
         return outcome

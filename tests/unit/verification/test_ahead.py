@@ -32,7 +32,6 @@ class Compiler:
         output: Path,
         flags: tuple[str, ...],
         timeout_s: float,
-        beside: int,
         behind: Behind | None,
     ) -> CompileOutcome:
         assert behind is not None
@@ -49,7 +48,7 @@ class Compiler:
 @pytest.fixture
 def compiler(monkeypatch: pytest.MonkeyPatch) -> Iterator[Compiler]:
     found = Compiler()
-    monkeypatch.setattr(ahead, "compile_measured", found)
+    monkeypatch.setattr(ahead, "compile_file", found)
     monkeypatch.setattr(ahead, "can_run_behind", lambda: True)
     yield found
     for gate in found.gates.values():

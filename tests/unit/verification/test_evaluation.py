@@ -9,6 +9,7 @@ import pytest
 
 from layoutopt.errors import RefusedModuleError
 from layoutopt.ir.layout import Layout
+from layoutopt.runtime.behind import Behind
 from layoutopt.runtime.compile import CompileOutcome
 from layoutopt.runtime.outcome import Outcome
 from layoutopt.runtime.setting import RunSetting
@@ -34,7 +35,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     calls: list[str] = []
 
     def compile_variant(
-        source: Path, output: Path, flags: tuple[str, ...], timeout_s: float, *more: int
+        source: Path, output: Path, flags: tuple[str, ...], timeout_s: float, behind: Behind | None
     ) -> CompileOutcome:
         calls.append(flags[0])
         if flags[0] == OPTIMIZED:
@@ -42,8 +43,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         output.write_text("module")
         return CompileOutcome(True, Outcome.OK, "", 0.0)
 
-    for name in ("compile_file", "compile_measured"):
-        monkeypatch.setattr(ahead, name, compile_variant)
+    monkeypatch.setattr(ahead, "compile_file", compile_variant)
     return calls
 
 
@@ -73,13 +73,12 @@ def test_flag_sets_may_compile_a_few_times_as_long_as_the_default(
     limits: dict[str, float] = {}
 
     def compile_variant(
-        source: Path, output: Path, flags: tuple[str, ...], timeout_s: float, *more: int
+        source: Path, output: Path, flags: tuple[str, ...], timeout_s: float, behind: Behind | None
     ) -> CompileOutcome:
         limits[flags[0]] = timeout_s
         return CompileOutcome(True, Outcome.OK, "", took)
 
-    for name in ("compile_file", "compile_measured"):
-        monkeypatch.setattr(ahead, name, compile_variant)
+    monkeypatch.setattr(ahead, "compile_file", compile_variant)
     source = tmp_path / "model.mlir"
     variants = [Variant(name, source, (name,)) for name in ("default", "O3", "tiled", OPTIMIZED)]
     evaluation._compile(variants, tmp_path, EvaluationSetting(RunSetting(), "host", limit))
