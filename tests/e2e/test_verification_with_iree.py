@@ -17,8 +17,9 @@ from layoutopt.options import Objective
 from layoutopt.pricing.prices import Work
 from layoutopt.profiles.target import load_target
 from layoutopt.report.headline import headline
+from layoutopt.runtime.behind import Behind
 from layoutopt.runtime.compile import compile_file
-from layoutopt.verification import evaluation
+from layoutopt.verification import ahead
 from layoutopt.verification.whole_model import Comparison
 from tests.made_up_prices import MadeUpPrices, structured
 
@@ -203,11 +204,17 @@ def test_the_module_as_written_is_run_on_packed_inputs(
 ) -> None:
     compiled: list[str] = []
 
-    def noted(source: Path, output: Path, flags: tuple[str, ...], limit_s: float) -> object:
+    def noted(
+        source: Path,
+        output: Path,
+        flags: tuple[str, ...],
+        limit_s: float,
+        behind: Behind | None,
+    ) -> object:
         compiled.append(source.read_bytes().hex())
-        return compile_file(source, output, flags, limit_s)
+        return compile_file(source, output, flags, limit_s, behind)
 
-    monkeypatch.setattr(evaluation, "compile_file", noted)
+    monkeypatch.setattr(ahead, "compile_file", noted)
     plan = optimized(
         tmp_path, cache, PLAIN, free_io_layout=True, objective=Objective.CONVERSIONS, remember=False
     )
