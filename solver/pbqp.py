@@ -11,7 +11,8 @@ circle, or that copies of weights have a budget: the answer is priced and held t
 Where it is none, it is made again with all tensors that greedy's needs, of candidates that read
 only what greedy reaches before what they make. What nodes were decided by is known to be wrong
 then, so in the end each candidate is tried in place of what makes its tensors, and taken where that
-costs less, until none does; from greedy's answer too. From the better one TASO's search goes on.
+costs less, until none does. Half of the time that is left TASO's search has, as ever from greedy's
+answer on, and the other half the same search from this one on.
 """
 
 import heapq
@@ -28,7 +29,7 @@ from layoutopt.solver.greedy import solve_greedy, walked
 from layoutopt.solver.problem import Pair, Problem
 from layoutopt.solver.solution import Solution, answer
 from layoutopt.solver.substitutes import with_makers
-from layoutopt.solver.taso import backtracked
+from layoutopt.solver.taso import backtracked, first_choice
 
 _Costs = npt.NDArray[np.float64]
 _FOLDED = 2
@@ -87,9 +88,16 @@ def solve_pbqp(problem: Problem, time_limit_s: float = 60.0) -> Solution:
     until = start + time_limit_s
     ends = [_descended(tables, known, until) for known in answers]
     best, choice = min(ends, key=lambda end: end[0].cost_ns)
+    if greedy.objective_ns is not None:
+        other, _ = backtracked(tables, answers[0], first_choice(tables), _half_way(until))
+        best = min(best, other, key=lambda known: known.cost_ns)
     best, reason = backtracked(tables, best, choice, until)
     seconds = time.perf_counter() - start
     return answer(best.candidates, best.conversions, best.cost_ns, 0, seconds, reason)
+
+
+def _half_way(until: float) -> float:
+    return (time.perf_counter() + until) / 2
 
 
 def _descended(tables: Derivability, best: Priced, until: float) -> tuple[Priced, Choice]:

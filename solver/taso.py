@@ -30,7 +30,7 @@ def solve_taso(problem: Problem, time_limit_s: float = 60.0) -> Solution:
         return greedy
     tables = Derivability(problem)
     best = Priced(greedy.objective_ns, greedy.candidates, greedy.conversions)
-    best, reason = backtracked(tables, best, _first_choice(tables), start + time_limit_s)
+    best, reason = backtracked(tables, best, first_choice(tables), start + time_limit_s)
     seconds = time.perf_counter() - start
     return answer(best.candidates, best.conversions, best.cost_ns, 0, seconds, reason)
 
@@ -63,5 +63,6 @@ def backtracked(
     return best, StopReason.EXHAUSTED
 
 
-def _first_choice(tables: Derivability) -> Choice:
+def first_choice(tables: Derivability) -> Choice:
+    """That of the greedy answer."""
     return with_makers(tables, (None,) * tables.problem.tensors, walked(tables).candidates)
