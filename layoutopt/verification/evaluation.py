@@ -97,6 +97,13 @@ class _Timing:
         return self.packed if variant == OPTIMIZED else self.inputs
 
 
+def originals_of(
+    original: Path, phase_flags: tuple[str, ...], base: tuple[str, ...], sets: Sequence[FlagSet]
+) -> tuple[Variant, ...]:
+    """The original with each flag set."""
+    return tuple(Variant(s.name, original, (*phase_flags, *base, *s.flags)) for s in sets)
+
+
 def variants_of(
     original: Path,
     phase_flags: tuple[str, ...],
@@ -107,7 +114,7 @@ def variants_of(
 ) -> tuple[Variant, ...]:
     """The original with each flag set, then the optimized module."""
     return (
-        *(Variant(s.name, original, (*phase_flags, *base, *s.flags)) for s in sets),
+        *originals_of(original, phase_flags, base, sets),
         Variant(OPTIMIZED, optimized, optimized_flags),
     )
 

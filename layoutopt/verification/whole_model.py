@@ -21,7 +21,7 @@ from layoutopt.runtime.setting import RunSetting
 from layoutopt.runtime.steps import Clock
 from layoutopt.verification.ahead import module_of
 from layoutopt.verification.evaluated import OPTIMIZED, Evaluation, Variant, VariantResult
-from layoutopt.verification.evaluation import EvaluationSetting, evaluate_variants
+from layoutopt.verification.evaluation import EvaluationSetting, evaluate_variants, originals_of
 from layoutopt.verification.host_check import check_on_host
 from layoutopt.verification.modules import Modules
 from layoutopt.verification.oracle_reference import oracle_run
@@ -219,8 +219,7 @@ def _running(modules: Modules, target: Target, options: Options, since: str) -> 
 def originals(source: Source, target: Target, options: Options) -> tuple[Variant, ...]:
     """The model as it came, with each set of flags that a plan is timed beside."""
     sets = target.flag_sets[:1] if options.effort is Effort.QUICK else target.flag_sets
-    base = (*source.phase_flags, *target.flags)
-    return tuple(Variant(s.name, source.path, (*base, *s.flags)) for s in sets)
+    return originals_of(source.path, source.phase_flags, target.flags, sets)
 
 
 def _evaluate(

@@ -89,11 +89,11 @@ def test_lines_of_errors() -> None:
 
 def test_errors_of_dumped_kernels_are_not_lines_of_the_source() -> None:
     text = """
-    /work/dumps/module_c5_dispatch_0.mlir:8:6: error: x
-    /work/dumps/module_c5_dispatch_0.mlir:2:2: error: what came of x
-    /work/module.mlir:12:3: error: y
+    /elsewhere/dumps/module_c5_dispatch_0.mlir:8:6: error: x
+    /elsewhere/dumps/module_c5_dispatch_0.mlir:2:2: error: what came of x
+    /elsewhere/module.mlir:12:3: error: y
     """
-    dumps = Path("/work/dumps")
+    dumps = Path("/elsewhere/dumps")
     assert located_errors(text, dumps) == {12: "y"}
     assert errors_of_dumps(text, dumps) == {"module_c5_dispatch_0": "x"}
 
