@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from layoutopt.errors import InputError
@@ -59,7 +60,9 @@ def weights_of(target: Target, options: Options, run_bytes: int) -> WeightsFrom:
             f"'{options.weights_from}'",
             "leave it out",
         )
-    return options.weights_from or weights_of_a_run(target.device, run_bytes, caches_left)
+    kept = store_path(options.cache).with_name("caches.json") if options.remember else None
+    left = partial(caches_left, target.place, kept)
+    return options.weights_from or weights_of_a_run(target.device, run_bytes, left)
 
 
 @contextmanager

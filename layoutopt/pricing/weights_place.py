@@ -5,7 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
+from layoutopt.files.sealed import sealed, unsealed
+from layoutopt.files.written import write_text
 from layoutopt.profiles.host import Caches, caches_of_this_machine
 from layoutopt.runtime.memory_rate import cache_bytes_left
 from layoutopt.runtime.sampling import WeightsFrom
@@ -17,15 +20,23 @@ _TRIES = 5
 
 
 @functools.cache
-def caches_left() -> Caches:
+def caches_left(place: str, kept: Path | None = None) -> Caches:
     """This machine's, with as much of the last one as others on it leave at least.
 
     That is the least of a few tries: what they leave comes and goes by a half, and a plan whose
     weights are not where they were when it was priced is off by more than one that is too careful.
+    ``kept``: the file that tells what was found before, by place; where it does not, it will. Found
+    anew in each run, a model between two caches had prices of either kind in turn, and two plans.
     """
     caches = caches_of_this_machine()
-    tries = (cache_bytes_left(caches.last_bytes) for _ in range(_TRIES))
-    return replace(caches, last_bytes=min(tries))
+    known = {} if kept is None else unsealed(kept, dict[str, int]) or {}
+    if place not in known:
+        tries = (cache_bytes_left(caches.last_bytes) for _ in range(_TRIES))
+        known[place] = min(tries)
+        if kept is not None:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            write_text(kept, sealed(known))
+    return replace(caches, last_bytes=known[place])
 
 
 def weights_of_a_run(device: str, run_bytes: int, left: Callable[[], Caches]) -> WeightsFrom:

@@ -5,16 +5,16 @@ import sys
 
 import pytest
 
-from layoutopt.runtime.caller import NICER, caller_that_gives_way
+from layoutopt.runtime.caller import caller_that_gives_way
 
 
-def _priority() -> int:
-    return os.getpriority(os.PRIO_PROCESS, 0)
+def _policy() -> int:
+    return os.sched_getscheduler(0)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="priorities of threads are Linux's")
+@pytest.mark.skipif(sys.platform != "linux", reason="scheduling by thread is Linux's")
 def test_only_the_caller_gives_way() -> None:
-    before = _priority()
+    before = _policy()
     with caller_that_gives_way() as caller:
-        assert caller.submit(_priority).result() == min(before + NICER, 19)
-    assert _priority() == before
+        assert caller.submit(_policy).result() == os.SCHED_IDLE
+    assert _policy() == before
