@@ -34,7 +34,7 @@ ROUNDS = 100
 """Rounds at most; then the best plan among the prices there are, with its gap."""
 
 
-AT_ONCE = 16
+AT_ONCE = 24
 """Pieces of a round that are asked for at least, where as many may pay: compiling a few takes as
 long as one."""
 SHARE_AT_ONCE = 8

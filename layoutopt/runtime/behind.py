@@ -11,11 +11,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-_START = (
-    "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.nice(19); "
-    "os.execv(sys.argv[1], sys.argv[1:])"
-)
-"""``PR_SET_PDEATHSIG`` with ``SIGKILL``: a tool that is stopped would else outlive its parent."""
+_START = """
+import contextlib, ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 9)
+os.nice(19)
+with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as group:
+    group.write("19")
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""``PR_SET_PDEATHSIG`` with ``SIGKILL``: a tool that is stopped would else outlive its parent.
+Where Linux schedules sessions as groups, a tool is nicer than others of its own session only, and
+had a third of two cores beside two compilers: so its session has to be as well.
+"""
 
 
 @dataclass

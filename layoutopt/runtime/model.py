@@ -112,8 +112,8 @@ def time_models(
 
     Each gets at least five samples of one call, after one that does not count unless a call is
     long: a program that runs nothing else finds the caches as it leaves them itself. One that takes
-    twice the time of the fastest is done then; sampling of the others ends when all medians are
-    certain to 1 %, or each had `most_samples` or spent `budget_s`. A function that fails has a
+    twice the time of the fastest is done with three; sampling of the others ends when all medians
+    are certain to 1 %, or each had `most_samples` or spent `budget_s`. A function that fails has a
     measurement that says how; the others are timed all the same.
     """
     protocol = Protocol(
@@ -124,7 +124,7 @@ def time_models(
         fewest_samples=5,
         most_samples=most_samples,
         cliff=2.0,
-        cliff_samples=5,
+        cliff_samples=3,
         agreeing=0,
     )
     with workspace() as folder, _supervisor(setting) as supervisor:

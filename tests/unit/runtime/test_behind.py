@@ -121,3 +121,13 @@ def _holders(file: Path) -> list[str]:
         if str(file) in text and "-c" in text.split("\0"):
             found.append(text)
     return found
+
+
+AUTOGROUP = Path("/proc/self/autogroup")
+
+
+@pytest.mark.skipif(not AUTOGROUP.exists(), reason="this system does not schedule by session")
+def test_its_session_gives_way_to_others() -> None:
+    show = "import pathlib; print(pathlib.Path('/proc/self/autogroup').read_text())"
+    run = run_tool([sys.executable, "-c", show], 60.0, behind=Behind())
+    assert run.stdout.split()[-2:] == ["nice", "19"]
