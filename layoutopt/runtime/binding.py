@@ -41,7 +41,9 @@ class Device:
 
     def __init__(self, uri: str, threads: int) -> None:
         self._caller: Executor | None = None
-        if uri.startswith("local-task"):
+        self.has_workers = uri.startswith("local-task")
+        """Whether dispatches run in threads of their own, which wait for each other."""
+        if self.has_workers:
             iree.flags.parse_flags(f"--task_topology_group_count={threads}")
             self._caller = caller_that_gives_way()
         self.threads = threads

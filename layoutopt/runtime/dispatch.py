@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from layoutopt.compiler.installed import quirks
 from layoutopt.errors import LoweringError
+from layoutopt.runtime.awake import cores_awake
 from layoutopt.runtime.binding import read_declarations
 from layoutopt.runtime.element import Value, element_name
 from layoutopt.runtime.process import Ended, find_tool, keeping_memory, run_tool
@@ -75,9 +77,11 @@ def dispatch_times(
             f"--device_profiling_mode={events},executable-metadata",
             f"--device_profiling_output={bundle}",
         ]
-        if setting.device.startswith("local-task"):
+        has_workers = setting.device.startswith("local-task")
+        if has_workers:
             command.append(f"--task_topology_group_count={setting.threads}")
-        _checked(command, setting.timeout_s)
+        with cores_awake() if has_workers else nullcontext():
+            _checked(command, setting.timeout_s)
         profile = [find_tool("iree-profile"), "dispatch", "--format=jsonl", "--dispatch_events"]
         return read_profile(_checked([*profile, str(bundle)], setting.timeout_s), runs)
 

@@ -14,12 +14,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from layoutopt.runtime.awake import cores_awake
 from layoutopt.runtime.binding import Call, Clock, Device, Program
 from layoutopt.runtime.comparison import difference
 from layoutopt.runtime.element import Array, Value, load_array, save_array
@@ -87,9 +88,10 @@ def _work(job: Job, device: Device, peers: ExitStack, emit: Emit) -> None:
     if runners:
         inline = job.calibration and device.is_inline
         clock = time.thread_time_ns if inline else time.perf_counter_ns
-        if job.calibration:
-            _calibrate(runners, device.load(Path(job.calibration), {}, []), clock)
-        time_in_turns(job, runners, random.Random(job.protocol.seed), emit, clock)
+        with cores_awake() if device.has_workers else nullcontext():
+            if job.calibration:
+                _calibrate(runners, device.load(Path(job.calibration), {}, []), clock)
+            time_in_turns(job, runners, random.Random(job.protocol.seed), emit, clock)
 
 
 def _call(task: Task, program: Program) -> Call:
