@@ -9,10 +9,10 @@ Linux lets those who may write to a file say how late is too late, for as long a
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
+from io import FileIO
 from pathlib import Path
 
 LATENCY = Path("/dev/cpu_dma_latency")
@@ -20,16 +20,26 @@ _AT_ONCE = struct.pack("i", 0)
 """Microseconds until a core that waits goes on."""
 
 
-def can_keep_awake(latency: Path = LATENCY) -> bool:
-    """Whether this process may keep cores from sleeping: as root, mostly."""
-    return os.access(latency, os.W_OK)
-
-
 @contextmanager
-def cores_awake(latency: Path = LATENCY) -> Iterator[None]:
-    """Meanwhile no core sleeps, where this process may ask for that."""
-    with ExitStack() as stack:
-        if can_keep_awake(latency):
-            file = stack.enter_context(latency.open("wb", buffering=0))
-            file.write(_AT_ONCE)
-        yield
+def cores_awake(latency: Path = LATENCY) -> Iterator[bool]:
+    """Meanwhile no core sleeps, where this process may ask for that; whether it may.
+
+    As root it mostly may, but not in every container.
+    """
+    file = _asked(latency)
+    with nullcontext() if file is None else file:
+        yield file is not None
+
+
+def _asked(latency: Path) -> FileIO | None:
+    """The file that the system heeds while it is open; None where it does not let us."""
+    try:
+        file = latency.open("r+b", buffering=0)
+    except OSError:
+        return None
+    try:
+        file.write(_AT_ONCE)
+    except OSError:
+        file.close()
+        return None
+    return file

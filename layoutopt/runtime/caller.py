@@ -14,11 +14,18 @@ import sys
 from concurrent.futures import Executor, ThreadPoolExecutor
 
 
+_NICEST = 19
+
+
 def caller_that_gives_way() -> Executor:
     """One thread that gives way to all others, where the system schedules by thread (Linux)."""
     return ThreadPoolExecutor(max_workers=1, initializer=_give_way)
 
 
 def _give_way() -> None:
-    if sys.platform == "linux":  # elsewhere it would be the priority of the whole process
+    if sys.platform != "linux":  # elsewhere it would be the priority of the whole process
+        return
+    try:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    except OSError:  # a sandbox that lets nobody change that: the next best
+        os.setpriority(os.PRIO_PROCESS, 0, _NICEST)
