@@ -13,7 +13,6 @@ import os
 import sys
 from concurrent.futures import Executor, ThreadPoolExecutor
 
-
 _NICEST = 19
 
 
@@ -27,5 +26,5 @@ def _give_way() -> None:
         return
     try:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    except OSError:  # a sandbox that lets nobody change that: the next best
+    except OSError:  # a sandbox that does not allow it: the next best
         os.setpriority(os.PRIO_PROCESS, 0, _NICEST)
