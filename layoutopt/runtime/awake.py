@@ -21,12 +21,12 @@ _AT_ONCE = struct.pack("i", 0)
 
 
 @contextmanager
-def cores_awake(latency: Path = LATENCY) -> Iterator[bool]:
-    """Meanwhile no core sleeps, where this process may ask for that; whether it may.
+def cores_awake(wanted: bool, latency: Path = LATENCY) -> Iterator[bool]:
+    """Meanwhile no core sleeps, where that is wanted and this process may ask for it; whether so.
 
     As root it mostly may, but not in every container.
     """
-    file = _asked(latency)
+    file = _asked(latency) if wanted else None
     with nullcontext() if file is None else file:
         yield file is not None
 

@@ -1,10 +1,10 @@
 """The thread that calls a device whose workers compute.
 
 It waits busily for a while before it sleeps. Where there are as many workers as cores it takes one
-of them from a worker meanwhile, and the scheduler of Linux lets it have that for a whole slice,
-whatever its priority: both workers shared the other core in nine calls of ten, and two threads took
-as long as one (7.2 ms where SqueezeNet takes 4.0; Linux 6.18). What is scheduled as idle gives way
-to whatever wakes up, at once.
+of them from a worker meanwhile, and the scheduler of Linux lets it have that for a whole slice: ten
+steps nicer than the workers, it had them share the other core in nine calls of ten, and two threads
+computed as much as one (Linux 6.18). What is scheduled as idle gives way to whatever wakes up, at
+once.
 """
 
 from __future__ import annotations

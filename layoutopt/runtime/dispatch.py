@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,7 +79,7 @@ def dispatch_times(
         has_workers = setting.device.startswith("local-task")
         if has_workers:
             command.append(f"--task_topology_group_count={setting.threads}")
-        with cores_awake() if has_workers else nullcontext():
+        with cores_awake(has_workers):
             _checked(command, setting.timeout_s)
         profile = [find_tool("iree-profile"), "dispatch", "--format=jsonl", "--dispatch_events"]
         return read_profile(_checked([*profile, str(bundle)], setting.timeout_s), runs)

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -88,7 +88,7 @@ def _work(job: Job, device: Device, peers: ExitStack, emit: Emit) -> None:
     if runners:
         inline = job.calibration and device.is_inline
         clock = time.thread_time_ns if inline else time.perf_counter_ns
-        with cores_awake() if device.has_workers else nullcontext():
+        with cores_awake(device.has_workers):
             if job.calibration:
                 _calibrate(runners, device.load(Path(job.calibration), {}, []), clock)
             time_in_turns(job, runners, random.Random(job.protocol.seed), emit, clock)

@@ -22,7 +22,7 @@ def _is_open(path: Path) -> bool:
 def test_cores_are_asked_to_stay_awake_meanwhile(tmp_path: Path) -> None:
     latency = tmp_path / "latency"
     latency.write_bytes(b"")
-    with cores_awake(latency) as awake:
+    with cores_awake(True, latency) as awake:
         assert awake
         assert struct.unpack("i", latency.read_bytes()) == (0,)
         assert _is_open(latency)
@@ -30,18 +30,18 @@ def test_cores_are_asked_to_stay_awake_meanwhile(tmp_path: Path) -> None:
 
 
 def test_nothing_is_asked_of_a_system_without_it(tmp_path: Path) -> None:
-    with cores_awake(tmp_path / "latency") as awake:
+    with cores_awake(True, tmp_path / "latency") as awake:
         assert not awake
         assert not os.listdir(tmp_path)
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="the system has no file that refuses what is written")
 def test_a_system_that_refuses_is_left_alone() -> None:
-    with cores_awake(FULL) as awake:
+    with cores_awake(True, FULL) as awake:
         assert not awake
     assert not _is_open(FULL)
 
 
 def test_what_goes_wrong_meanwhile_is_told(tmp_path: Path) -> None:
-    with pytest.raises(PermissionError), cores_awake(tmp_path / "latency"):
+    with pytest.raises(PermissionError), cores_awake(True, tmp_path / "latency"):
         raise PermissionError
