@@ -45,3 +45,11 @@ def test_a_system_that_refuses_is_left_alone() -> None:
 def test_what_goes_wrong_meanwhile_is_told(tmp_path: Path) -> None:
     with pytest.raises(PermissionError), cores_awake(True, tmp_path / "latency"):
         raise PermissionError
+
+
+def test_nothing_is_asked_where_it_is_not_wanted(tmp_path: Path) -> None:
+    latency = tmp_path / "latency"
+    latency.write_bytes(b"")
+    with cores_awake(False, latency) as awake:
+        assert not awake
+        assert not latency.read_bytes()
