@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from layoutopt.candidates.candidate import Candidate
 from layoutopt.planning.plan_space import PlanSpace
 from layoutopt.pricing.prices import Price, Pricer, Work
 from layoutopt.runtime.progress import Progress
 
 
 def price_as_it_came(
-    space: PlanSpace, pricer: Pricer, progress: Progress
+    space: PlanSpace,
+    pricer: Pricer,
+    progress: Progress,
+    left_out: Collection[Candidate] = (),
 ) -> list[tuple[Work, Price]]:
-    """Price the model's own ops first; where IREE computes something else than the oracle, or the
-    oracle does not know an op, IREE's results are the reference.
+    """Price the model's own ops first, but for some; where IREE computes something else than the
+    oracle, or the oracle does not know an op, IREE's results are the reference.
     """
-    pieces = [(c, space.candidates[c]) for c in space.identity if c in space.candidates]
+    pieces = [
+        (c, space.candidates[c])
+        for c in space.identity
+        if c in space.candidates and c not in left_out
+    ]
     prices = pricer.stored([piece for _, piece in pieces])
     missing = [i for i, price in enumerate(prices) if price is None]
     for i, price in zip(

@@ -16,11 +16,21 @@ from layoutopt.options import Effort
 from layoutopt.planning.plan_space import PlanSpace
 from layoutopt.planning.priced import Keys, Priced, Text, text_of
 from layoutopt.pricing.analytic.lower_bound import Roofs, roofs_of
-from layoutopt.pricing.analytic.regression import Floats
+from layoutopt.pricing.analytic.regression import Before, Floats
 from layoutopt.pricing.analytic.work import DispatchWork
-from layoutopt.pricing.learned import BySize, Described, by_size, described, expected
+from layoutopt.pricing.learned import (
+    LOOPS,
+    BySize,
+    Described,
+    by_size,
+    described,
+    expected,
+    known_before,
+    names_of,
+)
 from layoutopt.pricing.prices import Work
 from layoutopt.pricing.source import PriceSource
+from layoutopt.profiles.experience import experience_of
 
 Key = Candidate | Conversion
 
@@ -54,6 +64,7 @@ _HEAVY = 1 / 8
 """Share of the plan that is a large one: of all that is written in one way, together."""
 _TRIED = 2
 """Tiles that tell of the others where they are heavy."""
+_SEVERAL_TIMES = 3
 _FEW = 1
 """Prices of one kind of loops that are asked for at once, while as few of that kind are known.
 
@@ -81,11 +92,17 @@ class Bounds:
         self._described: list[Described] = []
         self._pieces: dict[Key, tuple[int, ...]] = {}
         self._told: dict[int, float] = {}
+        self._is_stale = True
         self._total_ns = math.inf
         self._usual: dict[Key, int] = {}
         self._least: dict[Key, int] = {}
+        self._before: Before | None = None
+        self._loops_before: frozenset[Hashable] = frozenset()
+        self._seen = self._loops_before
         if self._stages:
             self._describe()
+            if effort is Effort.QUICK and source is PriceSource.MEASURED:
+                self._remember()
 
     @property
     def learns(self) -> bool:
@@ -107,14 +124,14 @@ class Bounds:
             return True
         if looked_at or not self._stages or self._stages[-1].heavy is None:
             return False
-        self._told = {}
+        self._is_stale = True
         return True
 
     def _change(self, stage: int) -> bool:
         if stage == self._stage or stage >= len(self._stages):
             return False
         self._stage = stage
-        self._told = {}
+        self._is_stale = True
         return True
 
     def _describe(self) -> None:
@@ -128,6 +145,18 @@ class Bounds:
             self._pieces[conversion] = tuple(
                 self._number(w, by_size(w, self._target), roofs, w.lowered) for w in forms
             )
+
+    def _remember(self) -> None:
+        experience = experience_of(self._target)
+        if experience is None or not (experience.rows and self._described):
+            return
+        own = [names_of(each) for each in self._described]
+        self._before = known_before(self._described, own, experience)
+        names = experience.names(LOOPS)
+        self._loops_before = frozenset(
+            each.loops for each, name in zip(self._described, own, strict=True)
+            if name[LOOPS] in names
+        )  # fmt: skip
 
     def _number(self, work: Work, sizes: BySize, roofs: Roofs, made_by: Hashable) -> int:
         text = text_of(work)
@@ -143,15 +172,16 @@ class Bounds:
             for text, price in priced.piece_prices.items()
             if text in self._numbers and price.cost_ns is not None
         }
-        if found == self._told or not self.learns:
+        if (found == self._told and not self._is_stale) or not self.learns:
             return
-        self._told = found
-        told = expected(self._described, found)
+        self._told, self._is_stale = found, False
+        told = expected(self._described, found, self._before)
         if told is None:
             return
-        loops = {self._described[i].loops for i in found}
-        known = np.array([each.loops in loops for each in self._described])
         margin = self._stages[self._stage]
+        self._seen = self._loops_before if told.trusted else frozenset()
+        loops = self._seen.union(self._described[i].loops for i in found)
+        known = np.array([each.loops in loops for each in self._described])
         surprise = 0.0 if margin.unknown == math.inf else told.at(margin.unknown)
         usual = told.at(0.0)
         self._usual = self._of_keys(usual)
@@ -211,6 +241,23 @@ class Bounds:
         }
         return candidates, priced.conversion_costs | conversions
 
+    def unlikely(self, candidates: Iterable[Candidate]) -> frozenset[Candidate]:
+        """Those that an experience tells are several times as slow as another that makes the same.
+
+        None without an experience.
+        """
+        if self._before is None:
+            return frozenset()
+        fastest: dict[Hashable, int] = {}
+        for key in self._candidates:
+            place, usual_ns = self._place(key), self._usual.get(key, 0)
+            fastest[place] = min(fastest.get(place, usual_ns), usual_ns)
+        return frozenset(
+            c
+            for c in candidates
+            if self._usual.get(c, 0) > _SEVERAL_TIMES * fastest.get(self._place(c), math.inf)
+        )
+
     def shortfall(self, key: Key, used: Key) -> float:
         """The least that ``key`` may cost over what is expected of ``used``; 0 where unknown."""
         return self._least.get(key, 0) / max(1, self._usual.get(used, 1))
@@ -244,6 +291,7 @@ class Bounds:
             numbers = self._pieces.get(key, ())
             waits = any(
                 known[loops] < self._few
+                and loops not in self._seen
                 and len(asked.get(loops, set()).difference(numbers)) >= self._few
                 for loops in (self._described[i].loops for i in numbers)
             )

@@ -13,19 +13,20 @@ candidates keeps the others like them from being priced; of each kind of loops a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from operator import methodcaller
 
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.choice import Choice
 from layoutopt.options import Effort
+from layoutopt.planning.as_it_came import price_as_it_came
 from layoutopt.planning.bounds import Bounds, Key
 from layoutopt.planning.joint_selection import JointChoice, JointSelection
-from layoutopt.planning.joint_space import JointSpace
+from layoutopt.planning.joint_space import Costs, JointSpace
 from layoutopt.planning.plan_space import PlanSpace
 from layoutopt.planning.priced import Keys, Priced, Text, record, text_of
 from layoutopt.planning.setting import PlanSetting
-from layoutopt.pricing.prices import Price, Pricer, Work
+from layoutopt.pricing.prices import Price, Pricer
 from layoutopt.runtime.progress import Progress
 from layoutopt.solver import CHEAPEST, Enough, Solution
 from layoutopt.solver.solution import StopReason, answer
@@ -40,6 +41,10 @@ long as one."""
 SHARE_AT_ONCE = 8
 """Of kernels that are only compiled, the share of all unknown ones that a round asks for at least:
 in 16 rounds, solving took twice as long as they did (GPT-2, 2 layers, mi355x)."""
+
+
+NEAR = 0.03
+"""Over what is expected of the cheapest plan, one with known prices may cost in a quick run."""
 
 
 def asking(candidates: int) -> Enough:
@@ -64,28 +69,28 @@ def price_all(space: JointSpace, pricer: Pricer, progress: Progress) -> tuple[Pr
     return found
 
 
-def price_lazily(
-    space: JointSpace,
-    setting: PlanSetting,
-    progress: Progress,
-    known: Sequence[tuple[Work, Price]] = (),
-) -> tuple[Priced, ...]:
-    """Prices until the cheapest plan is known, or for `ROUNDS` rounds; some are ``known`` already.
+def price_lazily(space: JointSpace, setting: PlanSetting, progress: Progress) -> tuple[Priced, ...]:
+    """Prices until the cheapest plan is known, or for `ROUNDS` rounds.
 
-    The rest is priced where an answer uses it. When the time for solving is over, the cheapest plan
-    is taken of those that earlier rounds found, the model as it came among them.
+    The model as it came is priced first, but for what is known to be slow; the rest where an answer
+    uses it. When the time for solving is over, the cheapest plan is taken of those that earlier
+    rounds found, the model as it came among them.
     """
     pricer, limit, search = setting.pricer, setting.limit, setting.options.search
     bounds = [Bounds(part, setting.options.effort, pricer.source) for part in space.parts]
     found = _unpriced(space, pricer, setting.options.effort)
     keys: list[Keys] = [(*part.candidates, *part.conversions) for part in space.parts]
     prices = _stored(space, pricer)
-    prices |= {text_of(work): price for work, price in known}
 
     def take_in() -> None:
         for part, priced, own in zip(space.parts, found, keys, strict=True):
             record(part, priced, own, prices)
 
+    take_in()
+    slow = [_slow(*own) for own in zip(space.parts, bounds, found, strict=True)]
+    for part, left_out in zip(space.parts, slow, strict=True):
+        came = price_as_it_came(part, pricer, progress, left_out)
+        prices |= {text_of(work): price for work, price in came}
     take_in()
     bound_ns = 0
     tried: list[JointChoice] = []
@@ -95,9 +100,9 @@ def price_lazily(
         selection, solution = space.solved(costs, search, limit, tried, enough)
         choice = selection.choice(solution)
         wanted = [
-            own.known_enough(_wanted(part, priced, own, chosen))
-            for part, priced, own, chosen in zip(
-                space.parts, found, bounds, choice.parts, strict=True
+            own.known_enough(_wanted(part, priced, own, chosen, left_out))
+            for part, priced, own, chosen, left_out in zip(
+                space.parts, found, bounds, choice.parts, slow, strict=True
             )
         ]
         if any(wanted) and number == 0 and _each(Bounds.narrow, bounds):
@@ -114,18 +119,33 @@ def price_lazily(
         bound_ns = solution.bound_ns
         if limit.is_over:
             break
+        if number and setting.options.effort is Effort.QUICK:
+            known = space.solved(_costs(found), search, limit, tried)
+            if _is_near(known[1], solution):
+                return _answered(found, *known)
         tried.append(choice)
         prices |= _asked(space, pricer, progress, wanted)
         take_in()
     reason = StopReason.TIME_LIMIT if limit.is_over else StopReason.EXHAUSTED
     for priced in found:
         priced.rounds_ended = not limit.is_over
-    costs = [(priced.costs, priced.conversion_costs) for priced in found]
-    selection, solution = space.solved(costs, search, limit, tried)
+    selection, solution = space.solved(_costs(found), search, limit, tried)
     if solution.objective_ns is not None:
         solution = answer(solution.candidates, solution.conversions, solution.objective_ns,
                           bound_ns, solution.seconds, reason)  # fmt: skip
     return _answered(found, selection, solution)
+
+
+def _costs(found: Sequence[Priced]) -> list[Costs]:
+    """Of what has a price."""
+    return [(priced.costs, priced.conversion_costs) for priced in found]
+
+
+def _is_near(priced: Solution, solution: Solution) -> bool:
+    """Whether a plan of known prices is as good as one that expects some, about."""
+    if priced.objective_ns is None or solution.objective_ns is None:
+        return False
+    return priced.objective_ns <= (1 + NEAR) * solution.objective_ns
 
 
 def _each(change: Callable[[Bounds], bool], bounds: Sequence[Bounds]) -> bool:
@@ -171,8 +191,22 @@ def _stored(space: JointSpace, pricer: Pricer) -> dict[Text, Price]:
     return {text: price for text, price in found if price is not None}
 
 
-def _wanted(space: PlanSpace, priced: Priced, bounds: Bounds, choice: Choice) -> Keys:
+def _slow(space: PlanSpace, bounds: Bounds, priced: Priced) -> frozenset[Candidate]:
+    """What is known to be slow of the model as it came, before any of it has a price."""
+    bounds.learn(priced)
+    return bounds.unlikely(space.identity_ns)
+
+
+def _wanted(
+    space: PlanSpace,
+    priced: Priced,
+    bounds: Bounds,
+    choice: Choice,
+    left_out: Collection[Candidate],
+) -> Keys:
     """What the answer uses without a price, and what may stand in for it; the model as it came.
+
+    ``left_out``: of that; it is priced where an answer uses it.
 
     What may stand in for a candidate is of the same cluster; for a conversion, of the same tensor,
     from the same layout or to the same one. Where prices tell of others, it is no more than pays in
@@ -197,7 +231,7 @@ def _wanted(space: PlanSpace, priced: Priced, bounds: Bounds, choice: Choice) ->
         and key not in priced.conversion_costs
         and key not in priced.refused
     ]
-    came = [key for key in unknown if key in space.identity_ns]
+    came = [key for key in unknown if key in space.identity_ns and key not in left_out]
     at_least = {
         key: min(bounds.shortfall(key, by_place[place]) for place in found)
         for key in unknown

@@ -208,10 +208,11 @@ def price_space(
         pricer = Analytic(space.parts[0].target)
     if pricer.source not in (PriceSource.MEASURED, PriceSource.COMPILED):
         return price_all(space, pricer, progress)
-    known = [row for part in space.parts for row in price_as_it_came(part, pricer, progress)]
     if options.search is not Search.ILP or options.free_io_layout:
+        for part in space.parts:
+            price_as_it_came(part, pricer, progress)
         return price_all(space, pricer, progress)
-    return price_lazily(space, setting, progress, known)
+    return price_lazily(space, setting, progress)
 
 
 def select_plans(

@@ -9,6 +9,7 @@ Tensor Programs" (NeurIPS 2018).
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,9 +23,18 @@ from layoutopt.ir.size import planned
 from layoutopt.ir.types import TensorType
 from layoutopt.pricing.analytic.form import all_work
 from layoutopt.pricing.analytic.lower_bound import Roofs
-from layoutopt.pricing.analytic.regression import Floats, Kernel, Level, Points, Regression
+from layoutopt.pricing.analytic.regression import (
+    Before,
+    Floats,
+    Kernel,
+    Level,
+    Points,
+    Regression,
+    told_elsewhere,
+)
 from layoutopt.pricing.analytic.work import DispatchWork
 from layoutopt.pricing.prices import Work
+from layoutopt.profiles.experience import Experience
 from layoutopt.profiles.target import Target
 
 KERNEL = Kernel(
@@ -41,10 +51,18 @@ KERNEL = Kernel(
 """Variances of the binary logarithm, fitted to the marginal likelihood of 1,400 prices of four
 models (CNNs and BERT) on a Zen 4; what they weigh are the prices of the run itself."""
 _TILE = 32
+LOOPS = 3
+"""The level of the loops."""
 FEWEST = 16
 """Prices that tell of others at least."""
 MOST = 1000
 """Prices that are learned from at most: solving takes time with the cube of their number."""
+
+
+_TRUSTED = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95)
+"""Correlations of prices here with those of an experience; those of the run tell which it is."""
+_TRUSTED_UNSEEN = 3
+"""The place of the one that is taken before there are enough prices to tell."""
 
 
 BySize = tuple[tuple[float, Sequence[DispatchWork]], ...]
@@ -65,7 +83,7 @@ class Described:
     @property
     def loops(self) -> Hashable:
         """How its loops run: what tells most."""
-        return self.labels[3]
+        return self.labels[LOOPS]
 
     @property
     def tile(self) -> Hashable:
@@ -145,6 +163,8 @@ class Expected:
     base_ns: Floats
     log_mean: Floats
     log_deviation: Floats
+    trusted: float = 0.0
+    """Correlation with what was known before."""
 
     def at(self, deviations: float) -> Floats:
         """Nanoseconds so many deviations below what is expected."""
@@ -152,25 +172,55 @@ class Expected:
         return times
 
 
-def expected(work: Sequence[Described], known: Mapping[int, float]) -> Expected | None:
-    """What ``known`` prices in nanoseconds, by number, tell of all work; None where too few are."""
+def names_of(work: Described) -> tuple[str, ...]:
+    """The names of its labels, the same in each process."""
+    return tuple(hashlib.sha256(repr(each).encode()).hexdigest()[:10] for each in work.labels)
+
+
+def known_before(
+    work: Sequence[Described], names: Sequence[Sequence[str]], experience: Experience
+) -> Before:
+    """What an experience tells of work that has no price; ``names``: of each one's labels."""
+    rows = experience.rows
+    labels = [*names, *(experience.names_of(row) for row in rows)]
+    places = [*(each.place for each in work), *(row.place for row in rows)]
+    points = _points(labels, places)
+    own = np.arange(len(work))
+    elsewhere = np.arange(len(work), len(points))
+    values = [row.log_ratio for row in rows]
+    return told_elsewhere(KERNEL, points.part(own), points.part(elsewhere), values)
+
+
+def expected(
+    work: Sequence[Described], known: Mapping[int, float], before: Before | None = None
+) -> Expected | None:
+    """What ``known`` prices in nanoseconds, by number, tell of all work; None where too few are.
+
+    Any number of them does beside what was known ``before``.
+    """
     samples = np.array(sorted(known), np.int64)
-    if len(samples) < FEWEST:
+    if len(samples) < FEWEST and before is None:
         return None
     if len(samples) > MOST:
         samples = samples[np.linspace(0, len(samples) - 1, MOST).astype(np.int64)]
-    points = _points(work)
+    points = _points([each.labels for each in work], [each.place for each in work])
     base_ns = np.array([each.base_ns for each in work])
     values = [math.log2(known[int(i)] / base_ns[i]) for i in samples]
-    regression = Regression(KERNEL, points.part(samples), values)
-    mean, deviation = regression.at(points)
-    return Expected(base_ns, mean, deviation)
+    if before is None:
+        mean, deviation = Regression(KERNEL, points.part(samples), values).at(points)
+        return Expected(base_ns, mean, deviation)
+    shares = _TRUSTED if len(samples) >= FEWEST else (_TRUSTED[_TRUSTED_UNSEEN],)
+    told = [before.trusted(share) for share in shares]
+    found = [Regression(KERNEL, points.part(samples), values, b.part(samples)) for b in told]
+    best = max(range(len(found)), key=lambda i: found[i].log_likelihood)
+    mean, deviation = found[best].at(points, told[best])
+    return Expected(base_ns, mean, deviation, shares[best])
 
 
-def _points(work: Sequence[Described]) -> Points:
+def _points(labels: Sequence[Sequence[Hashable]], places: Sequence[Sequence[float]]) -> Points:
     numbers: dict[Hashable, int] = {}
-    labels = [
-        [numbers.setdefault((level, label), len(numbers)) for level, label in enumerate(w.labels)]
-        for w in work
+    numbered = [
+        [numbers.setdefault((level, label), len(numbers)) for level, label in enumerate(own)]
+        for own in labels
     ]
-    return Points(np.array(labels, np.int64), np.array([w.place for w in work], np.float64))
+    return Points(np.array(numbered, np.int64), np.array(places, np.float64))

@@ -73,9 +73,11 @@ def compile_file(
 ) -> CompileOutcome:
     """Compile `source` to the module `output`. Where it fails, `output` is not left behind.
 
-    ``behind``: those among which it takes cores that others leave; None where it is no such tool.
+    ``behind``: those among which it takes cores that others leave, for a module that is only run
+    and compared; None where it is no such tool.
     """
-    more = () if behind is None else quirks().flags.one_thread
+    own = quirks().flags
+    more = () if behind is None else (*own.quick, *own.one_thread)
     return _compile(source, output, (*flags, *more), timeout_s, behind=behind)
 
 

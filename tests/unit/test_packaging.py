@@ -75,6 +75,6 @@ def test_wheel_holds_only_the_package(tmp_path: Path, with_links: bool) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     held = {name for name in names if ".dist-info/" not in name}
-    kinds = (".py", "py.typed", ".toml", ".j2", ".css", ".js")
+    kinds = (".py", "py.typed", ".toml", ".json", ".j2", ".css", ".js")
     assert held == set().union(*map(package_files, kinds))
     assert {name.split("/")[0] for name in names - held} == {"layoutopt-0.1.0.dist-info"}

@@ -279,3 +279,48 @@ def test_one_bad_tile_does_not_tell_of_the_other_where_most_could_be_gained(
     assert looked_at is not None
     assert trusted is not None
     assert looked_at < trusted
+
+
+class FastInOneWay(MadeUp):
+    """Contractions at some times their bound with a schedule, at others without one."""
+
+    def _price(self, work: Work) -> Price:
+        if work.form.is_free:
+            return Price(0)
+        self.asked.append(work.benchmark.text)
+        sums = [
+            op for op in work.form.graph.ops if isinstance(op, Structured) and op.is_contraction
+        ]
+        scheduled = any(op.schedule is not None for op in sums)
+        times = self.low if scheduled else self.high
+        lower_bound_ns = sum(map(ROOFS.lower_bound_ns, all_work(work.form, AVX512)))
+        return Price(round(lower_bound_ns * times))
+
+
+MATMULS = chain_of_matmuls(196, [512, 640, 768, 896, 1024, 512])
+
+
+def quickly(low: float, high: float) -> tuple[GraphPlan, FastInOneWay]:
+    prices = FastInOneWay(PriceSource.MEASURED, low, high)
+    options = Options(effort=Effort.QUICK)
+    return plan_graph(lifted(MATMULS), setting(AVX512, prices, options)), prices
+
+
+def test_a_quick_run_begins_with_what_is_known_of_such_processors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The model as it came is known to be slow: it is not priced, and less of the others is."""
+    plan, prices = quickly(1.3, 9.0)
+    assert plan.identity_ns is None
+    assert all(c.form.is_scheduled for c in plan.choice.candidates)
+    monkeypatch.setattr(bounds, "experience_of", lambda target: None)
+    without, others = quickly(1.3, 9.0)
+    assert without.identity_ns is not None
+    assert len(prices.asked) < len(others.asked)
+    assert plan.cost_ns <= 1.05 * without.cost_ns
+
+
+def test_prices_that_contradict_it_are_believed() -> None:
+    plan, _ = quickly(9.0, 1.3)
+    best = planned(lifted(MATMULS), FastInOneWay(PriceSource.ANALYTIC, 9.0, 1.3))
+    assert plan.cost_ns <= 1.1 * best.cost_ns

@@ -1,0 +1,62 @@
+"""What prices of other models on a kind of processor tell of those of a new one.
+
+A row says how a piece of work is written and sized (`layoutopt.pricing.learned.Described`), and how
+many times its time at the target's nominal rates it took. It is where a run begins, not what its
+plan is made of: plans use prices of the machine itself, and these say how far the rows are true there.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass
+from importlib import resources
+
+import msgspec
+
+from layoutopt.compiler.processor import Processor
+from layoutopt.profiles.target import Target
+
+FILES = {Processor.AVX512: "x86-64-avx512.experience.json"}
+"""Measured with one thread on a Zen 4, with IREE 3.13, by `tests/benchmarks/experience.py`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A price."""
+
+    labels: tuple[int, ...]
+    """Numbers of the names of its labels."""
+    place: tuple[float, ...]
+    """Binary logarithms of its sizes."""
+    log_ratio: float
+    """Binary logarithm of its time over that at nominal rates."""
+
+
+@dataclass(frozen=True)
+class Experience:
+    """Prices of other models on one kind of processor."""
+
+    labels: tuple[str, ...]
+    """Names: digests of how something is written."""
+    rows: tuple[Row, ...]
+
+    def names_of(self, row: Row) -> tuple[str, ...]:
+        """The names of a row's labels."""
+        return tuple(self.labels[number] for number in row.labels)
+
+    def names(self, level: int) -> frozenset[str]:
+        """All names on one level of labels."""
+        return frozenset(self.labels[row.labels[level]] for row in self.rows)
+
+
+def experience_of(target: Target) -> Experience | None:
+    """What is known of a target's kind of processor; None where nothing is."""
+    kinds = (p for p in FILES if target.measurable and p.registers == target.registers)
+    return next(map(_read, kinds), None)
+
+
+@functools.cache
+def _read(processor: Processor) -> Experience:
+    text = resources.files("layoutopt.profiles").joinpath(FILES[processor]).read_text("utf-8")
+    return msgspec.convert(json.loads(text), Experience)
