@@ -2,7 +2,7 @@
 
 A row says how a piece of work is written and sized (`layoutopt.pricing.learned.Described`), and how
 many times its time at the target's nominal rates it took. It is where a run begins, not what its
-plan is made of: plans use prices of the machine itself, and these say how far the rows are true there.
+plan is made of: plans use prices of the machine itself, which say how far the rows are true there.
 """
 
 from __future__ import annotations

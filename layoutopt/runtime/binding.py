@@ -16,6 +16,7 @@ from iree import runtime as iree
 
 from layoutopt.runtime.caller import caller_that_gives_way
 from layoutopt.runtime.element import Array, Value
+from layoutopt.runtime.topology import topology_flag
 from layoutopt.runtime.transport import as_declared, received, sent
 
 Clock = Callable[[], int]
@@ -44,7 +45,7 @@ class Device:
         self.has_workers = uri.startswith("local-task")
         """Whether dispatches run in threads of their own, which wait for each other."""
         if self.has_workers:
-            iree.flags.parse_flags(f"--task_topology_group_count={threads}")
+            iree.flags.parse_flags(topology_flag(threads))
             self._caller = caller_that_gives_way()
         self.threads = threads
         self.is_inline = uri.startswith("local-sync")

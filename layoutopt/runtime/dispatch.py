@@ -19,6 +19,7 @@ from layoutopt.runtime.process import Ended, find_tool, keeping_memory, run_tool
 from layoutopt.runtime.reason import failure_reason
 from layoutopt.runtime.sampling import fastest_ns
 from layoutopt.runtime.setting import HERE, RunSetting
+from layoutopt.runtime.topology import topology_flag
 from layoutopt.runtime.transport import as_declared, sent
 from layoutopt.runtime.workspace import workspace
 
@@ -78,7 +79,7 @@ def dispatch_times(
         ]
         has_workers = setting.device.startswith("local-task")
         if has_workers:
-            command.append(f"--task_topology_group_count={setting.threads}")
+            command.append(topology_flag(setting.threads))
         with cores_awake(has_workers):
             _checked(command, setting.timeout_s)
         profile = [find_tool("iree-profile"), "dispatch", "--format=jsonl", "--dispatch_events"]
