@@ -11,13 +11,21 @@ import pytest
 from layoutopt.runtime.topology import topology_flag
 
 AFFINITIES = """
-import os
+import os, time
 from pathlib import Path
 from layoutopt.runtime.binding import Device
-device = Device("local-task", 2)
-for thread in Path("/proc/self/task").iterdir():
-    if (thread / "comm").read_text().startswith("iree-worker"):
-        print(*os.sched_getaffinity(int(thread.name)))
+
+def bound():
+    for thread in Path("/proc/self/task").iterdir():
+        if (thread / "comm").read_text().startswith("iree-worker"):
+            yield os.sched_getaffinity(int(thread.name))
+
+device, found = Device("local-task", 2), []
+until = time.monotonic() + 20
+while time.monotonic() < until and [len(cores) for cores in found] != [1, 1]:
+    time.sleep(0.05)  # threads name and bind themselves as they start
+    found = [*bound()]
+print(*(core for cores in found for core in cores))
 """
 
 
