@@ -65,6 +65,7 @@ _HEAVY = 1 / 8
 _TRIED = 2
 """Tiles that tell of the others where they are heavy."""
 _SEVERAL_TIMES = 3
+"""As slow as another is what an experience may keep from being priced."""
 _FEW = 1
 """Prices of one kind of loops that are asked for at once, while as few of that kind are known.
 
@@ -136,14 +137,14 @@ class Bounds:
 
     def _describe(self) -> None:
         roofs = roofs_of(self._target.rates)
-        rules, clusters = self._space.egraph.rule, self._space.clusters
         for candidate, work in self._space.candidates.items():
-            made_by = candidate.form, tuple(rules[clusters[candidate.cluster].root])
             sizes = self._candidates[candidate]
+            made_by = self._space.made_by(candidate, work)
             self._pieces[candidate] = (self._number(work, sizes, roofs, made_by),)
         for conversion, forms in self._space.conversions.items():
             self._pieces[conversion] = tuple(
-                self._number(w, by_size(w, self._target), roofs, w.lowered) for w in forms
+                self._number(w, by_size(w, self._target), roofs, self._space.made_by(conversion, w))
+                for w in forms
             )
 
     def _remember(self) -> None:

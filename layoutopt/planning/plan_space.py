@@ -96,6 +96,12 @@ class PlanSpace:
         """The pieces of work whose cheapest is the price of ``key``."""
         return (self.candidates[key],) if isinstance(key, Candidate) else self.conversions[key]
 
+    def made_by(self, key: Candidate | Conversion, work: Work) -> Hashable:
+        """What a piece of work of ``key`` comes from: its form and rules, or how it is lowered."""
+        if isinstance(key, Conversion):
+            return work.lowered
+        return key.form, tuple(self.egraph.rule[self.clusters[key.cluster].root])
+
     def at_sizes(self, places: Sequence[int]) -> PlanSpace:
         """The same at some of the sizes that it is planned at, by place."""
         candidates = {c: work.at_sizes(places) for c, work in self.candidates.items()}

@@ -8,18 +8,26 @@ one, for tens of calls in a row. A third of all runs timed a kernel on two threa
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+
+
+def cores_for(threads: int, allowed: Collection[int] | None = None) -> Sequence[int]:
+    """The last cores of those that are ``allowed``, a core a thread: the first serve interrupts.
+
+    By default of those that this process may use. None where these are fewer, or the system does
+    not tell.
+    """
+    if allowed is None:
+        allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
+    return [] if threads > len(allowed) else sorted(allowed)[-threads:]
 
 
 def topology_flag(threads: int, allowed: Collection[int] | None = None) -> str:
     """The flag of IREE's tools and runtime that starts so many workers, each on a core of its own.
 
-    On the last ones of those that are ``allowed``, as the first ones serve interrupts; by default
-    of those that this process may use. Where these are fewer, or the system does not tell, the
-    system chooses.
+    Where `cores_for` has none, the system chooses.
     """
-    if allowed is None:
-        allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
-    if threads > len(allowed):
+    cores = cores_for(threads, allowed)
+    if not cores:
         return f"--task_topology_group_count={threads}"
-    return f"--task_topology_cpu_ids={','.join(map(str, sorted(allowed)[-threads:]))}"
+    return f"--task_topology_cpu_ids={','.join(map(str, cores))}"

@@ -15,6 +15,7 @@ from layoutopt.errors import InputError
 from layoutopt.files.closing import Closing
 from layoutopt.runtime.job import Event, EventKind, Job, decode_event, encode_job
 from layoutopt.runtime.process import Ended, how_ended, keeping_memory, kill_group
+from layoutopt.runtime.topology import cores_for
 
 START_TIMEOUT_S = 120.0
 
@@ -124,12 +125,10 @@ def cores() -> int:
 
 
 def pin(pid: int, threads: int) -> None:
-    """Bind a process to the last `threads` cores it may use; the first ones serve interrupts."""
-    if not hasattr(os, "sched_setaffinity"):
-        return
-    allowed = sorted(os.sched_getaffinity(0))
-    if threads < len(allowed):
-        os.sched_setaffinity(pid, allowed[-threads:])
+    """Bind a process to the cores that its threads are to have, where there are enough."""
+    cores = cores_for(threads)
+    if cores:
+        os.sched_setaffinity(pid, cores)
 
 
 def _close(stream: IO[bytes]) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from layoutopt import Function, Options, enumerate, lift, load_target, price, prices, read
+from layoutopt.planning.priced import Keys, text_of
 from layoutopt.pricing.analytic.lower_bound import roofs_of
 from layoutopt.pricing.learned import by_size, described, names_of
 from layoutopt.profiles.target import Target
@@ -31,21 +32,18 @@ def rows_of(function: Function, target: Target, options: Options, run_bytes: int
     with prices(target, options, run_bytes=run_bytes) as pricer:
         priced = price(space, pricer, options)
     roofs = roofs_of(target.rates)
-    rules, clusters = space.egraph.rule, space.clusters
-    pieces = [
-        *((work, (c.form, tuple(rules[clusters[c.cluster].root])))
-          for c, work in space.candidates.items()),
-        *((work, work.lowered) for forms in space.conversions.values() for work in forms),
-    ]  # fmt: skip
     rows: dict[object, Row] = {}
-    for work, made_by in pieces:
-        text = work.benchmark.text
-        found = priced.piece_prices.get((work.benchmark.flags, text, (work.benchmark.sizes,)))
-        if found is None or not found.cost_ns or found.estimated:
-            continue
-        how = described(work, by_size(work, target), roofs, made_by)
-        place = tuple(round(x, 2) for x in how.place)
-        rows[text] = (names_of(how), place, round(math.log2(found.cost_ns / how.base_ns), 3))
+    keys: Keys = (*space.candidates, *space.conversions)
+    for key in keys:
+        for work in space.work(key):
+            text = text_of(work)
+            found = priced.piece_prices.get(text)
+            if found is None or not found.cost_ns or found.estimated:
+                continue
+            made_by = space.made_by(key, work)
+            how = described(work, by_size(work, target), roofs, made_by)
+            place = tuple(round(x, 2) for x in how.place)
+            rows[text] = (names_of(how), place, round(math.log2(found.cost_ns / how.base_ns), 3))
     return [*rows.values()]
 
 
