@@ -50,6 +50,8 @@ class Device:
         self.threads = threads
         self.is_inline = uri.startswith("local-sync")
         """Whether dispatches run in the thread that calls."""
+        self.is_host = uri.startswith("local")
+        """Whether it computes in the memory that arguments are in."""
         self._device: Any = iree.get_device(uri)
         self._instance: Any = iree.VmInstance()
 
@@ -82,7 +84,7 @@ class Device:
             modules.append(iree.create_io_parameters_module(self._instance, *providers))
         loaded: Any = iree.VmModule.mmap(self._instance, str(module))
         context: Any = iree.VmContext(self._instance, [*modules, loaded])
-        return Program(self._device, context, loaded, kept, self._caller)
+        return Program(self._device, context, loaded, kept, self._caller, self.is_host)
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,8 @@ class Program:
     parameters: Mapping[str, Array]
     caller: Executor | None
     """The thread that times calls; None for the one that asks."""
+    is_host: bool = True
+    """Whether initializers are through once it is loaded; elsewhere they may still be under way."""
 
     def prepare(self, function: str, arguments: Sequence[Value]) -> Call:
         """Put the arguments on the device; the call can then be made any number of times.
@@ -113,7 +117,7 @@ class Program:
                 packed.push_int(int(value))
             else:
                 packed.push_ref(self._on_device(value))
-        return Call(self.device, self.context, found, packed, self.caller)
+        return Call(self.device, self.context, found, packed, self.caller, self.is_host)
 
     def twin(self, function: str, call: Call) -> Call:
         """The same call of a program that was loaded from the same module, arguments shared."""
@@ -141,6 +145,8 @@ class Call:
     function: Any
     arguments: Any
     caller: Executor | None
+    is_host: bool = True
+    """Whether its memory is counted where it is: elsewhere weights move with the first call."""
 
     def run(self) -> tuple[Array, ...]:
         """Call once and copy the results to the host."""
@@ -151,8 +157,15 @@ class Call:
 
         Arguments and weights are there before, and do not count. Where something before this call
         took more at once, all that it allocates counts: the same where a call allocates once. None
-        where the device keeps no account.
+        where the device keeps no account. A GPU is called twice: what the initializers left to do
+        is done before the second call, which is counted.
         """
+        if not self.is_host:
+            first, _ = self._called()
+            return first, self._counted()[1]
+        return self._counted()
+
+    def _counted(self) -> tuple[tuple[Array, ...], int | None]:
         allocator = self.device.allocator
         before: Mapping[str, int] = allocator.statistics if allocator.has_statistics else {}
         arrays, after = self._called()

@@ -37,6 +37,8 @@ class Runner:
     """Memory of the device that a call has, of whole modules."""
     base_ns: float = 0.0
     """What a call costs without a dispatch; its times are without it."""
+    many_base_ns: float = 0.0
+    """The same of ``many``: one dispatch alone takes another way through a GPU's driver."""
     leads: bool = False
     """Whether a sample begins with a call that does not count."""
     twin: Call | None = None
@@ -135,6 +137,7 @@ def _warm(runner: Runner, protocol: Protocol, clock: Clock) -> None:
         )
     if runner.many is not None and call_ns < protocol.sample_ns:
         runner.call, runner.launches = runner.many, protocol.launches
+        runner.base_ns = runner.many_base_ns
         runner.call.time_ns(1, clock)
         call_ns = runner.call.time_ns(1, clock)
     runner.calls = calls_per_sample(call_ns, protocol)

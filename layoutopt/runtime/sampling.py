@@ -75,13 +75,13 @@ def launches_on(device: str) -> int:
     return 1 if device.startswith("local") else 32
 
 
-def empty_call_ns(one_dispatch_ns: float, two_dispatches_ns: float) -> float:
-    """Cost of a call with no dispatch in it, extrapolated from one and two tiny dispatches.
+def empty_call_ns(fewer_ns: float, more_ns: float, fewer: int = 1, more: int = 2) -> float:
+    """Cost of a call with no dispatch in it, extrapolated from calls of few and of more tiny ones.
 
     What a dispatch itself costs to launch stays in the price: a model pays it too.
     """
-    launch = max(0.0, two_dispatches_ns - one_dispatch_ns)
-    return max(0.0, one_dispatch_ns - launch)
+    launch = max(0.0, (more_ns - fewer_ns) / (more - fewer))
+    return max(0.0, fewer_ns - fewer * launch)
 
 
 def fastest_ns(samples: Sequence[float]) -> float:

@@ -26,6 +26,8 @@ from layoutopt.runtime.comparison import difference
 from layoutopt.runtime.element import Array, Value, load_array, save_array
 from layoutopt.runtime.job import (
     ONE_DISPATCH,
+    SEVERAL,
+    SEVERAL_DISPATCHES,
     TWO_DISPATCHES,
     ArrayFile,
     Event,
@@ -88,7 +90,7 @@ def _work(job: Job, device: Device, peers: ExitStack, emit: Emit) -> None:
     if runners:
         inline = job.calibration and device.is_inline
         clock = time.thread_time_ns if inline else time.perf_counter_ns
-        with cores_awake(device.has_workers):
+        with cores_awake(not device.is_inline):
             if job.calibration:
                 _calibrate(runners, device.load(Path(job.calibration), {}, []), clock)
             time_in_turns(job, runners, random.Random(job.protocol.seed), emit, clock)
@@ -163,8 +165,14 @@ def _calibrate(runners: Sequence[Runner], program: Program, clock: Clock) -> Non
         empty_call_ns(_fastest_ns(one, clock, calls), _fastest_ns(two, clock, calls))
         for calls in (CALIBRATION_CALLS // 10, 1)
     )
+    several_ns = 0.0
+    if any(runner.many for runner in runners):
+        several = program.prepare(SEVERAL_DISPATCHES, four)
+        two_ns, more_ns = (_fastest_ns(call, clock, 1) for call in (two, several))
+        several_ns = empty_call_ns(two_ns, more_ns, 2, SEVERAL)
     for runner in runners:
         runner.base_ns = once_ns if runner.twin else many_ns
+        runner.many_base_ns = several_ns
 
 
 def _fastest_ns(call: Call, clock: Clock, calls: int) -> float:

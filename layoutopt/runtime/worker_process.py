@@ -33,7 +33,7 @@ class WorkerSilentError(Exception):
 
 
 class WorkerProcess(Closing):
-    """A running worker, pinned to as many cores as it has threads where the platform can pin."""
+    """A running worker; on the host it has as many cores as threads, where it can be pinned."""
 
     def __init__(self, device: str, threads: int) -> None:
         root = str(Path(__file__).resolve().parents[2])
@@ -50,7 +50,8 @@ class WorkerProcess(Closing):
             env={**keeping_memory(), "PYTHONPATH": path},
             start_new_session=True,
         )
-        pin(self._process.pid, threads)
+        if device.startswith("local"):  # others have threads of their driver beside the caller
+            pin(self._process.pid, threads)
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._reader = threading.Thread(
             target=self._read, args=(self._process.stdout,), daemon=True

@@ -9,30 +9,40 @@ from pathlib import Path
 from layoutopt.files.closing import Closing
 from layoutopt.pricing.measure.batch_compile import Compile
 from layoutopt.runtime.compile import CompileOutcome
-from layoutopt.runtime.job import ONE_DISPATCH, TWO_DISPATCHES
+from layoutopt.runtime.job import ONE_DISPATCH, SEVERAL, SEVERAL_DISPATCHES, TWO_DISPATCHES
 from layoutopt.runtime.workspace import workspace
 
-TEXT = f"""\
-func.func @{ONE_DISPATCH}(%x: tensor<4xf32>) -> tensor<4xf32> {{
-  %0 = arith.addf %x, %x : tensor<4xf32>
-  return %0 : tensor<4xf32>
-}}
-func.func @{TWO_DISPATCHES}(%x: tensor<4xf32>) -> tensor<4xf32> {{
-  %0 = flow.dispatch.region -> (tensor<4xf32>) {{
-    %1 = arith.addf %x, %x : tensor<4xf32>
-    flow.return %1 : tensor<4xf32>
-  }}
-  %2 = arith.mulf %0, %x : tensor<4xf32>
-  return %2 : tensor<4xf32>
-}}
-"""
+
+def text(launches: int) -> str:
+    """The module for devices on which a submission launches so much at a time."""
+    wanted = {ONE_DISPATCH: 1, TWO_DISPATCHES: 2}
+    if launches > 1:
+        wanted[SEVERAL_DISPATCHES] = SEVERAL
+    return "".join(_chain(name, count) for name, count in wanted.items())
+
+
+def _chain(name: str, dispatches: int) -> str:
+    """A function of tiny dispatches, each of which waits for the one before it."""
+    lines = [f"func.func @{name}(%x: tensor<4xf32>) -> tensor<4xf32> {{"]
+    made = "%x"
+    for place in range(dispatches - 1):
+        lines += [
+            f"  %{place} = flow.dispatch.region -> (tensor<4xf32>) {{",
+            f"    %in{place} = arith.addf {made}, %x : tensor<4xf32>",
+            f"    flow.return %in{place} : tensor<4xf32>",
+            "  }",
+        ]
+        made = f"%{place}"
+    lines += [f"  %made = arith.mulf {made}, %x : tensor<4xf32>", "  return %made : tensor<4xf32>"]
+    return "\n".join([*lines, "}", ""])
 
 
 class Calibration(Closing):
     """Compiles the module for each set of flags when it is first asked for; `close` removes it."""
 
-    def __init__(self, compile_one: Compile, timeout_s: float) -> None:
+    def __init__(self, compile_one: Compile, timeout_s: float, launches: int = 1) -> None:
         self._compile_one = compile_one
+        self._text = text(launches)
         self._timeout_s = timeout_s
         self._files = ExitStack()
         self._known: dict[tuple[str, ...], tuple[Path, CompileOutcome]] = {}
@@ -42,7 +52,7 @@ class Calibration(Closing):
         if flags not in self._known:
             folder = self._files.enter_context(workspace())
             source, output = folder / "calibration.mlir", folder / "calibration.vmfb"
-            source.write_text(TEXT)
+            source.write_text(self._text)
             outcome = self._compile_one(source, output, flags, self._timeout_s)
             self._known[flags] = output, replace(outcome, errors={}, executables={})
         return self._known[flags]

@@ -79,7 +79,9 @@ class Measurer(Closing):
             store=store,
             timer=timer or Supervisor(setting.device, setting.threads, setting.run_timeout_s),
             compile_one=compile_one,
-            calibration=Calibration(compile_one, setting.compile_timeout_s),
+            calibration=Calibration(
+                compile_one, setting.compile_timeout_s, setting.protocol.launches
+            ),
             protocol=setting.protocol,
             place=self.place,
             iree_version=self.iree_version,

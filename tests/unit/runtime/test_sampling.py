@@ -29,6 +29,10 @@ def test_an_empty_call_is_what_dispatches_do_not_explain(
     assert empty_call_ns(one, two) == empty
 
 
+def test_a_dispatch_among_many_costs_what_the_others_add() -> None:
+    assert empty_call_ns(43.0, 43.0 + 32 * 4.0, 2, 34) == 35.0
+
+
 def test_the_interval_of_few_samples_is_their_range() -> None:
     assert median_interval([3.0, 1.0, 2.0]) == (1.0, 3.0)
 

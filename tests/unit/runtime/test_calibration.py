@@ -1,0 +1,51 @@
+"""What a call costs without its dispatches, where one dispatch alone takes another way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import pytest
+
+from layoutopt.ir.types import Array
+from layoutopt.runtime.binding import Call, Clock, Program
+from layoutopt.runtime.job import ONE_DISPATCH, SEVERAL, SEVERAL_DISPATCHES, TWO_DISPATCHES
+from layoutopt.runtime.rounds import Runner
+from layoutopt.runtime.worker import _calibrate
+
+# As an H100 was seen to take them: a dispatch by itself 178 us, two of them 43 us.
+TIMES = {
+    ONE_DISPATCH: 178_000.0,
+    TWO_DISPATCHES: 43_000.0,
+    SEVERAL_DISPATCHES: 43_000.0 + (SEVERAL - 2) * 4_000.0,
+}
+
+
+class Timed:
+    def __init__(self, nanoseconds: float) -> None:
+        self._nanoseconds = nanoseconds
+
+    def run(self) -> tuple[Array, ...]:
+        return ()
+
+    def time_ns(self, calls: int, clock: Clock) -> float:
+        return self._nanoseconds
+
+
+class Calibrating:
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def prepare(self, function: str, arguments: Sequence[Array]) -> Timed:
+        self.asked.append(function)
+        return Timed(TIMES[function])
+
+
+@pytest.mark.parametrize(("many", "base_ns"), [(True, 35_000.0), (False, 0.0)])
+def test_many_launches_are_compared_with_several_dispatches(many: bool, base_ns: float) -> None:
+    call = cast(Call, Timed(0.0))
+    runner = Runner(0, 0, "m", call, 0.0, many=call if many else None)
+    program = Calibrating()
+    _calibrate([runner], cast(Program, program), lambda: 0)
+    assert (runner.base_ns, runner.many_base_ns) == (178_000.0, base_ns)
+    assert (SEVERAL_DISPATCHES in program.asked) == many
