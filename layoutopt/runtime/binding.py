@@ -37,6 +37,10 @@ class StoredParameter:
     metadata: bytes = b""
 
 
+INLINE = "local-sync"
+"""The device whose dispatches run in the thread that calls."""
+
+
 class Device:
     """An open device. `local-task` gets `threads` workers; other URIs go to IREE as they are."""
 
@@ -48,10 +52,10 @@ class Device:
             iree.flags.parse_flags(topology_flag(threads))
             self._caller = caller_that_gives_way()
         self.threads = threads
-        self.is_inline = uri.startswith("local-sync")
+        self.is_inline = uri.startswith(INLINE)
         """Whether dispatches run in the thread that calls."""
         self.is_host = uri.startswith("local")
-        """Whether it computes in the memory that arguments are in."""
+        """Whether it computes in the memory of the host."""
         self._device: Any = iree.get_device(uri)
         self._instance: Any = iree.VmInstance()
 
@@ -98,7 +102,7 @@ class Program:
     caller: Executor | None
     """The thread that times calls; None for the one that asks."""
     is_host: bool = True
-    """Whether initializers are through once it is loaded; elsewhere they may still be under way."""
+    """Whether the device computes in the memory of the host."""
 
     def prepare(self, function: str, arguments: Sequence[Value]) -> Call:
         """Put the arguments on the device; the call can then be made any number of times.
@@ -146,7 +150,7 @@ class Call:
     arguments: Any
     caller: Executor | None
     is_host: bool = True
-    """Whether its memory is counted where it is: elsewhere weights move with the first call."""
+    """Whether its device computes in the memory of the host."""
 
     def run(self) -> tuple[Array, ...]:
         """Call once and copy the results to the host."""
@@ -156,23 +160,17 @@ class Call:
         """The same, and the most memory of the device that the call has, results included.
 
         Arguments and weights are there before, and do not count. Where something before this call
-        took more at once, all that it allocates counts: the same where a call allocates once. None
-        where the device keeps no account. A GPU is called twice: what the initializers left to do
-        is done before the second call, which is counted.
+        took more at once, all that it allocates counts: the same where a call allocates once. So it
+        does on GPUs, where weights are in the peak and nowhere else in IREE's account. None where
+        the device keeps none.
         """
-        if not self.is_host:
-            first, _ = self._called()
-            return first, self._counted()[1]
-        return self._counted()
-
-    def _counted(self) -> tuple[tuple[Array, ...], int | None]:
         allocator = self.device.allocator
         before: Mapping[str, int] = allocator.statistics if allocator.has_statistics else {}
         arrays, after = self._called()
         if not after:
             return arrays, None
         held = before["device_bytes_allocated"] - before["device_bytes_freed"]
-        if after["device_bytes_peak"] > before["device_bytes_peak"]:
+        if self.is_host and after["device_bytes_peak"] > before["device_bytes_peak"]:
             return arrays, after["device_bytes_peak"] - held
         return arrays, after["device_bytes_allocated"] - before["device_bytes_allocated"]
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from layoutopt.runtime.awake import cores_awake
-from layoutopt.runtime.binding import Call, Clock, Device, Program
+from layoutopt.runtime.binding import INLINE, Call, Clock, Device, Program
 from layoutopt.runtime.comparison import difference
 from layoutopt.runtime.element import Array, Value, load_array, save_array
 from layoutopt.runtime.job import (
@@ -84,8 +84,7 @@ def _work(job: Job, device: Device, peers: ExitStack, emit: Emit) -> None:
                 runner.twin = twins[task.module].twin(task.function, runner.call)
             if isinstance(runner.call, Call) and task.many:
                 runner.many = program.twin(task.many, runner.call)
-            if job.calibration:
-                runner.held_bytes = None
+            runner.held_bytes = _held(job, task, device, runner.held_bytes)
             runners.append(runner)
     if runners:
         inline = job.calibration and device.is_inline
@@ -98,6 +97,17 @@ def _work(job: Job, device: Device, peers: ExitStack, emit: Emit) -> None:
 
 def _call(task: Task, program: Program) -> Call:
     return program.prepare(task.function, [_value(file) for file in task.arguments])
+
+
+def _held(job: Job, task: Task, device: Device, counted: int | None) -> int | None:
+    """Memory of a call of a whole module. ``counted``: what the device's account says.
+
+    Devices with workers take it from a pool that keeps none, so there it is that of a call whose
+    dispatches run in the thread that calls.
+    """
+    if job.calibration or not device.has_workers:
+        return None if job.calibration else counted
+    return _call(task, _load(job, task.module, Device(INLINE, 1))).run_counted()[1]
 
 
 def _peer_call(task: Task, device: Device, peers: ExitStack) -> PeerCall:

@@ -41,6 +41,15 @@ def test_a_module_within_its_budget(model: Path) -> None:
     assert bounded.verification.passed
 
 
+def test_calls_with_workers_are_counted_too(model: Path) -> None:
+    """They take memory from a pool that keeps no account."""
+    found = optimized(model, threads=2).memory
+    assert found is not None
+    first, second = 4 * 32 * 38 * 38, 4 * 32 * 36 * 36
+    assert (found.before_bytes or 0) >= first + second
+    assert (found.after_bytes or 0) >= first + second
+
+
 def test_a_budget_that_no_plan_keeps_is_refused(model: Path) -> None:
     with pytest.raises(InputError, match=r"--memory-budget: expected at least \d+ bytes"):
         optimized(model, memory_budget=Budget(1000))
