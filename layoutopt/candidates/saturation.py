@@ -101,7 +101,8 @@ class _Run:
 
     def look_at(self, index: int) -> None:
         """Apply all rules at one op, but for those that would see what they saw before."""
-        for rule in self._rules if _is_computed(self.classes.graph, index) else ():
+        wanted = index not in self.classes.atomic and _is_computed(self.classes.graph, index)
+        for rule in self._rules if wanted else ():
             graph = self.classes.graph
             known = self._matches.get((index, rule.name))
             if (index, rule.name) in self._replaced or (known is not None and known.hold(graph)):

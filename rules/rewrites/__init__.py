@@ -9,6 +9,7 @@ from typing import Any
 from layoutopt.rules.rewrites.attention_to_contractions import AttentionToContractions
 from layoutopt.rules.rewrites.bubble_up_slice import BubbleUpSlice
 from layoutopt.rules.rewrites.commute_scatter_with_contraction import CommuteScatterWithContraction
+from layoutopt.rules.rewrites.contraction_to_strassen import ContractionToStrassen
 from layoutopt.rules.rewrites.contractions_to_attention import ContractionsToAttention
 from layoutopt.rules.rewrites.convolution_to_im2col import ConvolutionToIm2col
 from layoutopt.rules.rewrites.convolution_to_winograd_f2 import ConvolutionToWinogradF2
@@ -65,6 +66,7 @@ REWRITES: tuple[RewriteRule[Any], ...] = (
     ConvolutionToIm2col(),
     ConvolutionToWinogradF2(),
     ConvolutionToWinogradF4(),
+    ContractionToStrassen(),
     UnrollWindow(),
     SeparateResize(),
     MergeSiblings(),

@@ -71,38 +71,30 @@ def selection_body(indices: Sequence[Index], loops: Mapping[int, int], element: 
 
     ``loops``: the iteration dim that counts along each axis of the index; others are 0 throughout.
     """
-    first = len(indices) + 1
-    ops: list[ScalarOp] = []
+    sums = _Sums(element, len(indices) + 1)
+    found = sums.selected({index: place for place, index in enumerate(indices)}, loops)
+    return Body((element,) * sums.first, tuple(sums.ops), (found,))
 
-    def add(op: ScalarOp) -> int:
-        ops.append(op)
-        return first + len(ops) - 1
 
-    tests: dict[tuple[int, int], int] = {}
-    for axis, loop in loops.items():
-        at = add(ScalarOp("linalg.index", (), "index", (("dim", str(loop)),)))
-        for place in sorted({index[axis] for index in indices} - {0}):
-            text = f"{place} : index"
-            number = add(ScalarOp("arith.constant", (), "index", (("value", text),)))
-            equal = (("predicate", "0 : i64"),)
-            tests[axis, place] = add(ScalarOp("arith.cmpi", (at, number), "i1", equal))
-    values = {index: position for position, index in enumerate(indices)}
-    for axis in sorted(loops, reverse=True):
-        chosen: dict[Index, int] = {}
-        for index, value in values.items():
-            rest = (*index[:axis], 0, *index[axis + 1 :])
-            if rest not in chosen:
-                chosen[rest] = value
-                continue
-            operands = (tests[axis, index[axis]], value, chosen[rest])
-            chosen[rest] = add(ScalarOp("arith.select", operands, element))
-        values = chosen
-    (found,) = values.values()
-    return Body((element,) * first, tuple(ops), (found,))
+def body_of_selected_sum(
+    matrix: Matrix, indices: Sequence[Index], loops: Mapping[int, int], element: str
+) -> Body:
+    """Yields a row of a matrix times the arguments: row i where the loops stand at ``indices[i]``.
+
+    ``loops``: as above.
+    """
+    count = len(matrix[0])
+    sums = _Sums(element, count + 1)
+    rows = [(i,) for i in range(len(matrix))]
+    made = sums.transformed({(a,): a for a in range(count)}, (matrix,), rows)
+    found = sums.selected(
+        {index: made[row] for index, row in zip(indices, rows, strict=True)}, loops
+    )
+    return Body((element,) * sums.first, tuple(sums.ops), (found,))
 
 
 class _Sums:
-    """The ops of a body that adds up multiples of its arguments."""
+    """The ops of a body that adds up multiples of its arguments, and chooses among them."""
 
     def __init__(self, element: str, arguments: int) -> None:
         self.element = element
@@ -141,10 +133,36 @@ class _Sums:
             return value
         if coefficient not in self.constants:
             text = f"{float(coefficient)!r} : {self.element}"
-            self.ops.append(ScalarOp("arith.constant", (), self.element, (("value", text),)))
-            self.constants[coefficient] = self.first + len(self.ops) - 1
+            constant = ScalarOp("arith.constant", (), self.element, (("value", text),))
+            self.constants[coefficient] = self._new(constant)
         return self._add("arith.mulf", value, self.constants[coefficient])
 
     def _add(self, name: str, lhs: int, rhs: int) -> int:
-        self.ops.append(ScalarOp(name, (lhs, rhs), self.element))
+        return self._new(ScalarOp(name, (lhs, rhs), self.element))
+
+    def selected(self, values: Mapping[Index, int], loops: Mapping[int, int]) -> int:
+        """Of values by index the one whose index the loops stand at."""
+        tests: dict[tuple[int, int], int] = {}
+        for axis, loop in loops.items():
+            at = self._new(ScalarOp("linalg.index", (), "index", (("dim", str(loop)),)))
+            for place in sorted({index[axis] for index in values} - {0}):
+                text = f"{place} : index"
+                number = self._new(ScalarOp("arith.constant", (), "index", (("value", text),)))
+                equal = (("predicate", "0 : i64"),)
+                tests[axis, place] = self._new(ScalarOp("arith.cmpi", (at, number), "i1", equal))
+        for axis in sorted(loops, reverse=True):
+            chosen: dict[Index, int] = {}
+            for index, value in values.items():
+                rest = (*index[:axis], 0, *index[axis + 1 :])
+                if rest not in chosen:
+                    chosen[rest] = value
+                    continue
+                operands = (tests[axis, index[axis]], value, chosen[rest])
+                chosen[rest] = self._new(ScalarOp("arith.select", operands, self.element))
+            values = chosen
+        (found,) = values.values()
+        return found
+
+    def _new(self, op: ScalarOp) -> int:
+        self.ops.append(op)
         return self.first + len(self.ops) - 1

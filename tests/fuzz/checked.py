@@ -30,6 +30,7 @@ from tests.fuzz.comparison import Bug, apart, general_tolerance
 from tests.fuzz.coverage import Coverage
 from tests.fuzz.plans import random_plan
 from tests.fuzz.program import Written
+from tests.property.rules.short_splits import HALVING
 
 _OWN = re.compile("/(layoutopt|rules|solver)/")
 UNSOUND = "computes something else than the model's own op"
@@ -65,7 +66,7 @@ def check(
         with context:
             lifted = lift(list(module.body.operations)[-1], {})
         assert lifted is not None
-        space = explore(lifted.graph, target, objective)
+        space = explore(lifted.graph, target, objective, rules=HALVING)
         return _Case(written, lifted, space, checks, coverage).run()
     except Exception as error:
         return bug_of(error)

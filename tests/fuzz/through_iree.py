@@ -30,6 +30,7 @@ from tests.fuzz.program import Written, write
 from tests.fuzz.units import Compiled, Refused, compile_units, cut_into_units
 from tests.made_up_prices import MadeUpPrices
 from tests.planning import lowered_with_row_major_ends, setting
+from tests.property.rules.short_splits import HALVING
 
 SEARCHES: tuple[Search, ...] = (Search.ILP, Search.GREEDY, Search.GREEDY, Search.TASO)
 OBJECTIVES: tuple[Objective, ...] = (Objective.LATENCY,) * 6 + (Objective.CONVERSIONS,)
@@ -88,7 +89,7 @@ class Way:
 def random_options(rng: random.Random) -> Options:
     """Options of a plan that say how it is written, not how it is measured."""
     return replace(
-        Options(),
+        Options(rules=HALVING),
         search=rng.choice(SEARCHES),
         objective=rng.choice(OBJECTIVES),
         lower_packs=rng.random() < 0.25,

@@ -57,9 +57,11 @@ from tests.property.rules.interior_padded import (
 from tests.property.rules.moves import MOVES
 from tests.property.rules.opened import opened_together
 from tests.property.rules.ops import STRUCTURED, convolutions, elementwise, long_matmuls, matmuls
+from tests.property.rules.products import short_product
 from tests.property.rules.quantized import QUANTIZED
 from tests.property.rules.repeating import repeating
 from tests.property.rules.rewritten import rewritten
+from tests.property.rules.short_splits import RULES as RULES_OF_SHORT_LOOPS
 from tests.property.rules.siblings import behind_slices, siblings
 from tests.property.rules.symbolic import MOST, opened
 from tests.property.rules.windowed import dense_convolutions
@@ -112,6 +114,7 @@ REWRITTEN: Mapping[str, st.SearchStrategy[Graph]] = {
     "unit filters and batch": convolutions(filters=st.just(1), unit_batch=True),
     "dense convolution": dense_convolutions(),
     "long sums": long_matmuls(),
+    "short products": st.randoms(use_true_random=False).map(short_product),
     "siblings": siblings(),
     "behind slices": behind_slices(),
     "expanded": expanded(),
@@ -287,7 +290,7 @@ def _rewritten(
     if len(graph.ops) != len(static.ops) or not _is_open(graph) or _points(known) > _MOST_POINTS:
         return
     for number in range(len(graph.ops)):
-        for rule in REWRITES:
+        for rule in RULES_OF_SHORT_LOOPS:
             found = apply(rule, graph, number)
             if isinstance(found, Expression):
                 covered[rule.name] += 1

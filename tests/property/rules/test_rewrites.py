@@ -38,9 +38,10 @@ from tests.property.rules.ops import (
     matmuls,
     poolings,
 )
+from tests.property.rules.products import long_product, short_product
 from tests.property.rules.repeating import repeating
 from tests.property.rules.rewritten import rewritten
-from tests.property.rules.short_splits import SplitShort
+from tests.property.rules.short_splits import HalveShort, SplitShort
 from tests.property.rules.siblings import behind_slices, siblings
 from tests.property.rules.windowed import dense_convolutions
 from tests.unit.rules.ways import assert_all_ways_agree
@@ -89,7 +90,7 @@ GRAPHS = (
     behind_slices(),
     expanded(),
     repeating(),
-    *(st.randoms(use_true_random=False).map(made) for made in ALGEBRA),
+    *(st.randoms(use_true_random=False).map(made) for made in (*ALGEBRA, long_product)),
     poolings(),
     backward_convolutions(),
     backward_convolutions(filters=1),
@@ -148,6 +149,15 @@ def test_any_sum_may_be_split(kind: str, data: st.DataObject) -> None:
     found = apply(SplitShort(), graph, 0)
     if isinstance(found, Expression):
         assert_equal(graph, 0, found)
+
+
+@given(st.randoms(use_true_random=False).map(short_product))
+@settings(max_examples=200)
+def test_any_product_may_be_halved(graph: Graph) -> None:
+    op = len(graph.ops) - 1
+    found = apply(HalveShort(), graph, op)
+    if isinstance(found, Expression):
+        assert_equal(graph, op, found)
 
 
 @given(convolutions())
