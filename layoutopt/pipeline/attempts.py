@@ -27,7 +27,6 @@ from layoutopt.planning.plan_file import fingerprint
 from layoutopt.planning.planner import plan_graphs
 from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.at_sizes import AtSizes
-from layoutopt.pricing.measure.measure import Measurer
 from layoutopt.pricing.microkernels import with_microkernels
 from layoutopt.pricing.prices import Measured, Pricer
 from layoutopt.profiles.store import cache_folder
@@ -163,8 +162,8 @@ class Attempts:
         if self.pricer is not None:
             return self._planned(self.pricer, refused)
         with prices(model.target, model.options, since, model.run_bytes) as pricer:
-            if isinstance(pricer, Measured) and isinstance(pricer.measurer, Measurer):
-                pricer.measurer.before_measuring(model.ahead.start)
+            if isinstance(pricer, Measured):
+                model.ahead.start()  # candidates are enumerated on one core
             return self._planned(pricer, refused)
 
     def _planned(self, pricer: Pricer, refused: KnownRefusals) -> tuple[GraphPlan, ...]:

@@ -128,7 +128,7 @@ class Model:
 
     @cached_property
     def ahead(self) -> CompiledAhead:
-        """What may compile the model as it came while its candidates are measured."""
+        """What may compile the model as it came while it is planned."""
         limit_s = self.options.compile_timeout_s
         return CompiledAhead(
             originals(self.source, self.target, self.options), self.folder, limit_s

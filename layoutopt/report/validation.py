@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from layoutopt.candidates.candidate import Candidate, physical_form
 from layoutopt.candidates.choice import is_free
 from layoutopt.candidates.conversion import Conversion
+from layoutopt.candidates.made_once import made_before
+from layoutopt.ir.graph import Op, Structured
 from layoutopt.ir.layout import ConversionKind, conversion_kind
 from layoutopt.ir.refusal import Refusal
 from layoutopt.planning.graph_plan import GraphPlan
@@ -148,8 +150,7 @@ def _same_loops(part: _Part, dispatch: str) -> bool:
 
 def _same_points(part: _Part, dispatch: str) -> bool:
     others = loops_of(dispatch)
-    known = OPEN not in (*part.loops, *others)
-    return known and bool(others) and math.prod(part.loops) == math.prod(others)
+    return bool(others) and _same_size(part.loops, others)
 
 
 def _same_kind(part: _Part, dispatch: str) -> bool:
@@ -159,6 +160,7 @@ def _same_kind(part: _Part, dispatch: str) -> bool:
 def _expected(plan: GraphPlan, alone: Mapping[str, tuple[str, ...]]) -> list[_Expected]:
     graph = plan.egraph.graph
     rows = []
+    again = made_before(graph, plan.clusters, plan.choice.candidates)
     for candidate in plan.choice.candidates:
         cluster = plan.clusters[candidate.cluster]
         cost = _at_first_ns(plan, candidate, plan.costs.get(candidate, 0))
@@ -169,6 +171,7 @@ def _expected(plan: GraphPlan, alone: Mapping[str, tuple[str, ...]]) -> list[_Ex
         parts = _parts(plan, candidate, alone)
         if parts is None:
             parts = tuple(_Part(named_loops(part)) for part in dispatches(form))
+        parts = _without(parts, again[candidate])
         rows.append(_Expected(graph.name_of(cluster.root), cost, parts))
     for conversion in plan.choice.conversions:
         if is_free(graph, conversion):
@@ -184,6 +187,22 @@ def _expected(plan: GraphPlan, alone: Mapping[str, tuple[str, ...]]) -> list[_Ex
             parts = (_Part(closed(shape), kind=kind.value),)
         rows.append(_Expected(str(conversion), cost, parts))
     return rows
+
+
+def _without(parts: tuple[_Part, ...], made: Iterable[Op]) -> tuple[_Part, ...]:
+    """The dispatches of a choice but for those of ops that another choice has made."""
+    left = list(parts)
+    for op in made:
+        loops = closed(op.domain) if isinstance(op, Structured) else ()
+        own = next((part for part in left if loops and _same_size(part.loops, loops)), None)
+        if own is not None:
+            left.remove(own)
+    return tuple(left)
+
+
+def _same_size(loops: tuple[int, ...], others: tuple[int, ...]) -> bool:
+    """Whether two ops have as many points, of known sizes: IREE collapses loops."""
+    return OPEN not in (*loops, *others) and math.prod(loops) == math.prod(others)
 
 
 def _parts(

@@ -1,7 +1,8 @@
-"""The model as it came, compiled with each of its sets of flags while prices are measured.
+"""The model as it came, compiled with each of its sets of flags while a plan is made.
 
-What is compared with a plan does not depend on it, and cores are idle where candidates wait for
-each other: at the end of each round of compiling, and while the next is asked for.
+What is compared with a plan does not depend on it, and cores are idle where candidates are
+enumerated, and where they wait for each other: at the end of each round of compiling, and while the
+next is asked for.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class Halved:
     added: int
     """Elements of the tensors that are added up at run time."""
     fewest: int
-    """Rows or columns, whichever are fewer."""
+    """Rows or columns, of which there are fewer."""
 
 
 def _example(sizes: tuple[int, int, int], element: str = "f32", *, constant: bool = True) -> Graph:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import layoutopt
+from layoutopt.candidates.explore import explore
 from layoutopt.cli.main import main
 from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.named import is_mmt4d
@@ -224,6 +225,21 @@ def test_the_module_as_written_is_run_on_packed_inputs(
     assert plan.report.verification.passed
     plan.apply(tmp_path / "out.mlirbc")
     assert (tmp_path / "out.mlirbc").read_bytes().hex() in compiled
+
+
+def test_the_model_is_compiled_while_candidates_are_enumerated(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+
+    def explored(*given: object, **options: object) -> object:
+        order.append("enumerated")
+        return explore(*given, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ahead.CompiledAhead, "start", lambda _: order.append("compiled"))
+    monkeypatch.setattr("layoutopt.planning.explored.explore", explored)
+    optimized(tmp_path, cache, PLAIN)
+    assert order[:2] == ["compiled", "enumerated"]
 
 
 def test_a_model_that_iree_refuses_is_planned_without_what_it_refused(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from layoutopt.files.closing import Closing
@@ -74,7 +74,6 @@ class Measurer(Closing):
         self.place = setting.place
         self.iree_version = iree_version()
         compile_one = compile_one or _compile_for(setting.protocol)
-        self._begin: Callable[[], None] = lambda: None
         self._plan = MeasurementPlan(
             store=store,
             timer=timer or Supervisor(setting.device, setting.threads, setting.run_timeout_s),
@@ -91,10 +90,6 @@ class Measurer(Closing):
             since=setting.since,
             command=setting.command or shlex.join((Path(sys.argv[0]).name, *sys.argv[1:])),
         )
-
-    def before_measuring(self, call: Callable[[], None]) -> None:
-        """Have something called whenever there is something to measure, before it is compiled."""
-        self._begin = call
 
     def key(self, benchmark: Benchmark) -> str:
         """Key of a candidate in the store."""
@@ -117,7 +112,7 @@ class Measurer(Closing):
         """
         keys = [self.key(benchmark) for benchmark in benchmarks]
         groups = list(group) if group is not None else list(range(len(benchmarks)))
-        run = MeasurementRun(self._plan, progress or Silent(), keys, groups, self._begin)
+        run = MeasurementRun(self._plan, progress or Silent(), keys, groups)
         try:
             return run.results(benchmarks)
         except BaseException:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -79,14 +79,11 @@ class MeasurementRun:
         progress: Progress,
         keys: Sequence[str],
         groups: Sequence[int],
-        begin: Callable[[], None],
     ) -> None:
-        """``begin`` is called before anything is compiled."""
         self._plan = plan
         self._progress = progress
         self._keys = keys
         self._groups = groups
-        self._begin = begin
         self._results: dict[str, Measurement] = {}
         self._best_ns: dict[int, float] = {}
         self._pace = Pace(0, plan.jobs)
@@ -107,7 +104,6 @@ class MeasurementRun:
         self._progress.remaining(self._pace.remaining_s)
         wave = _WAVE * self._plan.jobs
         if batches:
-            self._begin()
             with workspace() as folder:
                 for start in range(0, len(batches), wave):
                     self._wave(batches[start : start + wave], folder)

@@ -4,14 +4,17 @@ from pathlib import Path
 
 import pytest
 
+from layoutopt.ir.affine import identity_map
+from layoutopt.ir.graph import GraphBuilder, IteratorType, Reshape, Structured, Uninitialized
 from layoutopt.ir.planned_sizes import planned_for
+from layoutopt.ir.scalar import copy_body
 from layoutopt.mlir.module import parse_module
 from layoutopt.options import Options, PlannedSize
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.at_sizes import AtSizes
 from layoutopt.pricing.prices import Work
-from layoutopt.report.validation import validate
+from layoutopt.report.validation import _Part, _without, validate
 from layoutopt.verification.dispatch_names import loops_of
 from tests.planning import AS_WRITTEN, HOST, TWO_MATMULS, SizedPrices, setting
 
@@ -84,3 +87,20 @@ def test_what_has_no_dispatch_alone_is_not_expected(tmp_path: Path) -> None:
     found = validate([plan], [], None, (1,), plan.cost_ns, alone)
     assert found.dispatches == ()
     assert (found.unexpected, found.missing) == (0, 0)
+
+
+def test_what_another_choice_has_made_is_not_expected_twice() -> None:
+    """Loops as they are or merged into one; of two equal ones, one for each op."""
+    sums, products = _Part((64, 512), "elementwise_64x512_f32"), _Part((64, 16, 32, 512))
+    builder = GraphBuilder()
+    x, y = (builder.tensor((64, 512), "f32") for _ in range(2))
+    identity = identity_map(2)
+    parallel = (IteratorType.PARALLEL,) * 2
+    body = copy_body("f32")
+    op = builder.add(
+        Structured((x,), (Uninitialized(),), (y,), (64, 512), parallel, (identity,) * 2, body)
+    )
+    assert _without((sums, products), [op]) == (products,)
+    assert _without((_Part((32768,)), sums), [op]) == (sums,)
+    assert _without((sums, products), []) == (sums, products)
+    assert _without((products,), [Reshape(x, y)]) == (products,)

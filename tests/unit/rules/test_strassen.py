@@ -94,7 +94,7 @@ def test_images_are_rows_however_they_lie(result: str) -> None:
 
 def test_weights_may_be_the_first_factor() -> None:
     found = match(product("nk", "km", "nm", {"m": 128, "n": 512, "k": 512}, weights=0))
-    assert found.dealt == found.columns  # what is computed is dealt out, whichever it is
+    assert found.dealt == found.columns  # what is computed is dealt out, be it first or second
 
 
 def test_an_odd_number_of_rows_gets_one_of_zeros() -> None:
