@@ -29,7 +29,9 @@ def _counted(outcome: OptimizationResult) -> tuple[int | None, int | None, str]:
         own = outcome.evaluation.variants
         before = next((v.held_bytes for v in own if v.held_bytes is not None), None)
         kept = outcome.winner if outcome.winner in {v.name for v in own} else OPTIMIZED
-        return before, outcome.evaluation.result(kept).held_bytes, "by the device's allocator"
+        after = outcome.evaluation.result(kept).held_bytes
+        how = "by the device's allocator" if after is not None else "not counted"
+        return before, after, how
     if outcome.compiled is not None:
         pair = outcome.compiled.before.held_bytes, outcome.compiled.after.held_bytes
         return *pair, "in the compiled modules"

@@ -11,10 +11,11 @@ from layoutopt.runtime.outcome import Outcome
 from layoutopt.runtime.sampling import Protocol
 
 ONE_DISPATCH, TWO_DISPATCHES = "one_dispatch", "two_dispatches"
-SEVERAL_DISPATCHES = "several_dispatches"
-SEVERAL = 34
-"""Dispatches of ``SEVERAL_DISPATCHES``: two, and as many more as make their launches stand out."""
 """Functions of four f32 numbers, with one and two tiny dispatches."""
+SEVERAL_DISPATCHES = "several_dispatches"
+"""The same with more of them."""
+SEVERAL = 34
+"""Of these: two, and as many more as make their launches stand out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,8 @@ class Job:
     `best_ns` holds the best price known per group. `calibration` is a module with the functions
     `ONE_DISPATCH` and `TWO_DISPATCHES`, and `SEVERAL_DISPATCHES` where launches are many: times are
     without what an empty call costs then, and those of the calling thread where it does all the
-    work. Without `timed` the functions only run. With
-    `together`, alternatives are timed for equally long, all but those that are clearly beaten.
+    work. Without `timed` the functions only run. With `together`, alternatives are timed for
+    equally long, all but those that are clearly beaten.
     """
 
     tasks: tuple[Task, ...]

@@ -45,6 +45,8 @@ from layoutopt.runtime.sampling import WeightsFrom, empty_call_ns
 
 Emit = Callable[[Event], None]
 CALIBRATION_CALLS = 200
+_LONG_NS = 20e9
+"""Of a call on one thread, as its time on all of them tells."""
 
 
 def work(job: Job, device: Device, emit: Emit) -> None:
@@ -84,7 +86,7 @@ def _work(job: Job, device: Device, peers: ExitStack, emit: Emit) -> None:
                 runner.twin = twins[task.module].twin(task.function, runner.call)
             if isinstance(runner.call, Call) and task.many:
                 runner.many = program.twin(task.many, runner.call)
-            runner.held_bytes = _held(job, task, device, runner.held_bytes)
+            runner.held_bytes = _held(job, task, device, runner, emit)
             runners.append(runner)
     if runners:
         inline = job.calibration and device.is_inline
@@ -99,14 +101,17 @@ def _call(task: Task, program: Program) -> Call:
     return program.prepare(task.function, [_value(file) for file in task.arguments])
 
 
-def _held(job: Job, task: Task, device: Device, counted: int | None) -> int | None:
-    """Memory of a call of a whole module. ``counted``: what the device's account says.
+def _held(job: Job, task: Task, device: Device, runner: Runner, emit: Emit) -> int | None:
+    """Memory of a call of a whole module, by the device's account.
 
     Devices with workers take it from a pool that keeps none, so there it is that of a call whose
-    dispatches run in the thread that calls.
+    dispatches run in the thread that calls; None where that would take long.
     """
     if job.calibration or not device.has_workers:
-        return None if job.calibration else counted
+        return None if job.calibration else runner.held_bytes
+    if device.threads * runner.first_ns > _LONG_NS:
+        return None
+    emit(Event(EventKind.RUNNING, task.place))
     return _call(task, _load(job, task.module, Device(INLINE, 1))).run_counted()[1]
 
 
