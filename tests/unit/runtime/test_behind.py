@@ -77,7 +77,7 @@ def test_one_that_begins_meanwhile_waits(tmp_path: Path) -> None:
 
 
 def test_standing_still_is_not_being_late(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("layoutopt.runtime.process.IDLE_S", 0.2)
+    monkeypatch.setattr("layoutopt.runtime.process.IDLE_S", 1.5)
     done = tmp_path / "done"
     script = f"""
 import time
@@ -85,9 +85,9 @@ while time.process_time() < 0.3:
     pass
 open({str(done)!r}, "w").close()
 """
-    thread, runs = started(Behind(), [sys.executable, "-c", script], timeout_s=1.0)
+    thread, runs = started(Behind(), [sys.executable, "-c", script], timeout_s=2.0)
     with alone():
-        time.sleep(1.5)
+        time.sleep(2.5)
     thread.join(30)
     assert runs[0].ended is Ended.OK
     assert done.exists()
