@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 from layoutopt.candidates.candidate import Candidate, follow
 from layoutopt.candidates.cluster import Cluster
@@ -14,8 +15,9 @@ from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.matmul_ways import ContractionForms, in_panels, matmul_ways, panel_ways
 from layoutopt.candidates.preference import lhs_layouts, result_layouts, weight_layout
 from layoutopt.candidates.space import LayoutSets
+from layoutopt.compiler.installed import quirks
 from layoutopt.ir.canonical_layout import canonical
-from layoutopt.ir.graph import Structured
+from layoutopt.ir.graph import Slice, Structured
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.refusal import Refusal
 
@@ -44,6 +46,10 @@ def _ways(
     graph = egraph.graph
     contractions = [op for i in cluster.ops if (op := _contraction(egraph, i)) is not None]
     others = tuple(i for i in cluster.ops if _contraction(egraph, i) is None)
+    sliced = {t for i in others if isinstance(graph.ops[i], Slice) for t in graph.ops[i].outputs}
+    tiled = forms.data_tiling and (
+        quirks().limits.tiles_slices or all(sliced.isdisjoint(op.inputs) for op in contractions)
+    )
     first = contractions[0]
     lefts = lhs_layouts(first, graph.types[first.sources[0]])
     results = result_layouts(first, graph.types[first.results[0]])
@@ -62,7 +68,7 @@ def _ways(
             continue
         if not _is_open(way, cluster, sets):
             continue
-        yield from matmul_ways(graph, cluster, way, forms)
+        yield from matmul_ways(graph, cluster, way, replace(forms, data_tiling=tiled))
         for columns in forms.columns:
             layouts = in_panels(graph, contractions, start, columns)
             panels = None if layouts is None else follow(graph, index, cluster, layouts, others)

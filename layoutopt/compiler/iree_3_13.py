@@ -188,6 +188,9 @@ IREE_3_13 = Quirks(
         bindings=30,
         # Transpose propagation crashes on a transpose behind an op with several results.
         transposes_results_of_several=False,
+        # The pack that data tiling puts behind a slice takes the whole slice onto the stack:
+        # "exceeded stack allocation limit of 32768 bytes for function. Got 74752 bytes".
+        tiles_slices=False,
         # Behind an elementwise op it does not compile ("'affine.delinearize_index' op no basis
         # element may be statically non-positive"); inside a model of BERT it gave other results at
         # 128 tokens, and the right ones at 16.

@@ -125,6 +125,8 @@ class Limits:
     """Tensors that one dispatch reads and writes at most."""
     transposes_results_of_several: bool
     """Whether a result of an op with several may go into a transpose."""
+    tiles_slices: bool
+    """Whether a contraction that reads slices may be data-tiled."""
     tiles_open_batches: bool
     """Whether a ``batch_matmul`` of open sizes may be data-tiled."""
     parses_scalar_transpose: bool

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.explore import explore
+from layoutopt.candidates.form import Form
 from layoutopt.candidates.made_once import made_before
 from layoutopt.ir.graph import GraphBuilder, Structured
 from layoutopt.profiles.target import load_target
@@ -31,6 +32,9 @@ def test_sums_of_parts_of_one_input_are_made_once() -> None:
         cluster = space.clusters[candidate.cluster]
         if cluster.atomic:
             halved.setdefault(cluster.outputs[0], candidate)
+    forms = {c.form for c in space.candidates if space.clusters[c.cluster].atomic}
+    assert Form.PANELS in forms
+    assert Form.DATA_TILED not in forms  # IREE packs whole slices on the stack
     first, second = halved[made[0]], halved[made[1]]
     again = made_before(space.egraph.graph, space.clusters, [first, second])
     assert again[first] == ()
