@@ -16,8 +16,12 @@ from layoutopt.pricing.farm.measurer import FarmMeasurer, connect
 from layoutopt.pricing.measure.measure import Measurer, MeasureSetting
 from layoutopt.pricing.measure.setting import place_of
 from layoutopt.pricing.prices import Analytic, Measured, Pricer
-from layoutopt.pricing.weights_place import caches_left, evicted_bytes, weights_of_a_run
-from layoutopt.profiles.host import caches_of_this_machine
+from layoutopt.pricing.weights_place import (
+    caches_left,
+    caches_of,
+    evicted_bytes,
+    weights_of_a_run,
+)
 from layoutopt.profiles.store import Store, store_path
 from layoutopt.profiles.target import Target, measured_on
 from layoutopt.runtime.sampling import Protocol, WeightsFrom, launches_on
@@ -52,17 +56,20 @@ def weights_of(target: Target, options: Options, run_bytes: int) -> WeightsFrom:
 
     Raises InputError where the options ask for what is not known to be so on a device.
     """
-    elsewhere = options.weights_from not in (None, WeightsFrom.CACHES)
-    if elsewhere and target.measurable and not target.device.startswith("local"):
-        raise InputError(
-            "--weights-from",
-            f"'{WeightsFrom.CACHES}' on {target.device}, whose caches only its own kernels fill",
-            f"'{options.weights_from}'",
-            "leave it out",
-        )
+    if not target.device.startswith("local"):
+        known = caches_of(target)
+        places = [WeightsFrom.CACHES] if known is None else [WeightsFrom.CACHES, WeightsFrom.MEMORY]
+        if target.measurable and options.weights_from not in (None, *places):
+            raise InputError(
+                "--weights-from",
+                f"{' or '.join(repr(str(p)) for p in places)} on {target.device}",
+                f"'{options.weights_from}'",
+                "leave it out",
+            )
+        return options.weights_from or weights_of_a_run(run_bytes, lambda: known)
     kept = store_path(options.cache).with_name("caches.json") if options.remember else None
     left = partial(caches_left, target.place, kept)
-    return options.weights_from or weights_of_a_run(target.device, run_bytes, left)
+    return options.weights_from or weights_of_a_run(run_bytes, left)
 
 
 @contextmanager
@@ -84,7 +91,7 @@ def open_pricer(
     protocol = Protocol(
         launches=launches_on(target.device),
         weights_from=weights_from,
-        evict_bytes=evicted_bytes(weights_from, caches_of_this_machine()),
+        evict_bytes=evicted_bytes(weights_from, caches_of(target)),
     )
     if not target.measurable:
         kernels = None

@@ -10,6 +10,7 @@ from pathlib import Path
 from layoutopt.files.sealed import sealed, unsealed
 from layoutopt.files.written import write_text
 from layoutopt.profiles.host import Caches, caches_of_this_machine
+from layoutopt.profiles.target import Target
 from layoutopt.runtime.memory_rate import cache_bytes_left
 from layoutopt.runtime.sampling import WeightsFrom
 
@@ -39,17 +40,32 @@ def caches_left(place: str, kept: Path | None = None) -> Caches:
     return replace(caches, last_bytes=known[place])
 
 
-def weights_of_a_run(device: str, run_bytes: int, left: Callable[[], Caches]) -> WeightsFrom:
+def caches_of(target: Target) -> Caches | None:
+    """Of the device that a target measures on; None where they are not known.
+
+    On a GPU, the last one is all that counts: what stands before it does not outlast a kernel.
+    """
+    if target.device.startswith("local"):
+        return caches_of_this_machine()
+    levels = target.machine.levels
+    return Caches(0, levels[-1].size_bytes) if levels else None
+
+
+def weights_of_a_run(run_bytes: int, left: Callable[[], Caches | None]) -> WeightsFrom:
     """Where the weights of a model are when one run after another reaches them.
 
-    ``left``: finds out which caches a run has, which takes half a second.
+    ``left``: finds out which caches a run has, which takes half a second. Where they are not known,
+    weights stay as near as they are.
     ``run_bytes``: what a run goes through between two uses of a weight. It is to fit into half of
     a cache: plans have copies and workspace of their own, and caches do not replace quite what was
-    used last. A GPU's caches are not known here: there, weights stay as near as they are.
+    used last.
     """
-    if not device.startswith("local"):
-        return WeightsFrom.CACHES
     caches = left()
+    if caches is None:
+        return WeightsFrom.CACHES
+    if not caches.core_bytes:
+        fits = run_bytes <= caches.last_bytes // 2
+        return WeightsFrom.CACHES if fits else WeightsFrom.MEMORY
     if run_bytes <= caches.core_bytes // 2:
         return WeightsFrom.CACHES
     if run_bytes <= caches.last_bytes // 2:
@@ -57,8 +73,10 @@ def weights_of_a_run(device: str, run_bytes: int, left: Callable[[], Caches]) ->
     return WeightsFrom.MEMORY
 
 
-def evicted_bytes(weights_from: WeightsFrom, caches: Caches) -> int:
+def evicted_bytes(weights_from: WeightsFrom, caches: Caches | None) -> int:
     """Bytes of other memory that leave no weight in a cache that it would not be in."""
+    if caches is None:
+        return 0
     match weights_from:
         case WeightsFrom.CACHES:
             return 0

@@ -14,6 +14,8 @@ ONE_DISPATCH, TWO_DISPATCHES = "one_dispatch", "two_dispatches"
 """Functions of four f32 numbers, with one and two tiny dispatches."""
 SEVERAL_DISPATCHES = "several_dispatches"
 """The same with more of them."""
+EVICT = "evict"
+"""A function of one byte that fills memory of the device with it."""
 SEVERAL = 34
 """Of these: two, and as many more as make their launches stand out."""
 
@@ -61,10 +63,11 @@ class Job:
 
     `weights` are the parameters of scope "weights", `archives` are (scope, file) beside them.
     `best_ns` holds the best price known per group. `calibration` is a module with the functions
-    `ONE_DISPATCH` and `TWO_DISPATCHES`, and `SEVERAL_DISPATCHES` where launches are many: times are
-    without what an empty call costs then, and those of the calling thread where it does all the
-    work. Without `timed` the functions only run. With `together`, alternatives are timed for
-    equally long, all but those that are clearly beaten.
+    `ONE_DISPATCH` and `TWO_DISPATCHES`, `SEVERAL_DISPATCHES` where launches are many, and `EVICT`
+    where these read copies of their weights in turn: times are without what an empty call costs
+    then, and those of the calling thread where it does all the work. Without `timed` the functions
+    only run. With `together`, alternatives are timed for equally long, all but those that are
+    clearly beaten.
     """
 
     tasks: tuple[Task, ...]

@@ -43,6 +43,8 @@ class Runner:
     """Whether a sample begins with a call that does not count."""
     twin: Call | None = None
     """The same with other copies of its weights; None where they may be as near as they are."""
+    evict: Call | None = None
+    """Fills memory of the device before each sample; None where weights may stay where they are."""
     many: Call | None = None
     """The same with many launches in its submission; None where a call is timed as it is."""
     launches: int = 1
@@ -148,6 +150,8 @@ def _sample(runner: Runner, evictor: _Evictor, clock: Clock) -> None:
     started = time.perf_counter_ns()
     if runner.twin is not None:
         evictor.before_sample(runner, runner.twin, clock)
+    elif runner.evict is not None:
+        runner.evict.time_ns(1, clock)
     elif runner.leads:
         runner.call.time_ns(1, clock)
     call_ns = runner.call.time_ns(runner.calls, clock)

@@ -38,7 +38,9 @@ class Protocol:
     candidate used `budget_ns`, after `most_samples`, or, for a cliff, as soon as its fastest sample
     is `cliff` times the best price of its group. A candidate that reads weights from elsewhere than
     the nearest caches is called once in a sample: `evict_bytes` of other memory drive its weights
-    out, then the same candidate with another copy of its weights brings back all the rest.
+    out, then the same candidate with another copy of its weights brings back all the rest. Where a
+    submission launches it many times, each launch reads a copy of its own, or that of a launch
+    `evict_bytes` of weights ago, and other memory is written before each sample.
     """
 
     precision: float = 0.02
@@ -58,6 +60,11 @@ class Protocol:
     weights_from: WeightsFrom = WeightsFrom.CACHES
     evict_bytes: int = 0
     seed: int = 0
+
+    @property
+    def reads_copies(self) -> bool:
+        """Whether launches in one submission read copies of their weights in turn."""
+        return self.launches > 1 and self.weights_from is not WeightsFrom.CACHES
 
 
 def calls_per_sample(call_ns: float, protocol: Protocol) -> int:

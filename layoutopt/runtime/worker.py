@@ -25,6 +25,7 @@ from layoutopt.runtime.binding import INLINE, Call, Clock, Device, Program
 from layoutopt.runtime.comparison import difference
 from layoutopt.runtime.element import Array, Value, load_array, save_array
 from layoutopt.runtime.job import (
+    EVICT,
     ONE_DISPATCH,
     SEVERAL,
     SEVERAL_DISPATCHES,
@@ -62,6 +63,7 @@ def _work(job: Job, device: Device, peers: ExitStack, emit: Emit) -> None:
     refused: dict[str, str] = {}
     runners = []
     weights_elsewhere = job.timed and job.protocol.weights_from is not WeightsFrom.CACHES
+    has_twins = weights_elsewhere and not job.protocol.reads_copies
     for task in job.tasks:
         if task.peer:
             runner = check(task, partial(_peer_call, task, device, peers), job.timed, emit)
@@ -71,7 +73,7 @@ def _work(job: Job, device: Device, peers: ExitStack, emit: Emit) -> None:
             if task.module not in programs | refused:
                 emit(Event(EventKind.LOADING, task.place))
                 programs[task.module] = _load(job, task.module, device)
-                if weights_elsewhere:
+                if has_twins:
                     twins[task.module] = _load(job, task.module, device)
         except (RuntimeError, ValueError, OSError) as error:
             refused[task.module] = runtime_reason(error)
@@ -93,7 +95,9 @@ def _work(job: Job, device: Device, peers: ExitStack, emit: Emit) -> None:
         clock = time.thread_time_ns if inline else time.perf_counter_ns
         with cores_awake(not device.is_inline):
             if job.calibration:
-                _calibrate(runners, device.load(Path(job.calibration), {}, []), clock)
+                tiny = device.load(Path(job.calibration), {}, [])
+                _calibrate(runners, tiny, clock)
+                _evict_weights(job, runners, tiny)
             time_in_turns(job, runners, random.Random(job.protocol.seed), emit, clock)
 
 
@@ -188,6 +192,17 @@ def _calibrate(runners: Sequence[Runner], program: Program, clock: Clock) -> Non
     for runner in runners:
         runner.base_ns = once_ns if runner.twin else many_ns
         runner.many_base_ns = several_ns
+
+
+def _evict_weights(job: Job, runners: Sequence[Runner], program: Program) -> None:
+    """Where launches read copies of weights, let no sample find those of the one before it."""
+    if not job.protocol.reads_copies:
+        return
+    evict = program.prepare(EVICT, [np.int8(1)])
+    reading = {task.place for task in job.tasks if task.reads_weights}
+    for runner in runners:
+        if runner.place in reading:
+            runner.evict = evict
 
 
 def _fastest_ns(call: Call, clock: Clock, calls: int) -> float:

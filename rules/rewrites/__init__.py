@@ -14,6 +14,7 @@ from layoutopt.rules.rewrites.contractions_to_attention import ContractionsToAtt
 from layoutopt.rules.rewrites.convolution_to_im2col import ConvolutionToIm2col
 from layoutopt.rules.rewrites.convolution_to_winograd_f2 import ConvolutionToWinogradF2
 from layoutopt.rules.rewrites.convolution_to_winograd_f4 import ConvolutionToWinogradF4
+from layoutopt.rules.rewrites.convolution_to_winograd_f6 import ConvolutionToWinogradF6
 from layoutopt.rules.rewrites.fold_reshape_by_expansion import FoldReshapeByExpansion
 from layoutopt.rules.rewrites.fold_scale_into_weights import FoldScaleIntoWeights
 from layoutopt.rules.rewrites.fold_slice_of_scatter import FoldSliceOfScatter
@@ -66,6 +67,7 @@ REWRITES: tuple[RewriteRule[Any], ...] = (
     ConvolutionToIm2col(),
     ConvolutionToWinogradF2(),
     ConvolutionToWinogradF4(),
+    ConvolutionToWinogradF6(),
     ContractionToStrassen(),
     UnrollWindow(),
     SeparateResize(),

@@ -7,7 +7,7 @@ zeros cost nothing, and the compiler keeps a whole tile in registers.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
@@ -93,6 +93,30 @@ def body_of_selected_sum(
     return Body((element,) * sums.first, tuple(sums.ops), (found,))
 
 
+def paired_rows(matrix: Matrix) -> tuple[int, ...]:
+    """The rows in an order that has those together which differ in signs only, the others last."""
+    terms = [[(c, a) for a, c in enumerate(row) if c] for row in matrix]
+    paired: list[int] = []
+    for i, row in enumerate(terms):
+        j = next((j for j in range(i + 1, len(terms)) if _is_mirrored(row, terms[j])), None)
+        if j is not None and i not in paired:
+            paired += [i, j]
+    return (*paired, *(i for i in range(len(terms)) if i not in paired))
+
+
+def _are_equal_but_for_signs(rows: Iterable[Sequence[Fraction]], a: int, b: int) -> bool:
+    """Whether each row has coefficients of equal size at two places."""
+    return all(abs(row[a]) == abs(row[b]) for row in rows)
+
+
+def _is_mirrored(
+    row: Sequence[tuple[Fraction, int]], other: Sequence[tuple[Fraction, int]]
+) -> bool:
+    """Whether two rows have the same terms but for the signs of some."""
+    sizes, others = ([(abs(c), value) for c, value in terms] for terms in (row, other))
+    return sizes == others and 0 < sum(a == b for a, b in zip(row, other, strict=True)) < len(row)
+
+
 class _Sums:
     """The ops of a body that adds up multiples of its arguments, and chooses among them."""
 
@@ -113,17 +137,59 @@ class _Sums:
                 rest = (*index[:axis], *index[axis + 1 :])
                 lines.setdefault(rest, {})[index[axis]] = value
             values = {
-                (*rest[:axis], i, *rest[axis:]): self._sum(matrix[i], line)
+                (*rest[:axis], i, *rest[axis:]): value
                 for rest, line in lines.items()
-                for i in rows
+                for i, value in self._product({i: matrix[i] for i in rows}, line).items()
             }
         return values
 
-    def _sum(self, row: Sequence[Fraction], line: Mapping[int, int]) -> int:
-        terms = [(row[a], value) for a, value in line.items() if row[a]]
-        terms.sort(key=lambda term: term[0] < 0)  # start from a positive term: no negation
-        total = self._scaled(*terms[0])
-        for coefficient, value in terms[1:]:
+    def _product(
+        self, rows: Mapping[int, Sequence[Fraction]], line: Mapping[int, int]
+    ) -> dict[int, int]:
+        """Some rows of a matrix times the elements of a line.
+
+        Elements that all rows have with coefficients of equal size are added and subtracted once;
+        two rows whose coefficients are equal but for signs are the sum and the difference of two
+        parts. Points of interpolation that differ in sign make both (see ``toom_cook``).
+        """
+        terms: dict[int, list[tuple[Fraction, int]]] = {i: [] for i in rows}
+        left = list(line)
+        while left:
+            a, *left = left
+            b = next((b for b in left if _are_equal_but_for_signs(rows.values(), a, b)), None)
+            if b is None:
+                for i, row in rows.items():
+                    terms[i].append((row[a], line[a]))
+                continue
+            left.remove(b)
+            for same, name in ((True, "arith.addf"), (False, "arith.subf")):
+                having = [i for i, row in rows.items() if row[a] and (row[a] == row[b]) is same]
+                if having:
+                    both = self._add(name, line[a], line[b])
+                for i in having:
+                    terms[i].append((rows[i][a], both))
+        return self._sums({i: [t for t in row if t[0]] for i, row in terms.items()})
+
+    def _sums(self, rows: Mapping[int, Sequence[tuple[Fraction, int]]]) -> dict[int, int]:
+        """Each row's multiples of values, added up."""
+        made: dict[int, int] = {}
+        for i, row in rows.items():
+            if i in made:
+                continue
+            mirrored = next((j for j in rows if j not in made and _is_mirrored(row, rows[j])), None)
+            if mirrored is None:
+                made[i] = self._sum(row)
+                continue
+            even = self._sum([a for a, b in zip(row, rows[mirrored], strict=True) if a == b])
+            odd = self._sum([a for a, b in zip(row, rows[mirrored], strict=True) if a != b])
+            made[i] = self._add("arith.addf", even, odd)
+            made[mirrored] = self._add("arith.subf", even, odd)
+        return made
+
+    def _sum(self, terms: Sequence[tuple[Fraction, int]]) -> int:
+        first, *others = sorted(terms, key=lambda term: term[0] < 0)  # positive: no negation
+        total = self._scaled(*first)
+        for coefficient, value in others:
             name = "arith.addf" if coefficient > 0 else "arith.subf"
             total = self._add(name, total, self._scaled(abs(coefficient), value))
         return total

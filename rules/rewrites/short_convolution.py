@@ -12,12 +12,12 @@ from layoutopt.ir.graph import (
 from layoutopt.ir.minimal_filtering import MinimalFiltering
 from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.interior_padding import is_zero
-from layoutopt.rules.rewrites.toom_cook import LARGEST, toom_cook
+from layoutopt.rules.rewrites.toom_cook import toom_cook
 from layoutopt.rules.rewrites.window import Convolution, convolution
 from layoutopt.rules.rule import over_budget
 
-_PRODUCTS = LARGEST**2
-"""Contractions at most, those of two windows: each is a dispatch with transforms of its own."""
+_FEW = 6
+"""Products along a window that rounding bears in tiles of any size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,11 @@ class Tiling:
         """Multiplications along each window."""
         taps = map(self.convolution.filter_size, self.convolution.windows)
         return tuple(m + r - 1 for m, r in zip(self.outputs, taps, strict=True))
+
+    @property
+    def most_products(self) -> int:
+        """Multiplications along a window at most: of three taps, or of more in small tiles."""
+        return max(_FEW, max(self.outputs) + 2)
 
     @property
     def forms(self) -> tuple[MinimalFiltering, ...]:
@@ -90,7 +95,7 @@ def refusal_of(match: Tiling) -> Refusal | None:
     init = found.op.inits[0]
     if not isinstance(init, Fill) or not is_zero(init.value, match.elements[2]):
         return Refusal("expected a sum with init zero, but its init is another value")
-    largest, count = max(match.products), math.prod(match.products)
+    largest, count, most = max(match.products), math.prod(match.products), match.most_products
     return over_budget(
-        largest, LARGEST, "products along a window", "points that keep rounding small"
-    ) or over_budget(count, _PRODUCTS, "products", "contractions in place of one")
+        largest, most, "products along a window", "points that keep rounding small"
+    ) or over_budget(count, most**2, "products", "contractions in place of one")

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from layoutopt.ir.minimal_filtering import MinimalFiltering
 
-POINTS = tuple(map(Fraction, (0, 1, -1, 2, -2)))
+POINTS = (*map(Fraction, (0, 1, -1, 2, -2)), Fraction(1, 2), Fraction(-1, 2))
 """Where the polynomials are evaluated: small numbers keep the rounding errors small."""
 
 LARGEST = len(POINTS) + 1
@@ -23,7 +23,10 @@ LARGEST = len(POINTS) + 1
 
 @lru_cache
 def toom_cook(tile: int, taps: int) -> MinimalFiltering:
-    """F(tile, taps), with whole numbers in A^T and B^T; ``tile + taps - 1`` is LARGEST at most."""
+    """F(tile, taps), with binary fractions in A^T and B^T.
+
+    ``tile + taps - 1`` is LARGEST at most.
+    """
     count = tile + taps - 1
     points = POINTS[: count - 1]
     inputs: list[tuple[Fraction, ...]] = []

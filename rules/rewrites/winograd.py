@@ -30,7 +30,13 @@ from layoutopt.ir.minimal_filtering import Matrix
 from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.examples import convolution_example, depthwise_example
 from layoutopt.rules.rewrites.interior_padding import is_zero
-from layoutopt.rules.rewrites.separable import Index, elements_read, selection_body, separable
+from layoutopt.rules.rewrites.separable import (
+    Index,
+    elements_read,
+    paired_rows,
+    selection_body,
+    separable,
+)
 from layoutopt.rules.rewrites.short_convolution import Tiling, refusal_of, tiling
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
@@ -190,7 +196,7 @@ class _Rewriting:
                 self.builder.add(separable(matrices, dict(group), source, shape, self.element))
             group.clear()
 
-        rows = itertools.product(*(range(len(matrix)) for matrix in matrices))
+        rows = itertools.product(*map(paired_rows, matrices))
         for _, line in itertools.groupby(rows, key=lambda row: row[:-1]):
             for index in line:
                 wanted = (*group, index)
@@ -249,7 +255,7 @@ class Winograd:
     evidence = Evidence.ARGUMENT
     exactness = Exactness.APPROXIMATES
     canonicalizes = False
-    examples = (
+    examples: tuple[Example, ...] = (
         Example(convolution_example(filter_size=3, stride=1), 0),
         Example(convolution_example(filter_size=2, stride=1, image=5, margin=1), 0),
         Example(

@@ -13,6 +13,7 @@ from layoutopt.candidates.explore import explore
 from layoutopt.compiler.installed import quirks
 from layoutopt.errors import InputError
 from layoutopt.mlir.module import parse_module
+from layoutopt.mlir.write.many_launches import Launches
 from layoutopt.options import Options
 from layoutopt.pricing.measure.batch import make_batches, write_module
 from layoutopt.pricing.measure.batch_compile import Compile
@@ -61,11 +62,12 @@ def test_a_batch_of_candidates_compiles(name: str, tmp_path: Path) -> None:
     batch = make_batches(benchmarks, list(order), [0] * len(benchmarks), 16)[0]
     source = tmp_path / "batch.mlir"
     source.write_text(write_module(batch).text)
-    outcome = compile_many(8)(source, tmp_path / "batch.vmfb", batch.flags, 60.0)
+    outcome = compile_many(Launches(8))(source, tmp_path / "batch.vmfb", batch.flags, 60.0)
     assert outcome.ok, outcome.reason
     assert (tmp_path / "batch.vmfb").stat().st_size > 0
     once, often = (
-        _commands(compile_many(launches, _to_calls), source, batch.flags) for launches in (1, 8)
+        _commands(compile_many(Launches(launches), _to_calls), source, batch.flags)
+        for launches in (1, 8)
     )
     for place in range(len(batch.benchmarks)):
         assert 1 <= len(once[f"c{place}_many"]) == len(once[f"c{place}"])

@@ -1,4 +1,4 @@
-"""What a call costs without a dispatch: two tiny functions, in a module that is compiled once."""
+"""What a call costs without a dispatch: tiny functions, in a module that is compiled once."""
 
 from __future__ import annotations
 
@@ -9,16 +9,28 @@ from pathlib import Path
 from layoutopt.files.closing import Closing
 from layoutopt.pricing.measure.batch_compile import Compile
 from layoutopt.runtime.compile import CompileOutcome
-from layoutopt.runtime.job import ONE_DISPATCH, SEVERAL, SEVERAL_DISPATCHES, TWO_DISPATCHES
+from layoutopt.runtime.job import EVICT, ONE_DISPATCH, SEVERAL, SEVERAL_DISPATCHES, TWO_DISPATCHES
+from layoutopt.runtime.sampling import Protocol
 from layoutopt.runtime.workspace import workspace
 
 
-def text(launches: int) -> str:
-    """The module for devices on which a submission launches so much at a time."""
+def text(protocol: Protocol) -> str:
+    """The module for what is timed that way."""
     wanted = {ONE_DISPATCH: 1, TWO_DISPATCHES: 2}
-    if launches > 1:
+    if protocol.launches > 1:
         wanted[SEVERAL_DISPATCHES] = SEVERAL
-    return "".join(_chain(name, count) for name, count in wanted.items())
+    chains = "".join(_chain(name, count) for name, count in wanted.items())
+    return chains + _fill(protocol.evict_bytes) if protocol.reads_copies else chains
+
+
+def _fill(size: int) -> str:
+    """A function that writes so much memory of the device."""
+    return (
+        f"func.func @{EVICT}(%x: i8) -> tensor<{size}xi8> {{\n"
+        f"  %filled = flow.tensor.splat %x : tensor<{size}xi8>\n"
+        f"  return %filled : tensor<{size}xi8>\n"
+        "}\n"
+    )
 
 
 def _chain(name: str, dispatches: int) -> str:
@@ -40,9 +52,9 @@ def _chain(name: str, dispatches: int) -> str:
 class Calibration(Closing):
     """Compiles the module for each set of flags when it is first asked for; `close` removes it."""
 
-    def __init__(self, compile_one: Compile, timeout_s: float, launches: int = 1) -> None:
+    def __init__(self, compile_one: Compile, timeout_s: float, protocol: Protocol) -> None:
         self._compile_one = compile_one
-        self._text = text(launches)
+        self._text = text(protocol)
         self._timeout_s = timeout_s
         self._files = ExitStack()
         self._known: dict[tuple[str, ...], tuple[Path, CompileOutcome]] = {}

@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from layoutopt.mlir.write.many_launches import with_many_launches
+from layoutopt.mlir.write.many_launches import Launches, with_many_launches
 from layoutopt.pricing.measure.batch import FUNCTION
 from layoutopt.pricing.measure.batch_compile import Compile
 from layoutopt.runtime.compile import (
@@ -20,8 +20,8 @@ from layoutopt.runtime.compile import (
 from layoutopt.runtime.outcome import Outcome
 
 
-def compile_many(launches: int, compile_rest: Compile = compile_candidates) -> Compile:
-    """What compiles like ``compile_candidates`` does, with that many launches a submission.
+def compile_many(launches: Launches, compile_rest: Compile = compile_candidates) -> Compile:
+    """What compiles like ``compile_candidates`` does, with such launches in a submission.
 
     Candidates whose commands were laid out are compiled to the end from there. Errors of that half
     are about dispatches, which have their candidate's name; its line numbers are not the source's.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from layoutopt.files.closing import Closing
 from layoutopt.ir.types import Array
+from layoutopt.mlir.write.many_launches import Launches
 from layoutopt.pricing.measure.batch_compile import Compile
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.measure.calibration import Calibration
@@ -58,7 +59,9 @@ def known_measurements(
 
 
 def _compile_for(protocol: Protocol) -> Compile:
-    return compile_candidates if protocol.launches == 1 else compile_many(protocol.launches)
+    if protocol.launches == 1:
+        return compile_candidates
+    return compile_many(Launches(protocol.launches, protocol.evict_bytes))
 
 
 class Measurer(Closing):
@@ -78,9 +81,7 @@ class Measurer(Closing):
             store=store,
             timer=timer or Supervisor(setting.device, setting.threads, setting.run_timeout_s),
             compile_one=compile_one,
-            calibration=Calibration(
-                compile_one, setting.compile_timeout_s, setting.protocol.launches
-            ),
+            calibration=Calibration(compile_one, setting.compile_timeout_s, setting.protocol),
             protocol=setting.protocol,
             place=self.place,
             iree_version=self.iree_version,

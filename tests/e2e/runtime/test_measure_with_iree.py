@@ -13,13 +13,17 @@ import numpy as np
 import pytest
 
 from layoutopt.errors import InputError
+from layoutopt.mlir.write.many_launches import Launches
 from layoutopt.pricing.measure.batch import Batch, write_module
 from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand, Result
+from layoutopt.pricing.measure.compile_many import compile_many
 from layoutopt.pricing.measure.measure import Measurer, MeasureSetting, Outcome, Protocol
 from layoutopt.profiles.store import Store
 from layoutopt.runtime import compile as compile_module
+from layoutopt.runtime.binding import Device
 from layoutopt.runtime.compile import CompileOutcome, compile_candidates, compile_file
 from layoutopt.runtime.element import Array
+from layoutopt.runtime.sampling import WeightsFrom
 
 ROOT = Path(__file__).parents[3]
 MakeMatmul = Callable[..., Benchmark]
@@ -260,6 +264,31 @@ def test_many_launches_in_one_submission(device: str, store: Store, matmul: Make
         assert one.known(candidates) == [None, None, None]
     assert [r.outcome for r in results] == [Outcome.OK, Outcome.MISMATCH, Outcome.OK]
     assert results[0].median_ns < results[2].median_ns
+
+
+@pytest.mark.parametrize("device", ["local-sync", "local-task"])
+def test_many_launches_that_read_copies_of_their_weights_in_turn(
+    device: str, store: Store, matmul: MakeMatmul
+) -> None:
+    protocol = Protocol(launches=4, weights_from=WeightsFrom.MEMORY, evict_bytes=20_000)
+    setting = MeasureSetting("host", device, threads=2, protocol=protocol)
+    with Measurer(store, setting) as measurer:
+        results = measurer.measure([matmul(64, 64, 64), matmul(8, 16, 16)])
+    assert [(r.outcome, r.reason) for r in results] == [(Outcome.OK, "")] * 2
+
+
+def test_copies_of_weights_hold_what_the_weights_hold(tmp_path: Path, matmul: MakeMatmul) -> None:
+    candidate = matmul(16, 32, 64)
+    case = candidate.case()
+    module = tmp_path / "c.vmfb"
+    source = tmp_path / "c.mlir"
+    source.write_text(candidate.function("c0", "c0_w"))
+    outcome = compile_many(Launches(4, 20_000))(source, module, candidate.flags, 60.0)
+    assert outcome.ok, outcome.reason
+    program = Device("local-sync", 1).load(module, {"c0_w_0": case.weights[0]})
+    for name in ("c0", "c0_many"):
+        (got,) = program.prepare(name, case.arguments).run()
+        np.testing.assert_allclose(got, case.results[0], atol=1e-4)
 
 
 def test_a_device_that_does_not_exist(store: Store, matmul: MakeMatmul) -> None:

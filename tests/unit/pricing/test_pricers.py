@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,9 @@ from layoutopt.errors import InputError
 from layoutopt.options import Options
 from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand
 from layoutopt.pricing.measure.measure import Measurer, Place
-from layoutopt.pricing.pricers import at_device, open_pricer
+from layoutopt.pricing.pricers import at_device, open_pricer, weights_of
 from layoutopt.pricing.prices import Analytic, Measured, Pricer
-from layoutopt.pricing.weights_place import evicted_bytes, weights_of_a_run
+from layoutopt.pricing.weights_place import caches_of, evicted_bytes, weights_of_a_run
 from layoutopt.profiles.host import Caches
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import load_target
@@ -61,10 +62,10 @@ CACHES = Caches(1 << 20, 32 << 20)
 def test_weights_are_where_so_many_bytes_fit(
     run_bytes: int, expected: WeightsFrom, evicted: int
 ) -> None:
-    assert weights_of_a_run("local-sync", run_bytes, lambda: CACHES) is expected
-    assert weights_of_a_run("local-task", run_bytes, lambda: CACHES) is expected
-    assert weights_of_a_run("hip", run_bytes, lambda: CACHES) is WeightsFrom.CACHES
+    assert weights_of_a_run(run_bytes, lambda: CACHES) is expected
+    assert weights_of_a_run(run_bytes, lambda: None) is WeightsFrom.CACHES
     assert evicted_bytes(expected, CACHES) == evicted
+    assert evicted_bytes(expected, None) == 0
 
 
 def test_what_the_user_says_of_weights_goes_before_their_size(tmp_path: Path) -> None:
@@ -81,14 +82,22 @@ def test_what_the_user_says_of_weights_goes_before_their_size(tmp_path: Path) ->
             assert place_of(pricer).weights_from is expected
 
 
-def test_weights_are_not_driven_out_of_the_caches_of_a_gpu(tmp_path: Path) -> None:
+def test_weights_are_in_the_cache_of_a_gpu_or_in_its_memory(tmp_path: Path) -> None:
     gpu = at_device(load_target("h100"), "cuda", None, 1)
+    half = gpu.machine.levels[-1].size_bytes // 2
+    assert weights_of(gpu, Options(), half) is WeightsFrom.CACHES
+    assert weights_of(gpu, Options(), half + 1) is WeightsFrom.MEMORY
+    assert evicted_bytes(WeightsFrom.MEMORY, caches_of(gpu)) == 4 * half
     with (
         Store(tmp_path / "prices.sqlite") as store,
-        pytest.raises(InputError, match="--weights-from: expected 'caches' on cuda"),
-        open_pricer(store, gpu, Options(weights_from=WeightsFrom.MEMORY)),
+        pytest.raises(InputError, match="--weights-from: expected 'caches' or 'memory' on cuda"),
+        open_pricer(store, gpu, Options(weights_from=WeightsFrom.LAST_CACHE)),
     ):
         pass
+    unknown = replace(gpu, machine=replace(gpu.machine, levels=()))
+    assert weights_of(unknown, Options(), 1 << 40) is WeightsFrom.CACHES
+    with pytest.raises(InputError, match="--weights-from: expected 'caches' on cuda, but got"):
+        weights_of(unknown, Options(weights_from=WeightsFrom.MEMORY), 1 << 40)
 
 
 def test_threads_compute_together() -> None:

@@ -32,6 +32,7 @@ def test_rules_say_how_exact_they_are() -> None:
         "widen-sums": Exactness.APPROXIMATES,
         "convolution-to-winograd-f2": Exactness.APPROXIMATES,
         "convolution-to-winograd-f4": Exactness.APPROXIMATES,
+        "convolution-to-winograd-f6": Exactness.APPROXIMATES,
         "contraction-to-strassen": Exactness.APPROXIMATES,
     }
 

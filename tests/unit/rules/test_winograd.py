@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 
 import pytest
@@ -14,6 +15,7 @@ from layoutopt.ir.scalar import contraction_body
 from layoutopt.oracle import evaluate
 from layoutopt.rules.rewrites.convolution_to_winograd_f2 import ConvolutionToWinogradF2
 from layoutopt.rules.rewrites.convolution_to_winograd_f4 import ConvolutionToWinogradF4
+from layoutopt.rules.rewrites.separable import paired_rows, separable
 from layoutopt.rules.rewrites.toom_cook import LARGEST, toom_cook
 from layoutopt.rules.rule import Expression, apply
 from tests.property.layouts import small_integers
@@ -44,6 +46,20 @@ def test_every_short_form_is_a_convolution(tile: int, taps: int) -> None:
 def test_two_outputs_of_three_taps_are_exact_in_binary() -> None:
     assert toom_cook(2, 3).is_dyadic
     assert not toom_cook(4, 3).is_dyadic
+
+
+def test_transforms_at_points_that_differ_in_sign_share_sums() -> None:
+    """With x = d4 - 4 d2 and y = d3 - 4 d1, rows 1 and 2 of B^T are x + y and x - y."""
+    form = toom_cook(4, 3)
+    assert paired_rows(form.inputs) == (1, 2, 3, 4, 0, 5)
+    assert paired_rows(form.outputs) == (0, 1, 2, 3)
+    for matrix, sums, products in ((form.inputs, 14, 8), (form.outputs, 10, 3)):
+        results = {(i,): i for i in range(len(matrix))}
+        place = plain_map((0,))
+        op = separable((matrix,), results, lambda index: (9 + index[0], place), (1,), "f32")
+        names = Counter(scalar.name for scalar in op.body.ops)
+        assert names["arith.addf"] + names["arith.subf"] == sums
+        assert names["arith.mulf"] == products
 
 
 def convolution(image: int, value: str, element: str = "f32", start: str = "0.0") -> Graph:
