@@ -58,13 +58,14 @@ def weights_of_a_run(run_bytes: int, left: Callable[[], Caches | None]) -> Weigh
     weights stay as near as they are.
     ``run_bytes``: what a run goes through between two uses of a weight. It is to fit into half of
     a cache: plans have copies and workspace of their own, and caches do not replace quite what was
-    used last.
+    used last. On a GPU, whose cache serves nothing else, into three quarters: on an H100 (50 MiB),
+    33 MiB were found there again (BERT, 2 layers), and 50 were not (ResNet-18).
     """
     caches = left()
     if caches is None:
         return WeightsFrom.CACHES
     if not caches.core_bytes:
-        fits = run_bytes <= caches.last_bytes // 2
+        fits = run_bytes <= caches.last_bytes * 3 // 4
         return WeightsFrom.CACHES if fits else WeightsFrom.MEMORY
     if run_bytes <= caches.core_bytes // 2:
         return WeightsFrom.CACHES

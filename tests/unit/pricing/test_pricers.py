@@ -84,10 +84,10 @@ def test_what_the_user_says_of_weights_goes_before_their_size(tmp_path: Path) ->
 
 def test_weights_are_in_the_cache_of_a_gpu_or_in_its_memory(tmp_path: Path) -> None:
     gpu = at_device(load_target("h100"), "cuda", None, 1)
-    half = gpu.machine.levels[-1].size_bytes // 2
-    assert weights_of(gpu, Options(), half) is WeightsFrom.CACHES
-    assert weights_of(gpu, Options(), half + 1) is WeightsFrom.MEMORY
-    assert evicted_bytes(WeightsFrom.MEMORY, caches_of(gpu)) == 4 * half
+    size = gpu.machine.levels[-1].size_bytes
+    assert weights_of(gpu, Options(), size * 3 // 4) is WeightsFrom.CACHES
+    assert weights_of(gpu, Options(), size * 3 // 4 + 1) is WeightsFrom.MEMORY
+    assert evicted_bytes(WeightsFrom.MEMORY, caches_of(gpu)) == 2 * size
     with (
         Store(tmp_path / "prices.sqlite") as store,
         pytest.raises(InputError, match="--weights-from: expected 'caches' or 'memory' on cuda"),
