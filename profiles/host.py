@@ -81,16 +81,29 @@ def processor_of(
     if given.get(_BACKENDS) != "llvm-cpu":
         return None
     cpu = given.get(_CPU, "")
-    named = given.get(_CPU_FEATURES, "").replace("+", "").split(",")
-    features = set(named) | _LEVELS.get(cpu, set())
-    if cpu == "host":
-        features |= _features(_described(description))
+    features = _asked_features(flags, description)
     if "avx512f" in features:
         return Processor.AVX512
     arm = given.get(_TRIPLE, "").startswith(("aarch64", "arm64"))
     if arm or "asimd" in features or (cpu == "host" and platform.machine() in _ARM):
         return Processor.NEON
     return Processor.AVX2 if {"avx2", "fma"} <= features else None
+
+
+def has_byte_products(flags: Sequence[str], description: Path = CPU_DESCRIPTION) -> bool:
+    """Whether the processor that compile flags ask for has AVX-512's VNNI."""
+    return "avx512vnni" in {f.replace("_", "") for f in _asked_features(flags, description)}
+
+
+def _asked_features(flags: Sequence[str], description: Path) -> set[str]:
+    """What compile flags say of a CPU, and what the system says where they ask for this one."""
+    given = dict(flag.partition("=")[::2] for flag in flags)
+    if given.get(_BACKENDS) != "llvm-cpu":
+        return set()
+    cpu = given.get(_CPU, "")
+    named = given.get(_CPU_FEATURES, "").replace("+", "").split(",")
+    features = set(named) | _LEVELS.get(cpu, set())
+    return features | _features(_described(description)) if cpu == "host" else features
 
 
 def _described(description: Path) -> dict[str, str]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import platform
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
@@ -15,7 +15,7 @@ from layoutopt.compiler.installed import quirks
 from layoutopt.compiler.processor import VectorRegisters
 from layoutopt.errors import InputError, MissingProfileError
 from layoutopt.files.given import check_file, read_text
-from layoutopt.profiles.host import detected_gflops, processor_of
+from layoutopt.profiles.host import detected_gflops, has_byte_products, processor_of
 from layoutopt.profiles.kernel_rates import KernelRates, kernel_rates
 from layoutopt.profiles.machine import Machine, machine_from, tile_sizes
 from layoutopt.profiles.op_pattern import OpPattern, op_patterns
@@ -74,8 +74,8 @@ class Target:
     name: str
     description: str
     flags: tuple[str, ...]
-    data_tiling_flag: str
-    """The flag that enables per-op data tiling; empty where the target has none."""
+    data_tiling_flags: tuple[str, ...]
+    """Those that enable per-op data tiling; none where the target has none."""
     flag_sets: tuple[FlagSet, ...]
     device: str
     measurable: bool
@@ -102,6 +102,24 @@ class Target:
     """``package.module:name`` of a callable with packings of the user's own; empty for none."""
     op_packings: tuple[OpPattern, ...] = ()
     """Packings of the contractions that meet some conditions."""
+    byte_products: bool = False
+    """Whether its processor multiplies unsigned bytes by signed ones and adds up the products."""
+
+    @property
+    def tiles_byte_products(self) -> bool:
+        """Whether data tiling uses these instructions."""
+        return quirks().flags.byte_products in self.data_tiling_flags
+
+    def for_types(self, elements: Collection[str]) -> Target:
+        """The target for a model of tensors with such elements.
+
+        Where some are bytes, and the processor has products of these, data tiling uses them. That
+        holds for a whole module, and other types take up to a sixth longer so (f32, IREE 3.13).
+        """
+        if "i8" not in elements or not self.byte_products or not self.data_tiling_flags:
+            return self
+        flags = dict.fromkeys((*self.data_tiling_flags, quirks().flags.byte_products))
+        return replace(self, data_tiling_flags=tuple(flags))
 
 
 def known_targets() -> tuple[str, ...]:
@@ -171,7 +189,7 @@ def _target(table: Table, shipped: bool) -> Target:
         name=name,
         description=table.text("description"),
         flags=flags,
-        data_tiling_flag=quirks().flags.data_tiling if compiling.flag("data_tiling", False) else "",
+        data_tiling_flags=(quirks().flags.data_tiling,) * compiling.flag("data_tiling", False),
         flag_sets=tuple(FlagSet(k, sets.texts(k)) for k in sets.values),
         device=device,
         measurable=measurable,
@@ -192,6 +210,7 @@ def _target(table: Table, shipped: bool) -> Target:
         registers=None if processor is None else processor.registers,
         custom_packing=packing.text("custom", ""),
         op_packings=op_patterns(packing.values.get("op", []), table.where),
+        byte_products=has_byte_products(flags),
     )
 
 

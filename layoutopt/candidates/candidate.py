@@ -81,7 +81,7 @@ def physical_form(graph: Graph, cluster: Cluster, candidate: Candidate) -> Physi
     if isinstance(relaid, Refusal):
         return relaid
     try:
-        written = candidate.form.write(relaid.graph, candidate.tile)
+        written = candidate.form.write(relaid.graph, candidate.tile, relaid.weights)
     except Undecided as question:
         return Refusal(str(question))
     if isinstance(written, Refusal):

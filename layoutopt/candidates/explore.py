@@ -127,7 +127,12 @@ def explore(
     written = ContractionForms()
     if not fewest:
         threads = target.machine.compute_units
-        written = ContractionForms(bool(target.data_tiling_flag), target.registers, threads)
+        written = ContractionForms(
+            bool(target.data_tiling_flags),
+            target.tiles_byte_products,
+            target.registers,
+            threads,
+        )
     candidates, forms = enumerate_candidates(egraph, clusters, sets, written, packing_options)
     if fewest:
         candidates = packed_only(egraph.graph, clusters, candidates)

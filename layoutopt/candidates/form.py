@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from enum import Enum
 
@@ -11,6 +12,7 @@ from layoutopt.candidates.packing.packed_form import with_mmt4d
 from layoutopt.candidates.scheduled import with_schedule
 from layoutopt.candidates.scheduled_convolution import with_direct_convolutions
 from layoutopt.candidates.scheduled_packed import with_packed_schedules
+from layoutopt.candidates.unsigned import with_unsigned_bytes
 from layoutopt.ir.graph import Graph, Op, Structured
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.schedule import VectorTile
@@ -24,6 +26,8 @@ class Form(Enum):
     """As the smallest contraction that hides in it, mostly a matmul."""
     DATA_TILED = "data-tiled"
     """As matmul, with the attribute that asks IREE for data tiling."""
+    DATA_TILED_UNSIGNED = "data-tiled, unsigned"
+    """The same of signed bytes, one factor of which is read as unsigned."""
     PACKED = "packed"
     """Over tiles, as ``linalg.mmt4d`` or ``linalg.batch_mmt4d``."""
     PACKED_GENERALIZED = "packed, generalized"
@@ -49,8 +53,18 @@ class Form(Enum):
         """Whether contractions have a tile of registers."""
         return self in (Form.SCHEDULED, Form.PANELS, Form.DIRECT, Form.PACKED_SCHEDULED)
 
-    def write(self, graph: Graph, tile: VectorTile | None) -> Graph | Refusal:
-        """The graph in this form; ``tile``: where its contractions are scheduled."""
+    @property
+    def is_data_tiled(self) -> bool:
+        """Whether contractions ask IREE for data tiling."""
+        return self in (Form.DATA_TILED, Form.DATA_TILED_UNSIGNED)
+
+    def write(
+        self, graph: Graph, tile: VectorTile | None, weights: Collection[int] = ()
+    ) -> Graph | Refusal:
+        """The graph in this form.
+
+        ``tile``: where its contractions are scheduled. ``weights``: inputs that are constants.
+        """
         match self:
             case Form.AS_IT_CAME:
                 return graph
@@ -58,6 +72,8 @@ class Form(Enum):
                 return with_matmuls(graph)
             case Form.DATA_TILED:
                 return _marked(with_matmuls(graph), data_tiled=True)
+            case Form.DATA_TILED_UNSIGNED:
+                return with_unsigned_bytes(with_matmuls(graph), weights)
             case Form.PACKED:
                 return with_mmt4d(with_matmuls(graph))
             case Form.PACKED_GENERALIZED:

@@ -9,6 +9,7 @@ from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_for
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.form import Form
 from layoutopt.candidates.scheduled import panel_columns, panel_layout, vector_tiles
+from layoutopt.candidates.unsigned import multiplies_bytes
 from layoutopt.compiler.installed import quirks
 from layoutopt.compiler.processor import VectorRegisters
 from layoutopt.ir.graph import Graph, Op, Structured
@@ -26,6 +27,8 @@ class ContractionForms:
 
     data_tiling: bool = False
     """Whether the target knows per-op data tiling."""
+    unsigned: bool = False
+    """Whether that is for products of unsigned bytes by signed ones, and for nothing else."""
     registers: VectorRegisters | None = None
     """What tiles are chosen by; None where the compiler chooses all of them."""
     threads: int = 1
@@ -47,8 +50,11 @@ def matmul_ways(
         yield form
         return
     yield matmul
-    if forms.data_tiling and any(map(_is_tileable, form.graph.ops)):
+    tiled = [op for op in form.graph.ops if forms.data_tiling and _is_tileable(op)]
+    if tiled and not forms.unsigned:
         yield replace(way, form=Form.DATA_TILED)
+    if forms.unsigned and tiled and all(_has_byte_tiles(op, form.graph) for op in tiled):
+        yield replace(way, form=Form.DATA_TILED_UNSIGNED)
     for tile in _tiles(form, forms):
         yield replace(way, form=Form.SCHEDULED, tile=tile)
 
@@ -105,3 +111,12 @@ def _is_tileable(op: Op) -> bool:
         return False
     is_open = any(isinstance(n, Size) for n in op.domain)
     return named.name != "batch_matmul" or not is_open or quirks().limits.tiles_open_batches
+
+
+def _has_byte_tiles(op: Op, graph: Graph) -> bool:
+    """Whether it is of bytes, with more than one row: IREE 3.13 makes no such tiles of one."""
+    return (
+        isinstance(op, Structured)
+        and multiplies_bytes(op, graph)
+        and all(n != 1 for n in op.domain)
+    )

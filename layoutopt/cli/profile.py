@@ -108,11 +108,13 @@ def measure_command(
         questions: tuple[OpenQuestion, ...] = ()
         with Store(store_path(cache), renew=True) as store:
             before = _held(store)
-            for place, graphs in placed.items():
+            for (place, elements), graphs in placed.items():
                 here = replace(options, weights_from=place)
                 with open_pricer(store, target, here, scheduler) as pricer:
                     limit = TimeLimit(options.time_limit_s)
-                    setting = PlanSetting(target, AtSizes(pricer), here, limit, Clock(steps))
+                    setting = PlanSetting(
+                        target.for_types(elements), AtSizes(pricer), here, limit, Clock(steps)
+                    )
                     priced.append(price_graphs(graphs, setting, steps.progress))
                     if not target.measurable:
                         questions += open_questions(graphs, setting)
@@ -123,9 +125,9 @@ def measure_command(
 
 def _placed(
     models: tuple[Path, ...], target: Target, options: Options
-) -> dict[WeightsFrom, list[Graph]]:
-    """The functions of all models, by where these find their weights."""
-    found: dict[WeightsFrom, list[Graph]] = {}
+) -> dict[tuple[WeightsFrom, frozenset[str]], list[Graph]]:
+    """The functions of all models, by where these find their weights, and by their elements."""
+    found: dict[tuple[WeightsFrom, frozenset[str]], list[Graph]] = {}
     for model in models:
         with tempfile.TemporaryDirectory(prefix="layoutopt-") as folder:
             _, module = open_source(
@@ -136,7 +138,8 @@ def _placed(
             busy = [i for i, graph in enumerate(module.graphs) if has_work(graph)]
             graphs = [module.graphs[i] for i in busy]
             weights_from = weights_of(target, options, run_bytes(graphs, [trips[i] for i in busy]))
-            found.setdefault(weights_from, []).extend(graphs)
+            elements = frozenset(t.element for graph in graphs for t in graph.types)
+            found.setdefault((weights_from, elements), []).extend(graphs)
     return found
 
 

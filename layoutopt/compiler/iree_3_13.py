@@ -174,6 +174,7 @@ IREE_3_13 = Quirks(
         no_memoization=("--iree-hal-memoization=false",),
         no_microkernels=("--iree-llvmcpu-enable-ukernels=none",),
         data_tiling="--iree-opt-data-tiling",
+        byte_products="--iree-llvmcpu-enable-inner-tiled",
         # The local devices time each dispatch on the host, where it runs; Vulkan has timestamps of
         # the device, which need VK_EXT_calibrated_timestamps; CUDA and HIP answer "HAL-native
         # profiling is not implemented".

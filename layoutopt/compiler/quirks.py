@@ -113,6 +113,8 @@ class Flags:
     """Has a CPU compute every ``linalg.mmt4d`` right, those of tiles for other targets too."""
     data_tiling: str
     """Enables the data tiling of single contractions."""
+    byte_products: str
+    """Has data tiling multiply unsigned bytes by signed ones where the processor does."""
     dispatch_events: Mapping[str, str]
     """By driver, what the profiler calls the times of dispatches; other drivers have none."""
 

@@ -213,6 +213,7 @@ def read(
         sizes = _limited(module.graphs) | chosen
         sizes |= _fitting(module.planned_for(sizes).graphs, chosen)
         module = module.planned_for(sizes)
+        target = target.for_types({t.element for g in module.graphs for t in g.types})
         archives: tuple[tuple[str, Path], ...] = ()
         if target.measurable:
             archives = resolve(path, module.parameters, options.parameters)
@@ -235,7 +236,7 @@ def enumerate(
 ) -> PlanSpace:
     """All candidates of a function and the conversions between them, as work to price."""
     options = options or Options()
-    target = _target(profile, options)
+    target = _target(profile, options).for_types({t.element for t in graph.types})
     return plan_space(graph, Explored(target, options), estimated=not target.measurable)
 
 
@@ -320,7 +321,7 @@ def lower(model: Model, plans: Sequence[GraphPlan]) -> LoweredModel:
         },
     )
     tiled = any(body.data_tiled for p in plans for body in p.bodies)
-    tiling = (model.target.data_tiling_flag,) if tiled else ()
+    tiling = model.target.data_tiling_flags if tiled else ()
     flags = (*model.source.phase_flags, *model.target.flags, *tiling)
     path = model.folder / "optimized.mlirbc"
     module.write(path, flags)

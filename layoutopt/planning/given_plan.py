@@ -10,7 +10,6 @@ from layoutopt.candidates.candidate import Candidate, physical_form, tensors_of
 from layoutopt.candidates.choice import Choice
 from layoutopt.candidates.conversion import Conversion
 from layoutopt.candidates.explore import Space, explore
-from layoutopt.candidates.form import Form
 from layoutopt.candidates.identity import identity_candidates
 from layoutopt.candidates.stable_names import StableNames
 from layoutopt.errors import InputError
@@ -225,7 +224,7 @@ def _refusal(space: Space, candidate: Candidate, target: Target) -> str | None:
     ranks = {t: x.rank for t, x in candidate.layouts}
     if ranks != {t: len(graph.types[t].shape) for t in tensors_of(graph, cluster)}:
         return f"other tensors around {op}"
-    if candidate.form is Form.DATA_TILED and not target.data_tiling_flag:
+    if candidate.form.is_data_tiled and not target.data_tiling_flags:
         return f"data tiling of {op}, which {target.name} has no flag for"
     if candidate.form.is_scheduled != (candidate.tile is not None):
         return f"a tile of {op}, where '{candidate.form.value}' goes with " + (

@@ -13,7 +13,6 @@ from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.conversion import Conversion
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.explore import RefusedForm
-from layoutopt.candidates.form import Form
 from layoutopt.candidates.form_name import form_name
 from layoutopt.ir.carried import Ends
 from layoutopt.ir.layout import Layout
@@ -119,7 +118,7 @@ class GraphPlan:
     @property
     def data_tiled(self) -> bool:
         """Whether some contraction asks IREE for data tiling."""
-        return any(c.form is Form.DATA_TILED for c in self.choice.candidates)
+        return any(c.form.is_data_tiled for c in self.choice.candidates)
 
     def form_name(self, candidate: Candidate) -> str:
         """The form of a candidate as reports name it."""

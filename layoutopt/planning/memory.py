@@ -19,7 +19,6 @@ from functools import cached_property
 from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_form
 from layoutopt.candidates.choice import Choice
 from layoutopt.candidates.cluster import Cluster
-from layoutopt.candidates.form import Form
 from layoutopt.ir.contiguous import is_contiguous
 from layoutopt.ir.graph import Graph, Op, Reshape, Slice
 from layoutopt.ir.layout import Layout, memory_runs
@@ -91,7 +90,7 @@ def scratch_bytes(candidate: Candidate, cluster: Cluster, forms: Iterable[Physic
     That is what the dispatches of a rewrite that is priced as a whole hand to each other, and the
     packed copies of what is data-tiled.
     """
-    if candidate.form is Form.DATA_TILED:
+    if candidate.form.is_data_tiled:
         return max(map(_passed_bytes, forms), default=0)
     return max(map(_between_bytes, forms), default=0) if cluster.atomic else 0
 

@@ -10,7 +10,6 @@ import numpy as np
 from layoutopt.candidates.candidate import Candidate, PhysicalForm
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.conversion import Conversion
-from layoutopt.candidates.form import Form
 from layoutopt.candidates.regions import emitted
 from layoutopt.ir.concrete import concrete
 from layoutopt.ir.graph import Graph
@@ -62,8 +61,8 @@ def candidate_benchmark(
         )
 
     flags = target.flags
-    if candidate.form is Form.DATA_TILED:
-        flags = (*flags, target.data_tiling_flag)
+    if candidate.form.is_data_tiled:
+        flags = (*flags, *target.data_tiling_flags)
     inline = {
         p: splats[t]
         for t, p in zip(cluster.weights, form.weights, strict=True)

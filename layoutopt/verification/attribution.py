@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from layoutopt.candidates.candidate import physical_form
-from layoutopt.candidates.form import Form
 from layoutopt.candidates.stable_names import StableNames
 from layoutopt.ir.graph import Graph, Structured
 from layoutopt.ir.refusal import Refusal
@@ -49,11 +48,11 @@ def data_tiled(plan: GraphPlan) -> frozenset[str]:
 
     The flag that they need holds for the whole module, and IREE may refuse other ops with it.
     """
-    chosen = any(c.form is Form.DATA_TILED for c in plan.choice.candidates)
+    chosen = any(c.form.is_data_tiled for c in plan.choice.candidates)
     if not chosen:
         return frozenset()
     names = StableNames(plan.egraph.graph, plan.clusters)
-    return frozenset(digest(c, names) for c in plan.costs if c.form is Form.DATA_TILED)
+    return frozenset(digest(c, names) for c in plan.costs if c.form.is_data_tiled)
 
 
 def _operands(graph: Graph) -> Iterator[Operands]:

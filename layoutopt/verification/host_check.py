@@ -48,9 +48,9 @@ def check_on_host(modules: Modules, target: Target, options: Options) -> Verific
         )
     host = load_target("host")
     source = modules.source
-    tiled = target.data_tiling_flag and target.data_tiling_flag in modules.flags
+    tiled = not {*target.data_tiling_flags}.isdisjoint(modules.flags)
     flags = (*source.phase_flags, *host.flags, *quirks().flags.no_microkernels)
-    flags = (*flags, *((host.data_tiling_flag,) if tiled else ()))
+    flags = (*flags, *(host.data_tiling_flags if tiled else ()))
     default = (FlagSet("default", ()),)
     limit_s = min(_COMPILE_S, options.compile_timeout_s)
     setting = EvaluationSetting(

@@ -169,7 +169,7 @@ def test_what_is_data_tiled_and_wrong_inside_a_model_is_left_out(
 
     monkeypatch.setattr(Module, "replace", wrong)
     (tmp_path / "model.mlir").write_text(PLAIN)
-    flag = load_target("host").data_tiling_flag
+    (flag,) = load_target("host").data_tiling_flags
     pricer = MadeUpPrices(lambda work: 10**4 if flag in work.benchmark.flags else 10**6)
     options = layoutopt.Options(cache=tmp_path / "cache")
     report = layoutopt.optimize(tmp_path / "model.mlir", options=options, pricer=pricer).report

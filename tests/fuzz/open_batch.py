@@ -81,7 +81,7 @@ def hold_open_batch(
                 bugs.append((way.graph.written, bug_of(error)))
         if not compiled:
             return bugs, tally
-        flags = (*target.flags, *WIDE, *((target.data_tiling_flag,) if data_tiled else ()))
+        flags = (*target.flags, *WIDE, *(target.data_tiling_flags if data_tiled else ()))
         planned = folder / "planned.mlir"
         try:
             module.write(planned, flags)

@@ -128,7 +128,7 @@ def hold_batch(
                 bugs.append((_original(way, batch), bug_of(error)))
         if not compiled:
             return bugs, tally
-        flags = (*target.flags, *WIDE, *((target.data_tiling_flag,) if data_tiled else ()))
+        flags = (*target.flags, *WIDE, *(target.data_tiling_flags if data_tiled else ()))
         planned = folder / "planned.mlir"
         try:
             module.write(planned, flags)

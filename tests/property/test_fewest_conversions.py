@@ -165,7 +165,7 @@ class MadeUp:
 @pytest.mark.parametrize("dear_packs", [True, False])
 def test_a_conversion_is_written_as_what_costs_less(dear_packs: bool) -> None:
     graph = layers(8, [8, 12, 8, 8])
-    target = replace(TARGET, tiles={"f32": (Tile(4, 4, 4, mmt4d=False),)}, data_tiling_flag="")
+    target = replace(TARGET, tiles={"f32": (Tile(4, 4, 4, mmt4d=False),)}, data_tiling_flags=())
     plan = plan_graph(graph, setting(target, MadeUp(dear_packs), Options(time_limit_s=20)))
     assert all(c.form.is_packed for c in plan.choice.candidates)
     assert set(plan.choice.lowered) == (set(plan.choice.conversions) if dear_packs else set())

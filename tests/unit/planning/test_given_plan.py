@@ -83,7 +83,7 @@ def test_a_plan_lowers_on_other_targets_as_it_did(
     path = tmp_path / "plan.json"
     saved(path, filed(plan))
     for other in TARGETS:
-        if plan.data_tiled and not load_target(other).data_tiling_flag:
+        if plan.data_tiled and not load_target(other).data_tiling_flags:
             with pytest.raises(InputError, match=f"which {other} has no flag for"):
                 replayed(path, other, options)
             continue
