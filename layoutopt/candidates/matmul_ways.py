@@ -53,7 +53,7 @@ def matmul_ways(
     tiled = [op for op in form.graph.ops if forms.data_tiling and _is_tileable(op)]
     if tiled and not forms.unsigned:
         yield replace(way, form=Form.DATA_TILED)
-    if forms.unsigned and tiled and all(_has_byte_tiles(op, form.graph) for op in tiled):
+    if forms.unsigned and tiled and all(multiplies_bytes(op, form.graph) for op in tiled):
         yield replace(way, form=Form.DATA_TILED_UNSIGNED)
     for tile in _tiles(form, forms):
         yield replace(way, form=Form.SCHEDULED, tile=tile)
@@ -111,12 +111,3 @@ def _is_tileable(op: Op) -> bool:
         return False
     is_open = any(isinstance(n, Size) for n in op.domain)
     return named.name != "batch_matmul" or not is_open or quirks().limits.tiles_open_batches
-
-
-def _has_byte_tiles(op: Op, graph: Graph) -> bool:
-    """Whether it is of bytes, with more than one row: IREE 3.13 makes no such tiles of one."""
-    return (
-        isinstance(op, Structured)
-        and multiplies_bytes(op, graph)
-        and all(n != 1 for n in op.domain)
-    )

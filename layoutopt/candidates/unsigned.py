@@ -13,10 +13,11 @@ does not compile over tiles.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import operator
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from layoutopt.ir.affine import identity_map, plain_map
+from layoutopt.ir.affine import IndexMap, identity_map, plain_map
 from layoutopt.ir.graph import (
     Fill,
     FusionBarrier,
@@ -24,11 +25,15 @@ from layoutopt.ir.graph import (
     GraphBuilder,
     IteratorType,
     Op,
+    Pad,
+    Slice,
     Structured,
     Uninitialized,
 )
 from layoutopt.ir.refusal import Refusal
+from layoutopt.ir.roles import roles
 from layoutopt.ir.scalar import Body, ScalarOp, contraction_body, is_exact_contraction
+from layoutopt.ir.types import TensorType
 
 _BYTE, _SUM = "i8", "i32"
 _HALF = 128
@@ -48,115 +53,154 @@ def with_unsigned_bytes(graph: Graph, weights: Collection[int]) -> Graph | Refus
     ``weights``: inputs that are constants; their sums are taken ahead of time. Refused where there
     is no such contraction.
     """
-    builder = GraphBuilder(len(graph.types))
+    writer = _Writer(graph)
     constants = _made_of(graph, weights)
     ops: list[Op] = []
     for op in graph.ops:
         if not isinstance(op, Structured) or not multiplies_bytes(op, graph):
             ops.append(op)
             continue
-        before = len(builder.ops)
-        _write(op, graph, builder, int(op.sources[0] in constants))
-        ops += builder.ops[before:]
-    if not builder.ops:
+        before = len(writer.builder.ops)
+        writer.write(op, unsigned=int(op.sources[0] in constants))
+        ops += writer.builder.ops[before:]
+    if not writer.builder.ops:
         return Refusal("expected a contraction of signed bytes summed in 32 bits, but got none")
-    return replace(graph, types=(*graph.types, *builder.types), ops=tuple(ops), names=())
+    types = (*graph.types, *writer.builder.types)
+    return replace(graph, types=types, ops=tuple(ops), names=())
 
 
-def _write(op: Structured, graph: Graph, builder: GraphBuilder, place: int) -> None:
-    """Write a contraction with its factor at ``place`` unsigned."""
-    signed = op.sources[1 - place]
-    shape = graph.types[op.sources[place]].shape
-    flipped = _flipped(op.sources[place], shape, builder)
-    unsigned = _behind_barrier(flipped, shape, _BYTE, builder)
-    sources = (unsigned, signed) if place == 0 else (signed, unsigned)
-    kind = graph.types[op.results[0]]
-    product = builder.tensor(kind.shape, _SUM)
-    body = contraction_body(_BYTE, _BYTE, _SUM)
-    ops = tuple(replace(o, name="arith.extui") if o.operands == (place,) else o for o in body.ops)
-    builder.add(
-        replace(
-            op,
-            sources=sources,
-            results=(product,),
-            body=replace(body, ops=ops),
-            data_tiled=True,
+class _Writer:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.builder = GraphBuilder(len(graph.types))
+
+    def write(self, op: Structured, unsigned: int) -> None:
+        """Write a contraction with its factor at place ``unsigned`` as such."""
+        wide = self._of_two(op)
+        sources = list(wide.sources)
+        sources[unsigned] = self._behind_barrier(self._flipped(sources[unsigned]))
+        shape = tuple(wide.domain[form.dims[0]] for form in wide.result_maps[0])
+        product = self.builder.tensor(shape, _SUM)
+        body = contraction_body(_BYTE, _BYTE, _SUM)
+        casts = (
+            replace(o, name="arith.extui") if o.operands == (unsigned,) else o for o in body.ops
         )
-    )
-    product = _behind_barrier(product, kind.shape, _SUM, builder)
-    sums, read = _sums(op, 1 - place, builder)
-    rank = len(kind.shape)
-    loops = [form.dims[0] for form in op.result_maps[0]]
-    number = {d: i for i, d in enumerate(loops)}
-    steps = (
-        ScalarOp("arith.constant", (), _SUM, (("value", f"{_HALF} : {_SUM}"),)),
-        ScalarOp("arith.muli", (1, 3), _SUM),
-        ScalarOp("arith.subi", (0, 4), _SUM),
-    )
-    builder.add(
-        Structured(
-            (product, sums),
-            (Uninitialized(),),
-            op.results,
-            kind.shape,
-            (IteratorType.PARALLEL,) * rank,
-            (identity_map(rank), plain_map(number[d] for d in read), identity_map(rank)),
-            Body((_SUM, _SUM, _SUM), steps, (5,)),
+        self.builder.add(
+            replace(
+                wide,
+                sources=tuple(sources),
+                results=(product,),
+                body=replace(body, ops=tuple(casts)),
+                data_tiled=True,
+            )
         )
-    )
+        sums, read = self._sums(wide, 1 - unsigned)
+        self._correct(wide, self._behind_barrier(product), sums, read)
+        if wide is not op:
+            rank = len(shape)
+            self.builder.add(Slice(wide.results[0], op.results[0], (0,) * rank, (1,) * rank))
 
-
-def _flipped(tensor: int, shape: tuple[int, ...], builder: GraphBuilder) -> int:
-    """A tensor of signed bytes with 128 added to each."""
-    made = builder.tensor(shape, _BYTE)
-    rank = len(shape)
-    steps = (
-        ScalarOp("arith.constant", (), _BYTE, (("value", f"{-_HALF} : {_BYTE}"),)),
-        ScalarOp("arith.addi", (0, 2), _BYTE),
-    )
-    builder.add(
-        Structured(
-            (tensor,),
-            (Uninitialized(),),
-            (made,),
-            shape,
-            (IteratorType.PARALLEL,) * rank,
-            (identity_map(rank),) * 2,
-            Body((_BYTE, _BYTE), steps, (3,)),
+    def _of_two(self, op: Structured) -> Structured:
+        """The contraction with two rows, or columns, for one: IREE 3.13 makes no tiles of one."""
+        found = roles(op)
+        single = [d for d in (*found.m, *found.n) if op.domain[d] == 1]
+        if not single:
+            return op
+        domain = tuple(2 if d in single else n for d, n in enumerate(op.domain))
+        sources = (
+            self._padded(t, [form.dims[0] in single for form in m])
+            for t, m in zip(op.sources, op.source_maps, strict=True)
         )
-    )
-    return made
+        made = self.builder.tensor((domain[f.dims[0]] for f in op.result_maps[0]), _SUM)
+        return replace(op, sources=tuple(sources), results=(made,), domain=domain)
 
+    def _padded(self, tensor: int, wider: Sequence[bool]) -> int:
+        """A tensor with a zero more along some axes."""
+        if not any(wider):
+            return tensor
+        kind = self._type(tensor)
+        high = tuple(map(int, wider))
+        made = self.builder.tensor(map(operator.add, kind.shape, high), kind.element)
+        self.builder.add(Pad(tensor, made, (0,) * len(high), high, f"0 : {kind.element}"))
+        return made
 
-def _behind_barrier(
-    tensor: int, shape: tuple[int, ...], element: str, builder: GraphBuilder
-) -> int:
-    made = builder.tensor(shape, element)
-    builder.add(FusionBarrier(tensor, made))
-    return made
-
-
-def _sums(op: Structured, place: int, builder: GraphBuilder) -> tuple[int, tuple[int, ...]]:
-    """What a factor adds up to along the sum, and the loops that this is read by."""
-    read = [d for form in op.source_maps[place] for d in form.dims]
-    kept = tuple(d for d in read if d not in op.reduction_dims)
-    loops = (*kept, *(d for d in read if d in op.reduction_dims))
-    number = {d: i for i, d in enumerate(loops)}
-    made = builder.tensor((op.domain[d] for d in kept), _SUM)
-    steps = (ScalarOp("arith.extsi", (0,), _SUM), ScalarOp("arith.addi", (1, 2), _SUM))
-    kinds = (IteratorType.PARALLEL,) * len(kept)
-    builder.add(
-        Structured(
-            (op.sources[place],),
-            (Fill(f"0 : {_SUM}"),),
-            (made,),
-            tuple(op.domain[d] for d in loops),
-            (*kinds, *(IteratorType.REDUCTION,) * (len(loops) - len(kept))),
-            (tuple(f.renamed(number) for f in op.source_maps[place]), plain_map(range(len(kept)))),
-            Body((_BYTE, _SUM), steps, (3,)),
+    def _flipped(self, tensor: int) -> int:
+        """A tensor of signed bytes with 128 added to each."""
+        shape = self._type(tensor).shape
+        made = self.builder.tensor(shape, _BYTE)
+        steps = (
+            ScalarOp("arith.constant", (), _BYTE, (("value", f"{-_HALF} : {_BYTE}"),)),
+            ScalarOp("arith.addi", (0, 2), _BYTE),
         )
-    )
-    return made, kept
+        self._elementwise((tensor,), (identity_map(len(shape)),), made, (_BYTE,), steps)
+        return made
+
+    def _behind_barrier(self, tensor: int) -> int:
+        kind = self._type(tensor)
+        made = self.builder.tensor(kind.shape, kind.element)
+        self.builder.add(FusionBarrier(tensor, made))
+        return made
+
+    def _sums(self, op: Structured, place: int) -> tuple[int, tuple[int, ...]]:
+        """What a factor adds up to along the sum, and the loops that this is read by."""
+        read = [d for form in op.source_maps[place] for d in form.dims]
+        kept = tuple(d for d in read if d not in op.reduction_dims)
+        loops = (*kept, *(d for d in read if d in op.reduction_dims))
+        number = {d: i for i, d in enumerate(loops)}
+        made = self.builder.tensor((op.domain[d] for d in kept), _SUM)
+        steps = (ScalarOp("arith.extsi", (0,), _SUM), ScalarOp("arith.addi", (1, 2), _SUM))
+        kinds = (IteratorType.PARALLEL,) * len(kept)
+        place_map = tuple(f.renamed(number) for f in op.source_maps[place])
+        self.builder.add(
+            Structured(
+                (op.sources[place],),
+                (Fill(f"0 : {_SUM}"),),
+                (made,),
+                tuple(op.domain[d] for d in loops),
+                (*kinds, *(IteratorType.REDUCTION,) * (len(loops) - len(kept))),
+                (place_map, plain_map(range(len(kept)))),
+                Body((_BYTE, _SUM), steps, (3,)),
+            )
+        )
+        return made, kept
+
+    def _correct(self, op: Structured, product: int, sums: int, read: Sequence[int]) -> None:
+        """The product less 128 times the sums."""
+        number = {form.dims[0]: i for i, form in enumerate(op.result_maps[0])}
+        steps = (
+            ScalarOp("arith.constant", (), _SUM, (("value", f"{_HALF} : {_SUM}"),)),
+            ScalarOp("arith.muli", (1, 3), _SUM),
+            ScalarOp("arith.subi", (0, 4), _SUM),
+        )
+        maps = (identity_map(len(number)), plain_map(number[d] for d in read))
+        self._elementwise((product, sums), maps, op.results[0], (_SUM, _SUM), steps)
+
+    def _elementwise(
+        self,
+        sources: tuple[int, ...],
+        maps: tuple[IndexMap, ...],
+        result: int,
+        elements: tuple[str, ...],
+        steps: tuple[ScalarOp, ...],
+    ) -> None:
+        """An op that yields the value of its last step."""
+        kind = self._type(result)
+        rank = len(kind.shape)
+        self.builder.add(
+            Structured(
+                sources,
+                (Uninitialized(),),
+                (result,),
+                kind.shape,
+                (IteratorType.PARALLEL,) * rank,
+                (*maps, identity_map(rank)),
+                Body((*elements, kind.element), steps, (len(elements) + len(steps),)),
+            )
+        )
+
+    def _type(self, tensor: int) -> TensorType:
+        first = len(self.graph.types)
+        return self.graph.types[tensor] if tensor < first else self.builder.types[tensor - first]
 
 
 def _made_of(graph: Graph, weights: Collection[int]) -> frozenset[int]:

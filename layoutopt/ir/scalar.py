@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from layoutopt.ir.types import is_complex, is_float
 
 _WIDENING = ("arith.extf", "arith.extsi")
+_UNSIGNED = "arith.extui"
 _COMMUTATIVE = (
     "arith.addf",
     "arith.addi",
@@ -193,6 +194,12 @@ def is_contraction(body: Body) -> bool:
     if product is None or product.name not in ("arith.mulf", "arith.muli"):
         return False
     return sorted(_uncast(body, value) for value in product.operands) == [0, 1]
+
+
+def adds_up_products(body: Body) -> bool:
+    """Whether the body is that of a contraction, some of whose factors may be unsigned."""
+    signed = (replace(o, name="arith.extsi") if o.name == _UNSIGNED else o for o in body.ops)
+    return is_contraction(replace(body, ops=tuple(signed)))
 
 
 def is_exact_contraction(body: Body) -> bool:

@@ -10,6 +10,7 @@ from layoutopt.candidates.candidate import Candidate, physical_form, tensors_of
 from layoutopt.candidates.choice import Choice
 from layoutopt.candidates.conversion import Conversion
 from layoutopt.candidates.explore import Space, explore
+from layoutopt.candidates.form import Form
 from layoutopt.candidates.identity import identity_candidates
 from layoutopt.candidates.stable_names import StableNames
 from layoutopt.errors import InputError
@@ -226,6 +227,10 @@ def _refusal(space: Space, candidate: Candidate, target: Target) -> str | None:
         return f"other tensors around {op}"
     if candidate.form.is_data_tiled and not target.data_tiling_flags:
         return f"data tiling of {op}, which {target.name} has no flag for"
+    bytewise = candidate.form is Form.DATA_TILED_UNSIGNED
+    if candidate.form.is_data_tiled and bytewise != target.tiles_byte_products:
+        kind = "products of bytes" if target.tiles_byte_products else "no products of bytes"
+        return f"'{candidate.form.value}' of {op}, where {target.name} has data tiling for {kind}"
     if candidate.form.is_scheduled != (candidate.tile is not None):
         return f"a tile of {op}, where '{candidate.form.value}' goes with " + (
             "one" if candidate.form.is_scheduled else "none"

@@ -25,6 +25,8 @@ SMALL_REGISTERS = VectorRegisters(bits=32, count=8)
 """Vectors that small tensors are wider than."""
 TILED_EVERY = 4
 GPU_EVERY = 3
+BYTES_EVERY = 6
+"""Graphs for a processor that multiplies unsigned bytes by signed ones."""
 COUNTED_EVERY = 5
 """Graphs whose conversions are counted, so that packed contractions have tiles of registers."""
 COMPUTE_UNITS = 8
@@ -59,6 +61,8 @@ def oracle_target(number: int) -> Target:
     if number % GPU_EVERY == 1:
         return load_target("mi355x")
     target = parallel(replace(load_target("x86-64-avx512"), registers=SMALL_REGISTERS))
+    if number % BYTES_EVERY == 0:
+        target = replace(target, byte_products=True).for_types({"i8"})
     return target if number % TILED_EVERY else replace(target, tiles=SMALL_TILES)
 
 

@@ -11,6 +11,7 @@ from layoutopt.ir.concrete import concrete
 from layoutopt.ir.graph import Gather, Graph, Op, Reshape, Structured
 from layoutopt.ir.named import named_op
 from layoutopt.ir.roles import is_windowed, roles
+from layoutopt.ir.scalar import adds_up_products
 from layoutopt.pricing.analytic.work import Contraction, DispatchWork
 from layoutopt.profiles.target import Target
 
@@ -51,7 +52,7 @@ def dispatches(form: PhysicalForm) -> tuple[PhysicalForm, ...]:
     A form with several is taken apart: each op by itself, with the elementwise ops behind it.
     """
     graph = form.graph
-    if sum(isinstance(op, Structured) and op.is_contraction for op in graph.ops) < 2:
+    if sum(map(_is_product_sum, graph.ops)) < 2:
         return (form,)
     groups: list[list[Op]] = []
     last: set[int] = set()
@@ -102,9 +103,16 @@ def contraction_of(op: Structured, graph: Graph) -> Contraction:
     return Contraction(batch, m, n, k, graph.types[op.sources[0]].element)
 
 
+def _is_product_sum(op: Op) -> bool:
+    """Whether it is a contraction, of unsigned factors too."""
+    if not isinstance(op, Structured) or len(op.sources) != 2 or not op.reduction_dims:
+        return False
+    return adds_up_products(op.body)
+
+
 def _root(graph: Graph) -> Structured | None:
     """The contraction with the most work; None where there is none."""
-    found = [op for op in graph.ops if isinstance(op, Structured) and op.is_contraction]
+    found = [op for op in graph.ops if isinstance(op, Structured) and _is_product_sum(op)]
     return max(found, key=lambda op: math.prod(op.domain), default=None)
 
 

@@ -36,9 +36,11 @@ from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
 from layoutopt.rules.rewrites import REWRITES
 from layoutopt.solver import Search
+from tests.made_up_prices import MadeUpPrices, structured
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
 from tests.planning import AS_WRITTEN, TWO_MATMULS, SizedPrices, packed_for_many, setting
+from tests.unit.candidates.test_unsigned import byte_target, matmul
 from tests.unit.planning.test_carried_layouts import loop
 
 GRAPH = lifted(CONVOLUTIONS)
@@ -325,3 +327,22 @@ def test_plans_for_ranges_of_sizes_take_row_major_ends(
     asked = AskedPlans(MODEL, [("main", graph)])
     with pytest.raises(InputError, match="ranges of sizes, with --free-io-layout"):
         given_plans(path, asked, load_target("host"), replace(options, free_io_layout=True))
+
+
+def test_data_tiling_of_bytes_is_for_targets_that_have_it(tmp_path: Path) -> None:
+    """The flag that it needs holds for a whole module, and for no other form of data tiling."""
+    graph = matmul("i8", "i8", "i32", rows=8, columns=16)
+    targets = byte_target(), load_target("x86-64-avx512")
+    tiled = MadeUpPrices(
+        lambda work: 10 if any(op.data_tiled for op in structured(work)) else 10**6
+    )
+    for own, other in (targets, targets[::-1]):
+        plan = plan_graph(graph, setting(own, tiled, Options()))
+        assert plan.data_tiled
+        path = tmp_path / "plan.json"
+        saved(path, filed(plan, graph))
+        asked = AskedPlans(MODEL, [("main", graph)])
+        (again,) = given_plans(path, asked, own, Options())
+        assert again.choice == plan.choice
+        with pytest.raises(InputError, match="has data tiling for"):
+            given_plans(path, asked, other, Options())

@@ -13,6 +13,7 @@ from layoutopt.profiles.host import (
     Caches,
     caches_of_this_machine,
     detected_gflops,
+    has_byte_products,
     processor_of,
 )
 from layoutopt.profiles.target import (
@@ -215,6 +216,18 @@ def test_the_host_is_what_its_system_says(
     assert processor_of(HOST_FLAGS, tmp_path / "none") is None
     named = (HOST_FLAGS[0], "--iree-llvmcpu-target-cpu-features=+avx2,+fma")
     assert processor_of(named) is Processor.AVX2
+
+
+def test_products_of_bytes_are_what_the_system_or_the_flags_say(tmp_path: Path) -> None:
+    description = tmp_path / "cpuinfo"
+    description.write_text("processor : 0\nflags : avx512f avx512_vnni\n")
+    assert has_byte_products(HOST_FLAGS, description)
+    assert not has_byte_products(HOST_FLAGS, tmp_path / "none")
+    description.write_text("processor : 0\nflags : avx512f\n")
+    assert not has_byte_products(HOST_FLAGS, description)
+    named = (HOST_FLAGS[0], "--iree-llvmcpu-target-cpu-features=+avx512f,+avx512vnni")
+    assert has_byte_products(named, description)
+    assert not has_byte_products(named[1:], description)
 
 
 @pytest.mark.parametrize("word", ["true", "false"])
