@@ -110,16 +110,16 @@ class Target:
         """Whether data tiling uses these instructions."""
         return quirks().flags.byte_products in self.data_tiling_flags
 
-    def for_types(self, elements: Collection[str]) -> Target:
-        """The target for a model of tensors with such elements.
+    def tilings(self, elements: Collection[str]) -> tuple[Target, ...]:
+        """The target, once for each kind of data tiling of a module of tensors with such elements.
 
-        Where some are bytes, and the processor has products of these, data tiling uses them. That
-        holds for a whole module, and other types take up to a sixth longer so (f32, IREE 3.13).
+        Where some are bytes, and the processor has products of these, data tiling may use them: for
+        a whole module, or for nothing in it.
         """
         if "i8" not in elements or not self.byte_products or not self.data_tiling_flags:
-            return self
-        flags = dict.fromkeys((*self.data_tiling_flags, quirks().flags.byte_products))
-        return replace(self, data_tiling_flags=tuple(flags))
+            return (self,)
+        flags = (*self.data_tiling_flags, quirks().flags.byte_products)
+        return self, replace(self, data_tiling_flags=flags)
 
 
 def known_targets() -> tuple[str, ...]:

@@ -112,12 +112,11 @@ def measure_command(
                 here = replace(options, weights_from=place)
                 with open_pricer(store, target, here, scheduler) as pricer:
                     limit = TimeLimit(options.time_limit_s)
-                    setting = PlanSetting(
-                        target.for_types(elements), AtSizes(pricer), here, limit, Clock(steps)
-                    )
-                    priced.append(price_graphs(graphs, setting, steps.progress))
-                    if not target.measurable:
-                        questions += open_questions(graphs, setting)
+                    for each in target.tilings(elements):
+                        setting = PlanSetting(each, AtSizes(pricer), here, limit, Clock(steps))
+                        priced.append(price_graphs(graphs, setting, steps.progress))
+                        if not target.measurable:
+                            questions += open_questions(graphs, setting)
     _show_priced(together(priced), target, before, store_path(cache), screen)
     if not target.measurable:
         _show_questions(questions, screen)

@@ -17,7 +17,7 @@ from layoutopt.ir.graph import Graph
 from layoutopt.ir.types import TensorType
 from layoutopt.ir.weights import constant_names, weight_bytes
 from layoutopt.mlir.read.located import operands_at
-from layoutopt.options import Options
+from layoutopt.options import Objective, Options
 from layoutopt.pipeline.stages import LoweredModel, Model, compared_modules, lower, prices, verify
 from layoutopt.planning.explored import Explored
 from layoutopt.planning.given_plan import AskedPlans, given_plans
@@ -101,16 +101,18 @@ class Attempts:
     one_body: str = ""
     """Why each function has one plan for all of its sizes; empty where there may be several."""
     memory: MemoryShare = field(default_factory=MemoryShare)
-    before: Explored | None = None
-    """What earlier plans enumerated."""
+    before: tuple[Explored, ...] = ()
+    """What earlier plans enumerated, for each kind of data tiling."""
 
-    def _explored(self, pricer: Pricer) -> Explored:
+    def _explored(self, pricer: Pricer) -> tuple[Explored, ...]:
         """What was enumerated: attempts differ in what is left out of it."""
-        if self.before is None:
+        if not self.before:
             model = self.model
-            graphs = (function.graph for function in model.functions)
+            graphs = [function.graph for function in model.functions]
             target = with_microkernels(model.target, pricer, graphs)
-            self.before = Explored(target, model.options)
+            latency = model.options.objective is Objective.LATENCY
+            elements = {t.element for g in graphs for t in g.types} if latency else ()
+            self.before = tuple(Explored(t, model.options) for t in target.tilings(elements))
         return self.before
 
     def plan(self, since: str = "") -> Attempt:
@@ -172,12 +174,18 @@ class Attempts:
         options = model.options
         if options.memory_budget is not None:
             options = replace(options, memory_budget=options.memory_budget.part(self.memory.share))
-        explored = self._explored(pricer)
-        setting = PlanSetting(
-            explored.target, AtSizes(pricer), options, self.limit, self.clock, explored
-        )
         one_body = [f.one_body or self.one_body for f in model.functions]
-        return plan_graphs(graphs, setting, refused.digests, model.flow, one_body)
+        found = [
+            plan_graphs(
+                graphs,
+                PlanSetting(each.target, AtSizes(pricer), options, self.limit, self.clock, each),
+                refused.digests,
+                model.flow,
+                one_body,
+            )
+            for each in self._explored(pricer)
+        ]
+        return min(found, key=lambda plans: sum(plan.cost_ns for plan in plans))
 
     def _check_copies(self, graphs: tuple[Graph, ...], plans: tuple[GraphPlan, ...]) -> None:
         """A plan that was given may hold more copies of weights than the budget allows."""

@@ -213,7 +213,6 @@ def read(
         sizes = _limited(module.graphs) | chosen
         sizes |= _fitting(module.planned_for(sizes).graphs, chosen)
         module = module.planned_for(sizes)
-        target = target.for_types({t.element for g in module.graphs for t in g.types})
         archives: tuple[tuple[str, Path], ...] = ()
         if target.measurable:
             archives = resolve(path, module.parameters, options.parameters)
@@ -236,7 +235,7 @@ def enumerate(
 ) -> PlanSpace:
     """All candidates of a function and the conversions between them, as work to price."""
     options = options or Options()
-    target = _target(profile, options).for_types({t.element for t in graph.types})
+    target = _target(profile, options)
     return plan_space(graph, Explored(target, options), estimated=not target.measurable)
 
 
@@ -320,9 +319,7 @@ def lower(model: Model, plans: Sequence[GraphPlan]) -> LoweredModel:
             if p.specializations
         },
     )
-    tiled = any(body.data_tiled for p in plans for body in p.bodies)
-    tiling = model.target.data_tiling_flags if tiled else ()
-    flags = (*model.source.phase_flags, *model.target.flags, *tiling)
+    flags = (*model.source.phase_flags, *model.target.flags, *_tiling_flags(model.target, plans))
     path = model.folder / "optimized.mlirbc"
     module.write(path, flags)
     return LoweredModel(module, path, flags, tuple(plans))
@@ -340,6 +337,15 @@ def verify(
     return compare_with_original(
         compared_modules(model, lowered), model.target, model.options, clock, since
     )
+
+
+def _tiling_flags(target: Target, plans: Sequence[GraphPlan]) -> tuple[str, ...]:
+    """What the data tiling of some plans asks for."""
+    bodies = [body for plan in plans for body in plan.bodies]
+    if not any(body.data_tiled for body in bodies):
+        return ()
+    tilings = target.tilings(("i8",) if any(body.tiles_bytes for body in bodies) else ())
+    return tilings[-1].data_tiling_flags
 
 
 def _target(profile: str | Target, options: Options) -> Target:

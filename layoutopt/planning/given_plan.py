@@ -106,6 +106,10 @@ def given_plans(
         if len(bodies) > 1:
             several[place] = bodies
     names = [name for name, _ in asked.functions]
+    read_forms = {c.form for f in found for c in f.choice.candidates if c.form.is_data_tiled}
+    if len(read_forms) > 1:
+        both = " and ".join(sorted(f"'{form.value}'" for form in read_forms))
+        raise unfit(names[0], f"{both}, of which a module has one")
     layouts = _carried(file, flow, found)
     if isinstance(layouts, str):
         raise unfit(names[0], layouts)
@@ -227,10 +231,8 @@ def _refusal(space: Space, candidate: Candidate, target: Target) -> str | None:
         return f"other tensors around {op}"
     if candidate.form.is_data_tiled and not target.data_tiling_flags:
         return f"data tiling of {op}, which {target.name} has no flag for"
-    bytewise = candidate.form is Form.DATA_TILED_UNSIGNED
-    if candidate.form.is_data_tiled and bytewise != target.tiles_byte_products:
-        kind = "products of bytes" if target.tiles_byte_products else "no products of bytes"
-        return f"'{candidate.form.value}' of {op}, where {target.name} has data tiling for {kind}"
+    if candidate.form is Form.DATA_TILED_UNSIGNED and not target.byte_products:
+        return f"products of unsigned bytes in {op}, which {target.name} has none of"
     if candidate.form.is_scheduled != (candidate.tile is not None):
         return f"a tile of {op}, where '{candidate.form.value}' goes with " + (
             "one" if candidate.form.is_scheduled else "none"

@@ -13,6 +13,7 @@ from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.conversion import Conversion
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.explore import RefusedForm
+from layoutopt.candidates.form import Form
 from layoutopt.candidates.form_name import form_name
 from layoutopt.ir.carried import Ends
 from layoutopt.ir.layout import Layout
@@ -119,6 +120,11 @@ class GraphPlan:
     def data_tiled(self) -> bool:
         """Whether some contraction asks IREE for data tiling."""
         return any(c.form.is_data_tiled for c in self.choice.candidates)
+
+    @property
+    def tiles_bytes(self) -> bool:
+        """Whether that is for products of unsigned bytes by signed ones."""
+        return any(c.form is Form.DATA_TILED_UNSIGNED for c in self.choice.candidates)
 
     def form_name(self, candidate: Candidate) -> str:
         """The form of a candidate as reports name it."""

@@ -62,7 +62,7 @@ def oracle_target(number: int) -> Target:
         return load_target("mi355x")
     target = parallel(replace(load_target("x86-64-avx512"), registers=SMALL_REGISTERS))
     if number % BYTES_EVERY == 0:
-        target = replace(target, byte_products=True).for_types({"i8"})
+        *_, target = replace(target, byte_products=True).tilings({"i8"})
     return target if number % TILED_EVERY else replace(target, tiles=SMALL_TILES)
 
 

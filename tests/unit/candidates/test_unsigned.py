@@ -88,7 +88,8 @@ def test_other_contractions_are_refused() -> None:
 
 def byte_target() -> Target:
     """A processor with such instructions, for a model with bytes."""
-    return replace(load_target("x86-64-avx512"), byte_products=True).for_types({"i8", "f32"})
+    able = replace(load_target("x86-64-avx512"), byte_products=True)
+    return able.tilings({"i8", "f32"})[1]
 
 
 @pytest.mark.parametrize(
@@ -104,13 +105,18 @@ def test_they_are_candidates_where_the_processor_has_them(
         assert forms == ({wanted} if wanted else set())
 
 
-def test_data_tiling_is_for_bytes_where_a_model_has_some() -> None:
+def test_data_tiling_may_be_for_bytes_where_a_model_has_some() -> None:
     plain = load_target("x86-64-avx512")
-    assert not plain.for_types({"i8"}).tiles_byte_products
+    assert plain.tilings({"i8"}) == (plain,)
     able = replace(plain, byte_products=True)
-    assert able.for_types({"f32", "i32"}) == able
-    assert able.for_types({"f32", "i8"}).data_tiling_flags == (
+    assert able.tilings({"f32", "i32"}) == (able,)
+    first, second = able.tilings({"f32", "i8"})
+    assert first == able
+    assert not first.tiles_byte_products
+    assert second.tiles_byte_products
+    assert second.data_tiling_flags == (
         "--iree-opt-data-tiling",
         "--iree-llvmcpu-enable-inner-tiled",
     )
-    assert not replace(able, data_tiling_flags=()).for_types({"i8"}).tiles_byte_products
+    untiled = replace(able, data_tiling_flags=())
+    assert untiled.tilings({"i8"}) == (untiled,)

@@ -329,20 +329,34 @@ def test_plans_for_ranges_of_sizes_take_row_major_ends(
         given_plans(path, asked, load_target("host"), replace(options, free_io_layout=True))
 
 
-def test_data_tiling_of_bytes_is_for_targets_that_have_it(tmp_path: Path) -> None:
-    """The flag that it needs holds for a whole module, and for no other form of data tiling."""
+def test_data_tiling_of_bytes_is_for_processors_that_have_it(tmp_path: Path) -> None:
     graph = matmul("i8", "i8", "i32", rows=8, columns=16)
-    targets = byte_target(), load_target("x86-64-avx512")
     tiled = MadeUpPrices(
         lambda work: 10 if any(op.data_tiled for op in structured(work)) else 10**6
     )
-    for own, other in (targets, targets[::-1]):
-        plan = plan_graph(graph, setting(own, tiled, Options()))
-        assert plan.data_tiled
-        path = tmp_path / "plan.json"
-        saved(path, filed(plan, graph))
-        asked = AskedPlans(MODEL, [("main", graph)])
-        (again,) = given_plans(path, asked, own, Options())
-        assert again.choice == plan.choice
-        with pytest.raises(InputError, match="has data tiling for"):
-            given_plans(path, asked, other, Options())
+    plan = plan_graph(graph, setting(byte_target(), tiled, Options()))
+    assert plan.tiles_bytes
+    path = tmp_path / "plan.json"
+    saved(path, filed(plan, graph))
+    asked = AskedPlans(MODEL, [("main", graph)])
+    able = replace(load_target("x86-64-avx512"), byte_products=True)
+    (again,) = given_plans(path, asked, able, Options())
+    assert again.choice == plan.choice
+    with pytest.raises(InputError, match=r"products of unsigned bytes in .*, which x86-64-avx512 "):
+        given_plans(path, asked, load_target("x86-64-avx512"), Options())
+
+
+def test_a_module_has_one_kind_of_data_tiling(tmp_path: Path) -> None:
+    graph = matmul("i8", "i8", "i32", rows=8, columns=16)
+    tiled = MadeUpPrices(
+        lambda work: 10 if any(op.data_tiled for op in structured(work)) else 10**6
+    )
+    able = replace(load_target("x86-64-avx512"), byte_products=True)
+    plans = [plan_graph(graph, setting(t, tiled, Options())) for t in able.tilings({"i8"})]
+    assert [plan.tiles_bytes for plan in plans] == [False, True]
+    path = tmp_path / "plan.json"
+    functions = [function_plan(f"f{i}", graph, plan) for i, plan in enumerate(plans)]
+    write_plan(path, PlanFile("mi300x", Objective.LATENCY, tuple(functions)))
+    asked = AskedPlans(MODEL, [("f0", graph), ("f1", graph)])
+    with pytest.raises(InputError, match="'data-tiled' and 'data-tiled, unsigned', of which a mod"):
+        given_plans(path, asked, able, Options())
