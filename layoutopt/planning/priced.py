@@ -106,7 +106,7 @@ def _note(reason: str) -> str:
     if reason.startswith(ROOFLINE):
         return f"estimated, its kernel was not understood: {reason.removeprefix(ROOFLINE)}"
     if not reason.startswith(_UNKNOWN):
-        return f"the oracle and IREE differ on it as it came, and IREE is right: {reason}"
+        return f"the oracle and IREE differ on it as it came, and IREE's results count: {reason}"
     return f"priced without its check: {reason}"
 
 

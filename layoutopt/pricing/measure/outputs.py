@@ -18,10 +18,9 @@ def outputs_of(plan: MeasurementPlan, benchmark: Benchmark) -> tuple[Array, ...]
     """Compile the candidate, call it once on its own inputs; None where it fails."""
     with workspace() as folder:
         compiler = BatchCompiler(plan.compile_one, folder, 1, plan.compile_timeout_s)
-        for compiled in compiler.run([Batch((benchmark,), (0,))]):
-            if isinstance(compiled, Compiled):
-                return _run(plan, compiled, folder)
-    return None
+        # to its end: where compiling breaks off, tools that run behind it are killed
+        (compiled,) = list(compiler.run([Batch((benchmark,), (0,))]))
+        return _run(plan, compiled, folder) if isinstance(compiled, Compiled) else None
 
 
 def _run(plan: MeasurementPlan, compiled: Compiled, folder: Path) -> tuple[Array, ...] | None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import ml_dtypes
@@ -23,6 +24,7 @@ from layoutopt.runtime import compile as compile_module
 from layoutopt.runtime.binding import Device
 from layoutopt.runtime.compile import CompileOutcome, compile_candidates, compile_file
 from layoutopt.runtime.element import Array
+from layoutopt.runtime.process import Ended, run_tool
 from layoutopt.runtime.sampling import WeightsFrom
 
 ROOT = Path(__file__).parents[3]
@@ -289,6 +291,19 @@ def test_copies_of_weights_hold_what_the_weights_hold(tmp_path: Path, matmul: Ma
     for name in ("c0", "c0_many"):
         (got,) = program.prepare(name, case.arguments).run()
         np.testing.assert_allclose(got, case.results[0], atol=1e-4)
+
+
+def test_what_a_candidate_computes_is_found_while_other_tools_run(
+    store: Store, matmul: MakeMatmul
+) -> None:
+    candidate = matmul(8, 16, 16)
+    with ThreadPoolExecutor(1) as pool, Measurer(store, MeasureSetting("host")) as measurer:
+        other = pool.submit(run_tool, ["sleep", "8"], 60.0)
+        outputs = measurer.outputs(candidate)
+        assert not other.done()
+        assert other.result().ended is Ended.OK
+    assert outputs is not None
+    np.testing.assert_allclose(outputs[0], candidate.case().results[0], atol=1e-3)
 
 
 def test_a_device_that_does_not_exist(store: Store, matmul: MakeMatmul) -> None:
