@@ -14,6 +14,7 @@ from layoutopt.pricing.analytic.compiled_kernels import Kernels
 from layoutopt.pricing.farm.chunk import setting
 from layoutopt.pricing.farm.measurer import FarmMeasurer, connect
 from layoutopt.pricing.measure.measure import Measurer, MeasureSetting
+from layoutopt.pricing.measure.second_opinion import is_right_on_cpu
 from layoutopt.pricing.measure.setting import place_of
 from layoutopt.pricing.prices import Analytic, Measured, Pricer
 from layoutopt.pricing.weights_place import (
@@ -112,5 +113,6 @@ def open_pricer(
         here = MeasureSetting(
             target.place, target.device, options.threads, protocol=protocol, since=since
         )
+        local = target.device.startswith("local")
         with Measurer(store, here) as measurer:
-            yield Measured(measurer)
+            yield Measured(measurer, None if local else partial(is_right_on_cpu, store))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Protocol, TypeVar
 
 from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_form
@@ -204,8 +205,16 @@ class Measured:
 
     source = PriceSource.MEASURED
 
-    def __init__(self, measurer: Measures) -> None:
+    def __init__(
+        self, measurer: Measures, is_right_elsewhere: Callable[[Benchmark], bool] | None = None
+    ) -> None:
+        """``is_right_elsewhere``: whether IREE computes what the oracle does on another device.
+
+        It is asked of the model's own ops where this one computes something else, and two are then
+        right against one: the op is refused as it came.
+        """
         self.measurer = measurer
+        self._is_right_elsewhere = cache(is_right_elsewhere) if is_right_elsewhere else None
 
     def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
         """Of the fastest samples; what does not compile, run or compute rightly is refused."""
@@ -213,15 +222,26 @@ class Measured:
         measured = iter(
             self.measurer.measure([w.benchmark for w in paid], progress, [w.group for w in paid])
         )
-        return [_known_at_once(w) or _price(next(measured)) for w in work]
+        return [_known_at_once(w) or self._judged(w, _price(next(measured))) for w in work]
 
     def stored(self, work: Sequence[Work]) -> list[Price | None]:
         """What was measured before."""
-        return _stored(work, self.measurer.known, Price(0))
+        found = _stored(work, self.measurer.known, Price(0))
+        return [p if p is None else self._judged(w, p) for w, p in zip(work, found, strict=True)]
 
     def outputs(self, benchmark: Benchmark) -> tuple[Array, ...] | None:
         """Of one call, where the device is here."""
         return self.measurer.outputs(benchmark)
+
+    def _judged(self, work: Work, price: Price) -> Price:
+        """The price of what this device computes right, as far as others tell."""
+        own = work.benchmark.as_it_came and price.cost_ns is not None and price.reason
+        if not own or self._is_right_elsewhere is None:
+            return price
+        if not self._is_right_elsewhere(work.benchmark):
+            return price
+        reason = f"right on this machine's CPU, but not on the device: {price.reason}"
+        return Price(None, reason, compiles=False)
 
 
 def _known_at_once(work: Work) -> Price | None:

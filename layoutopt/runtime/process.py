@@ -123,10 +123,11 @@ def run_tool(
             env=environment,
             start_new_session=True,
         )
-        with _running_lock:
-            _running.add(process)
         if behind is not None:
             stack.enter_context(behind.running(process.pid))
+        else:
+            with _running_lock:
+                _running.add(process)
         try:
             limit_cpu(process.pid, timeout_s)
             if memory_bytes is not None:
@@ -197,7 +198,7 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def kill_running() -> None:
-    """Kill every tool that runs now, started in any thread."""
+    """Kill every tool that runs now, of any thread, but those behind others: see `Behind`."""
     with _running_lock:
         processes = tuple(_running)
     for process in processes:

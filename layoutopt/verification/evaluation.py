@@ -6,8 +6,8 @@ machine affects all of them. Results are remembered by the content of both modul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -49,6 +49,7 @@ from layoutopt.verification.evaluated import (
     remember,
 )
 from layoutopt.verification.verified import (
+    ON_CPU,
     ORACLE,
     ORIGINAL,
     FunctionVerified,
@@ -77,6 +78,9 @@ class EvaluationSetting:
     """Other runtimes, each with the ONNX model that it runs, to time in the same turns."""
     ahead: CompiledAhead | None = None
     """What compiles the original's flag sets already, if anything does."""
+    on_cpu: Callable[[Path], Run | None] | None = None
+    """Where modules run on another device: the original on this machine's CPU, with its module in a
+    folder. It is asked where the device computes something else of original and plan."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +149,15 @@ def evaluate_variants(
     with Caller(setting.run) as caller:
         run = {name: run_on(path, caller) for name, path in compiled.items()}
         run |= {p.name: run_on(p.source, caller, p.name) for p in setting.peers}
-        verification, timings, notes = _verify(variants, compiled, run, subjects, failures, oracle)
+        reference = _reference(variants, compiled, run, failures, oracle)
+        verified = _verify(compiled, run, subjects, failures, reference)
+        if verified.verification.refutes(ORIGINAL) and setting.on_cpu is not None:
+            other = _on_cpu(setting.on_cpu(folder), verified, setting.run.device)
+            anew = dict(failures)
+            again = None if other is None else _verify(compiled, run, subjects, anew, other)
+            if again is not None and again.verification.passed:
+                verified, failures = again, anew
+        verification, timings, notes = verified.verification, verified.timings, verified.notes
     results: tuple[VariantResult, ...] = ()
     if verification.passed:
         working = {name: path for name, path in compiled.items() if name not in failures}
@@ -198,33 +210,82 @@ def _compile(
     return {v.name: compiled[v.name] for v in variants if v.name in compiled}, failures
 
 
-def _verify(
+@dataclass(frozen=True)
+class _Reference:
+    """What results are compared with."""
+
+    run: Run
+    said: str
+    """What failures call it."""
+    label: str
+    """What the verification calls it."""
+    variant: str | None = None
+    """The set of flags of the original that it is; None where it is none of these."""
+    reason: str = ""
+    """Why it is no set of flags of the original."""
+
+
+@dataclass(frozen=True)
+class _Verified:
+    """What came of comparing all functions, and what there is to time."""
+
+    verification: Verification
+    timings: list[_Timing] = field(default_factory=list)
+    notes: dict[str, str] = field(default_factory=dict)
+    """What results of peers differ by: they round as they like."""
+
+
+def _reference(
     variants: Sequence[Variant],
-    compiled: dict[str, Path],
-    run: dict[str, Run],
+    compiled: Mapping[str, Path],
+    run: Mapping[str, Run],
+    failures: Mapping[str, str],
+    oracle: Callable[[], Run],
+) -> _Reference | None:
+    """The first set of flags that the original compiles with, else the oracle.
+
+    None where nothing compiles.
+    """
+    if not compiled:
+        return None
+    name = next((v.name for v in variants if v.name in compiled and v.name != OPTIMIZED), None)
+    if name is not None:
+        return _Reference(run[name], "the original", ORIGINAL, name)
+    return _Reference(oracle(), "the oracle", ORACLE, reason=failures[variants[0].name])
+
+
+def _on_cpu(run: Run | None, verified: _Verified, device: str) -> _Reference | None:
+    """The original on this machine's CPU, where what a device makes of it refutes a plan."""
+    if run is None:
+        return None
+    failed = next(f.failure for f in verified.verification.functions if f.failure)
+    reason = f"on {device}, one of original and plan is computed wrong: {failed}"
+    return _Reference(run, "the original on this machine's CPU", ON_CPU, reason=reason)
+
+
+def _verify(
+    compiled: Mapping[str, Path],
+    run: Mapping[str, Run],
     subjects: Sequence[Subject],
     failures: dict[str, str],
-    oracle: Callable[[], Run],
-) -> tuple[Verification, list[_Timing], dict[str, str]]:
+    reference: _Reference | None,
+) -> _Verified:
     """Compare every function; IREE's own flag sets that give other results join ``failures``.
 
     Peers that fail join them too; what the others differ by is a note: they round as they like.
     """
-    name = next((v.name for v in variants if v.name in compiled and v.name != OPTIMIZED), None)
-    own = {v.name for v in variants}
+    if reference is None:
+        return _Verified(Verification("", ()))
+    peers = {name for name in run if name not in compiled}
     notes: dict[str, str] = {}
-    if not compiled:
-        return Verification("", ()), [], notes
-    reference = OPTIMIZED if name is None else name
-    signatures = {s.name: s for s in list_functions(compiled[reference])}
-    original = oracle() if name is None else run[reference]
-    said = "the oracle" if name is None else "the original"
-    plan = run.get(OPTIMIZED, original)  # without one, the original's own results
+    declaring = reference.variant or next(iter(compiled))
+    signatures = {s.name: s for s in list_functions(compiled[declaring])}
+    plan = run.get(OPTIMIZED, reference.run)  # without one, the original's own results
     found: list[FunctionVerified] = []
     timings: list[_Timing] = []
     for subject in subjects:
         declared = signatures.get(subject.name)
-        compared = compare_function(subject, declared, original, plan, said)
+        compared = compare_function(subject, declared, reference.run, plan, reference.said)
         found.append(compared.verified)
         if compared.inputs is None:
             continue
@@ -240,16 +301,17 @@ def _verify(
             )
             for place, t in enumerate(compared.timed)
         ]
-        others = {n: r for n, r in run.items() if n not in (reference, OPTIMIZED, *failures)}
-        failed, differing = _failing(subject, compared, others, reference)
-        failures |= failed | {n: text for n, text in differing.items() if n in own}
-        notes |= {n: text for n, text in differing.items() if n not in own}
-    if OPTIMIZED not in run:
-        return Verification("", ()), timings, notes
-    if name is not None:
-        return Verification(ORIGINAL, tuple(found)), timings, notes
-    why = failures[variants[0].name]
-    return Verification(ORACLE, tuple(found), reference_reason=why), timings, notes
+        left_out = (reference.variant, OPTIMIZED, *failures)
+        others = {n: r for n, r in run.items() if n not in left_out}
+        said = reference.variant or reference.said
+        failed, differing = _failing(subject, compared, others, said)
+        failures |= failed | {n: text for n, text in differing.items() if n not in peers}
+        notes |= {n: text for n, text in differing.items() if n in peers}
+    verification = Verification("", ())
+    if OPTIMIZED in run:
+        label, reason = reference.label, reference.reason
+        verification = Verification(label, tuple(found), reference_reason=reason)
+    return _Verified(verification, timings, notes)
 
 
 def _failing(

@@ -14,6 +14,7 @@ from layoutopt.verification.input_kinds import Integers
 
 ORIGINAL = "IREE on the original"
 ORACLE = "the NumPy oracle on the original"
+ON_CPU = "IREE on the original, on this machine's CPU"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,10 @@ class Verification:
     def passed(self) -> bool:
         """Whether all that was compared agrees."""
         return not any(f.failure for f in self.functions)
+
+    def refutes(self, reference: str) -> bool:
+        """Whether something differs from this reference."""
+        return self.reference == reference and not self.passed
 
     @property
     def original_fails(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from layoutopt.compiler.installed import quirks
@@ -25,6 +26,7 @@ from layoutopt.verification.evaluation import EvaluationSetting, evaluate_varian
 from layoutopt.verification.host_check import check_on_host
 from layoutopt.verification.modules import Modules
 from layoutopt.verification.oracle_reference import oracle_run
+from layoutopt.verification.original_on_cpu import original_on_cpu
 from layoutopt.verification.planned_calls import planned_calls
 from layoutopt.verification.verified import Verification, not_run
 
@@ -236,6 +238,9 @@ def _evaluate(
         since,
         peers=tuple(Variant(name, modules.model, ()) for name in options.peers),
         ahead=modules.ahead,
+        on_cpu=None
+        if target.device.startswith("local")
+        else partial(original_on_cpu, source, modules.archives, options.compile_timeout_s),
     )
     return evaluate_variants(
         variants,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+import pytest
+
 from layoutopt.candidates.explore import explore
 from layoutopt.candidates.identity import identity_candidates
 from layoutopt.ir.types import Array
@@ -98,3 +100,40 @@ def test_what_does_not_compile_is_the_last_resort() -> None:
     total = sum(plan.costs[c] for c in plan.choice.candidates)
     assert plan.solution.objective_ns == total == plan.identity_ns
     assert total < 10**9, "a surcharge is not a time"
+
+
+class Differing(Faulty):
+    """The model's own ops give other results than the oracle's."""
+
+    def measure(
+        self,
+        benchmarks: Sequence[Benchmark],
+        progress: Progress | None = None,
+        group: Sequence[int] | None = None,
+    ) -> list[Measurement]:
+        note = "result 0: 4 of 8 values are wrong"
+        return [
+            Measurement(Outcome.OK, (5_000,) * 6, note if benchmark.as_it_came else "")
+            for benchmark in benchmarks
+        ]
+
+
+@pytest.mark.parametrize("right_elsewhere", [True, False])
+def test_what_another_device_computes_right_is_wrong_here(right_elsewhere: bool) -> None:
+    """Two against one; where the other device agrees with this one, the oracle is wrong."""
+    asked: list[Benchmark] = []
+
+    def is_right(benchmark: Benchmark) -> bool:
+        asked.append(benchmark)
+        return right_elsewhere
+
+    pricer = Measured(Differing(frozenset()), is_right)
+    plan = plan_graph(lifted(CONVOLUTIONS), setting(HOST, pricer))
+    assert asked
+    assert len(asked) == len(set(asked)), "each is asked for once"
+    assert all(benchmark.as_it_came for benchmark in asked)
+    reasons = [r.reason for r in plan.notes]
+    last = [r for r in reasons if "the last resort: right on this machine's CPU, but not on " in r]
+    counted = [r for r in reasons if r.startswith("the oracle and IREE differ on it as it came")]
+    assert bool(last) == right_elsewhere
+    assert bool(counted) != right_elsewhere

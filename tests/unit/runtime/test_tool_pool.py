@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from layoutopt.runtime import process
+from layoutopt.runtime.behind import Behind
 from layoutopt.runtime.process import Ended, run_tool
 from layoutopt.runtime.tool_pool import tool_pool
 
@@ -35,3 +38,14 @@ def test_results_come_as_from_any_pool() -> None:
     with tool_pool(2) as pool:
         runs = list(pool.map(lambda word: run_tool(["echo", word], 10.0), ("a", "b")))
     assert [run.ended for run in runs] == [Ended.OK, Ended.OK]
+
+
+def test_an_error_leaves_tools_behind_others_alone() -> None:
+    behind = Behind()
+    with ThreadPoolExecutor(1) as other:
+        sleep = [sys.executable, "-c", "import time; time.sleep(2)"]
+        waiting = other.submit(run_tool, sleep, 60.0, behind=behind)
+        time.sleep(0.5)
+        with pytest.raises(ValueError, match="of the pool"), tool_pool(1):
+            raise ValueError("of the pool")
+        assert waiting.result().ended is Ended.OK
