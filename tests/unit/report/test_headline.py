@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 
 from layoutopt.pricing.source import PriceSource
+from layoutopt.report.checks import VerificationReport
 from layoutopt.report.headline import headline
 from layoutopt.report.report import FlagSetReport, OpsReport, RefusalReport, Report
+from layoutopt.verification.verified import ON_CPU
 from tests.reports import REPORT
 
 DYNAMIC = "expected tensors of static shape, but got tensor<?x8xf32>"
@@ -95,6 +97,16 @@ def took(ms: float, winner: str = "layoutopt", plan_ms: float | None = None) -> 
             "model.onnx on host: 20.0 ms, where IREE runs the original with none of its flag sets",
         ),
         (
+            replace(
+                REPORT,
+                before=replace(REPORT.before, measured_ms=None),
+                flag_sets=(FlagSetReport("layoutopt", 20.0, 0.01, ""),),
+                verification=VerificationReport(0.0, 0.0, 1e-3, True, ON_CPU, ("main",)),
+            ),
+            "model.onnx on host: 20.0 ms, where IREE runs the original rightly with none of its "
+            "flag sets",
+        ),
+        (
             ESTIMATED,
             "model.onnx on mi355x: predicted 120 ms (90.0 to 150 ms) -> 19.0 ms (15.0 to 24.5 ms): "
             "6.32x (3.90 to 8.25x), estimated and not measured; NOT VERIFIED, not timed: mi355x is "
@@ -156,6 +168,7 @@ def took(ms: float, winner: str = "layoutopt", plan_ms: float | None = None) -> 
         "original kept",
         "plan fails",
         "original fails",
+        "original wrong",
         "estimated",
         "within the noise",
         "original refused",
