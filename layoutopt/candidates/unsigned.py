@@ -20,9 +20,11 @@ from dataclasses import replace
 from layoutopt.ir.affine import IndexMap, identity_map, plain_map
 from layoutopt.ir.graph import (
     Fill,
+    FromTensor,
     FusionBarrier,
     Graph,
     GraphBuilder,
+    Init,
     IteratorType,
     Op,
     Pad,
@@ -40,8 +42,13 @@ _HALF = 128
 
 
 def multiplies_bytes(op: Op, graph: Graph) -> bool:
-    """Whether an op is a contraction of signed bytes that are added up in 32 bits."""
+    """Whether an op is a contraction of signed bytes that are added up in 32 bits.
+
+    Without windows: each dim of an operand is a loop.
+    """
     if not isinstance(op, Structured) or not op.is_contraction:
+        return False
+    if any(form.plain_dim is None for index_map in op.maps for form in index_map):
         return False
     elements = (*(graph.types[t].element for t in op.sources), graph.types[op.results[0]].element)
     return elements == (_BYTE, _BYTE, _SUM) and is_exact_contraction(op.body)
@@ -111,8 +118,12 @@ class _Writer:
             self._padded(t, [form.dims[0] in single for form in m])
             for t, m in zip(op.sources, op.source_maps, strict=True)
         )
-        made = self.builder.tensor((domain[f.dims[0]] for f in op.result_maps[0]), _SUM)
-        return replace(op, sources=tuple(sources), results=(made,), domain=domain)
+        loops = [form.dims[0] for form in op.result_maps[0]]
+        init: Init = op.inits[0]
+        if isinstance(init, FromTensor):
+            init = FromTensor(self._padded(init.tensor, [d in single for d in loops]))
+        made = self.builder.tensor((domain[d] for d in loops), _SUM)
+        return replace(op, sources=tuple(sources), inits=(init,), results=(made,), domain=domain)
 
     def _padded(self, tensor: int, wider: Sequence[bool]) -> int:
         """A tensor with a zero more along some axes."""

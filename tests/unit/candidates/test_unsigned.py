@@ -18,9 +18,19 @@ from tests.parsing import lifted
 
 
 def matmul(
-    lhs: str, rhs: str, result: str, *, swapped: bool = False, rows: int = 5, columns: int = 4
+    lhs: str,
+    rhs: str,
+    result: str,
+    *,
+    swapped: bool = False,
+    rows: int = 5,
+    columns: int = 4,
+    added: bool = False,
 ) -> Graph:
-    """A matmul of 5x6 by 6x4 of such elements; ``swapped``: its maps name the weights first."""
+    """A matmul of 5x6 by 6x4 of such elements.
+
+    ``swapped``: its maps name the weights first. ``added``: to a tensor, in place of zeros.
+    """
     x, w = f"tensor<{rows}x6x{lhs}>", f"tensor<6x{columns}x{rhs}>"
     y = f"tensor<{rows}x{columns}x{result}>"
     maps = ["affine_map<(m, n, k) -> (m, k)>", "affine_map<(m, n, k) -> (k, n)>"]
@@ -35,13 +45,13 @@ def matmul(
     c, d = ("c" if lhs != result else "a"), ("d" if rhs != result else "b")
     suffix, zero = ("f", "0.0") if result == "f32" else ("i", "0")
     return lifted(f"""
-func.func @main(%x: {x}, %w: {w}) -> {y} {{
+func.func @main(%x: {x}, %w: {w}{f", %to: {y}" if added else ""}) -> {y} {{
   %zero = arith.constant {zero} : {result}
   %e = tensor.empty() : {y}
   %f = linalg.fill ins(%zero : {result}) outs(%e : {y}) -> {y}
   %r = linalg.generic {{indexing_maps = [{", ".join(maps)}, affine_map<(m, n, k) -> (m, n)>],
       iterator_types = ["parallel", "parallel", "reduction"]}}
-      ins({", ".join(ins)} : {", ".join(kinds)}) outs(%f : {y}) {{
+      ins({", ".join(ins)} : {", ".join(kinds)}) outs({"%to" if added else "%f"} : {y}) {{
   ^bb0(%a: {lhs}, %b: {rhs}, %o: {result}):
     {"".join(f"{line}{chr(10)}    " for line in casts)}
     %p = arith.mul{suffix} %{c}, %{d} : {result}
@@ -56,14 +66,18 @@ func.func @main(%x: {x}, %w: {w}) -> {y} {{
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("weights_first", [False, True])
 @pytest.mark.parametrize(("rows", "columns"), [(5, 4), (1, 4), (5, 1), (1, 1)])
-def test_the_sums_are_the_same(swapped: bool, weights_first: bool, rows: int, columns: int) -> None:
-    graph = matmul("i8", "i8", "i32", swapped=swapped, rows=rows, columns=columns)
+@pytest.mark.parametrize("added", [False, True])
+def test_the_sums_are_the_same(
+    swapped: bool, weights_first: bool, rows: int, columns: int, added: bool
+) -> None:
+    graph = matmul("i8", "i8", "i32", swapped=swapped, rows=rows, columns=columns, added=added)
     weights = graph.inputs[0 if weights_first else 1]
     written = with_unsigned_bytes(graph, (weights,))
     assert isinstance(written, Graph)
     random = np.random.default_rng(0)
     given = {
-        t: random.integers(-128, 128, graph.types[t].shape).astype(np.int8) for t in graph.inputs
+        t: random.integers(-128, 128, kind.shape).astype(kind.element.replace("i", "int"))
+        for t, kind in ((t, graph.types[t]) for t in graph.inputs)
     }
     expected = evaluate(graph, given)[graph.outputs[0]]
     assert np.array_equal(evaluate(written, given)[graph.outputs[0]], expected)
@@ -75,6 +89,30 @@ def test_the_sums_are_the_same(swapped: bool, weights_first: bool, rows: int, co
     assert tiled.results[0] in behind
     assert tiled.sources[unsigned[0]] in behind.values()
     assert min(tiled.domain) > 1, "IREE makes no tiles of one row"
+
+
+def test_windows_are_left_alone() -> None:
+    graph = lifted("""
+func.func @main(%x: tensor<9x3xi8>, %w: tensor<2x3x4xi8>) -> tensor<8x4xi32> {
+  %zero = arith.constant 0 : i32
+  %e = tensor.empty() : tensor<8x4xi32>
+  %f = linalg.fill ins(%zero : i32) outs(%e : tensor<8x4xi32>) -> tensor<8x4xi32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, f, k, c) -> (i + k, c)>,
+      affine_map<(i, f, k, c) -> (k, c, f)>, affine_map<(i, f, k, c) -> (i, f)>],
+      iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
+      ins(%x, %w : tensor<9x3xi8>, tensor<2x3x4xi8>) outs(%f : tensor<8x4xi32>) {
+  ^bb0(%a: i8, %b: i8, %o: i32):
+    %c = arith.extsi %a : i8 to i32
+    %d = arith.extsi %b : i8 to i32
+    %p = arith.muli %c, %d : i32
+    %s = arith.addi %o, %p : i32
+    linalg.yield %s : i32
+  } -> tensor<8x4xi32>
+  return %r : tensor<8x4xi32>
+}
+""")
+    assert any(isinstance(op, Structured) and op.is_contraction for op in graph.ops)
+    assert not any(multiplies_bytes(op, graph) for op in graph.ops)
 
 
 def test_other_contractions_are_refused() -> None:
