@@ -106,9 +106,10 @@ def given_plans(
         if len(bodies) > 1:
             several[place] = bodies
     names = [name for name, _ in asked.functions]
-    read_forms = {c.form for f in found for c in f.choice.candidates if c.form.is_data_tiled}
-    if len(read_forms) > 1:
-        both = " and ".join(sorted(f"'{form.value}'" for form in read_forms))
+    everything = (*found, *(body for bodies in several.values() for body in bodies))
+    tiled = {c.form for f in everything for c in f.choice.candidates if c.form.is_data_tiled}
+    if len(tiled) > 1:
+        both = " and ".join(sorted(f"'{form.value}'" for form in tiled))
         raise unfit(names[0], f"{both}, of which a module has one")
     layouts = _carried(file, flow, found)
     if isinstance(layouts, str):
