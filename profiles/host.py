@@ -77,11 +77,11 @@ def processor_of(
     flags: Sequence[str], description: Path = CPU_DESCRIPTION
 ) -> Processor | None:  # fmt: skip
     """The processor that compile flags ask for; None for a GPU, or one that they leave open."""
-    given = dict(flag.partition("=")[::2] for flag in flags)
-    if given.get(_BACKENDS) != "llvm-cpu":
+    given = _for_a_cpu(flags)
+    if not given:
         return None
     cpu = given.get(_CPU, "")
-    features = _asked_features(flags, description)
+    features = _asked_features(given, description)
     if "avx512f" in features:
         return Processor.AVX512
     arm = given.get(_TRIPLE, "").startswith(("aarch64", "arm64"))
@@ -92,14 +92,18 @@ def processor_of(
 
 def has_byte_products(flags: Sequence[str], description: Path = CPU_DESCRIPTION) -> bool:
     """Whether the processor that compile flags ask for has AVX-512's VNNI."""
-    return "avx512vnni" in {f.replace("_", "") for f in _asked_features(flags, description)}
+    features = _asked_features(_for_a_cpu(flags), description)
+    return "avx512vnni" in {feature.replace("_", "") for feature in features}
 
 
-def _asked_features(flags: Sequence[str], description: Path) -> set[str]:
-    """What compile flags say of a CPU, and what the system says where they ask for this one."""
+def _for_a_cpu(flags: Sequence[str]) -> dict[str, str]:
+    """Compile flags by name; none where they are for another kind of device."""
     given = dict(flag.partition("=")[::2] for flag in flags)
-    if given.get(_BACKENDS) != "llvm-cpu":
-        return set()
+    return given if given.get(_BACKENDS) == "llvm-cpu" else {}
+
+
+def _asked_features(given: Mapping[str, str], description: Path) -> set[str]:
+    """What compile flags say of a CPU, and what the system says where they ask for this one."""
     cpu = given.get(_CPU, "")
     named = given.get(_CPU_FEATURES, "").replace("+", "").split(",")
     features = set(named) | _LEVELS.get(cpu, set())

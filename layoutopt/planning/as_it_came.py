@@ -1,4 +1,7 @@
-"""The model's own ops as candidates: what they compute is right, and they can always be chosen."""
+"""The model's own ops as candidates, which can always be chosen.
+
+What they compute is right, but for a device that another one and the oracle refute.
+"""
 
 from __future__ import annotations
 
