@@ -13,6 +13,7 @@ from layoutopt.candidates.candidate import (
     identity_candidate,
     physical_form,
 )
+from layoutopt.candidates.channelwise_ways import channelwise_ways
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.convolution_ways import convolution_ways
 from layoutopt.candidates.egraph import EGraph
@@ -67,7 +68,7 @@ def enumerate_candidates(
                 _packed_ways(egraph, index, cluster, root, sets, options or PackingOptions()),
             )
             if isinstance(root, Structured) and root.is_contraction
-            else _plain_ways(egraph, index, cluster, sets)
+            else _plain_ways(egraph, index, cluster, sets, forms)
         )
         for way in ways:
             if isinstance(way, Refusal):
@@ -78,7 +79,7 @@ def enumerate_candidates(
 
 
 def _plain_ways(
-    egraph: EGraph, index: int, cluster: Cluster, sets: LayoutSets
+    egraph: EGraph, index: int, cluster: Cluster, sets: LayoutSets, forms: ContractionForms
 ) -> Iterator[Candidate | Refusal]:
     """A cluster without contraction: every layout of each side, and what follows from it."""
     graph = egraph.graph
@@ -97,6 +98,10 @@ def _plain_ways(
         for layout in sets.of[tensor]
     ]
     yield from ways
+    if isinstance(root, Structured) and is_windowed(root):
+        for way in (identity, *ways):
+            if isinstance(way, Candidate):
+                yield from channelwise_ways(graph, cluster, way, forms)
     if any(puts_together(graph.ops[i]) for i in cluster.ops):
         for way in (identity, *ways):
             if isinstance(way, Candidate):
@@ -150,6 +155,7 @@ def _contraction_ways(
             if windowed:
                 yield way
                 yield from convolution_ways(graph, index, cluster, start, forms)
+                yield from channelwise_ways(graph, cluster, way, forms)
                 continue
             yield from matmul_ways(graph, cluster, way, forms)
             yield from _panel_ways(graph, index, cluster, start, forms)

@@ -10,6 +10,7 @@ from layoutopt.candidates.matmul_form import with_matmuls
 from layoutopt.candidates.one_pass import in_one_pass
 from layoutopt.candidates.packing.packed_form import with_mmt4d
 from layoutopt.candidates.scheduled import with_schedule
+from layoutopt.candidates.scheduled_channelwise import with_channelwise_schedules
 from layoutopt.candidates.scheduled_convolution import with_direct_convolutions
 from layoutopt.candidates.scheduled_packed import with_packed_schedules
 from layoutopt.candidates.unsigned import with_unsigned_bytes
@@ -40,6 +41,8 @@ class Form(Enum):
     """The same over weights that lie in panels of the tile's columns."""
     DIRECT = "direct, filters in panels"
     """A convolution as it is, with such a tile and such filters."""
+    CHANNELWISE = "direct, channels side by side"
+    """A depthwise convolution or pooling as it is, with such a tile."""
     ONE_PASS = "in one pass"
     """No contraction: each result by one op that works out where what it is made of lies."""
 
@@ -50,8 +53,14 @@ class Form(Enum):
 
     @property
     def is_scheduled(self) -> bool:
-        """Whether contractions have a tile of registers."""
-        return self in (Form.SCHEDULED, Form.PANELS, Form.DIRECT, Form.PACKED_SCHEDULED)
+        """Whether contractions and windows have a tile of registers."""
+        return self in (
+            Form.SCHEDULED,
+            Form.PANELS,
+            Form.DIRECT,
+            Form.CHANNELWISE,
+            Form.PACKED_SCHEDULED,
+        )
 
     @property
     def is_data_tiled(self) -> bool:
@@ -89,6 +98,9 @@ class Form(Enum):
             case Form.DIRECT:
                 assert tile is not None, "a schedule says its tile"
                 return with_direct_convolutions(graph, tile)
+            case Form.CHANNELWISE:
+                assert tile is not None, "a schedule says its tile"
+                return with_channelwise_schedules(graph, tile)
 
 
 def _marked(graph: Graph, data_tiled: bool = False, generalized: bool = False) -> Graph:
