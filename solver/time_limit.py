@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 from layoutopt.solver.check import check
 from layoutopt.solver.derivability import Derivability
 from layoutopt.solver.problem import Problem
 from layoutopt.solver.searches import Search, solve
 from layoutopt.solver.solution import Solution, Status, StopReason, answer
+
+_Item = TypeVar("_Item")
 
 Answer = tuple[tuple[int, ...], tuple[int, ...]]
 """Indices of candidates and conversions."""
@@ -53,6 +56,15 @@ class TimeLimit:
             yield
         finally:
             self._left_s = max(0.0, self._left_s) + kept_s
+
+    def shared(self, items: Sequence[_Item]) -> Iterator[_Item]:
+        """The items, and for as long as each is out, as much kept as for all of those behind it.
+
+        What one leaves is there for the next ones.
+        """
+        for place, item in enumerate(items):
+            with self.keeping(1 - 1 / (len(items) - place)):
+                yield item
 
     def solve(
         self,

@@ -183,7 +183,7 @@ class Attempts:
                 model.flow,
                 one_body,
             )
-            for each in self._explored(pricer)
+            for each in self.limit.shared(self._explored(pricer))
         ]
         return min(found, key=lambda plans: sum(plan.cost_ns for plan in plans))
 

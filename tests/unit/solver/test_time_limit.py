@@ -103,3 +103,11 @@ def test_a_share_of_the_limit_is_kept_for_later(limits: list[float]) -> None:
     assert not limit.is_over
     limit.solve(PROBLEM, known=[AS_IT_CAME])
     assert limits == [3.0, 1.0, 0.0, 1.0]
+
+
+def test_several_plannings_have_as_much_each_and_what_others_left(limits: list[float]) -> None:
+    limit = TimeLimit(9.0)
+    for place in limit.shared(range(3)):
+        for _ in range(place):  # the first one solves nothing: its share is there for the others
+            limit.solve(PROBLEM, known=[AS_IT_CAME])
+    assert limits == [4.5, 7.0, 5.0]
