@@ -24,6 +24,7 @@ from layoutopt.candidates.output_variants import output_layout_variants, padding
 from layoutopt.candidates.packing.options import PackingOptions, packings
 from layoutopt.candidates.partition import is_root
 from layoutopt.candidates.preference import (
+    groups_last,
     lhs_layouts,
     result_layouts,
     rhs_layouts,
@@ -137,7 +138,7 @@ def _contraction_ways(
     rights = rhs_layouts(root, graph.types[rhs]) if rhs not in graph.constants else ()
     results = [x for x in result_layouts(root, graph.types[result]) if x in sets.of[result]]
     for left, made in itertools.product(lefts, results):
-        if windowed and (left.is_row_major != made.is_row_major):
+        if windowed and not _match(root, left, made):
             continue
         weights = [r for r in rights if r in sets.of[rhs]] or [
             weight_layout(root, graph.types[rhs], left, made, graph.types)
@@ -159,6 +160,12 @@ def _contraction_ways(
                 continue
             yield from matmul_ways(graph, cluster, way, forms)
             yield from _panel_ways(graph, index, cluster, start, forms)
+
+
+def _match(op: Structured, image: Layout, result: Layout) -> bool:
+    """Whether a windowed op in these layouts has the same loop innermost on both sides, or none."""
+    in_image, in_result = groups_last(op, image, result)
+    return image.is_row_major == result.is_row_major and in_image == in_result
 
 
 def _panel_ways(

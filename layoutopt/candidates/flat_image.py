@@ -4,9 +4,9 @@
       ->
     y[h,w,f] += x'[W*h + W*i + w + j, c] * w[i,j,c,f]
 
-The memory stays as it is, and no window is copied: x' is x with all of its dims but the last
-flattened, W elements of the image to a row. Loops of one step go. With one filter element at a time
-the loops inside a tile are those of a matmul.
+The memory stays as it is, and no window is copied: x' is x with all of its dims but the last, or
+the last few, flattened, W elements of the image to a row. Loops of one step go. With one filter
+element at a time the loops inside a tile are those of a matmul.
 """
 
 from __future__ import annotations
@@ -24,18 +24,21 @@ _LEAST_TERMS = 3
 batch loop that the schedule does not know."""
 
 
-def over_flat_image(op: Structured, types: tuple[TensorType, ...]) -> Structured | None:
+def over_flat_image(
+    op: Structured, types: tuple[TensorType, ...], kept: int = 1
+) -> Structured | None:
     """The op with the flat image's map, its tensors still those of ``op``.
 
-    None where sizes are open, where the filter or the result are larger than what the loops visit,
-    or where the index is one of a window over one dim.
+    ``kept``: how many of the image's last dims stay as they are. None where sizes are open, where
+    the filter or the result are larger than what the loops visit, or where the index is one of a
+    window over one dim.
     """
     shape = types[op.sources[0]].shape
     if any(isinstance(n, Size) for n in (*op.domain, *shape)):
         return None
     if any(plain_dims(m) is None for m in op.maps[1:]) or _has_unvisited_parts(op, types):
         return None
-    whole = _without_unit_loops(replace(op, maps=(_flat_map(op, shape), *op.maps[1:])))
+    whole = _without_unit_loops(replace(op, maps=(_flat_map(op, shape, kept), *op.maps[1:])))
     return whole if len(whole.maps[0][0].terms) >= _LEAST_TERMS else None
 
 
@@ -50,7 +53,8 @@ def write_over_flat_image(op: Structured, graph: Graph, builder: GraphBuilder) -
         return made
 
     sizes = [_sizes(m, op.domain) for m in op.maps[1:]]
-    flat = reshaped(image, (math.prod(shape[:-1]), shape[-1]))
+    kept = len(op.maps[0]) - 1
+    flat = reshaped(image, (math.prod(shape[:-kept]), *shape[-kept:]))
     panels = reshaped(filters, sizes[0])
     result = builder.tensor(sizes[1], graph.types[op.results[0]].element)
     init = op.inits[0]
@@ -75,15 +79,15 @@ def _has_unvisited_parts(op: Structured, types: tuple[TensorType, ...]) -> bool:
     )
 
 
-def _flat_map(op: Structured, shape: tuple[int, ...]) -> IndexMap:
-    """Where the image is read once all dims but the last are one."""
+def _flat_map(op: Structured, shape: tuple[int, ...], kept: int) -> IndexMap:
+    """Where the image is read once all dims but the last few are one."""
     terms: list[tuple[int, int]] = []
     offset = 0
-    for axis, form in enumerate(op.source_maps[0][:-1]):
-        step = math.prod(shape[axis + 1 : -1])
+    for axis, form in enumerate(op.source_maps[0][:-kept]):
+        step = math.prod(shape[axis + 1 : -kept])
         terms += [(d, c * step) for d, c in form.terms]
         offset += form.offset * step
-    return (affine(terms, offset), op.source_maps[0][-1])
+    return (affine(terms, offset), *op.source_maps[0][-kept:])
 
 
 def _without_unit_loops(op: Structured) -> Structured:

@@ -9,7 +9,7 @@ from layoutopt.ir.affine import IndexMap
 from layoutopt.ir.canonical_layout import canonical
 from layoutopt.ir.graph import Structured
 from layoutopt.ir.layout import Layout, row_major
-from layoutopt.ir.roles import is_windowed, roles
+from layoutopt.ir.roles import Roles, is_windowed, roles
 from layoutopt.ir.types import TensorType
 
 
@@ -17,6 +17,8 @@ def lhs_layouts(op: Structured, kind: TensorType) -> tuple[Layout, ...]:
     """Layouts to try for the first input, the model's own first."""
     r = roles(op)
     orders = [(*r.m, *r.batch, *r.window, *r.k)]
+    if _is_grouped(r):
+        orders.append((*r.m, *r.window, *r.k, *r.batch))
     if not is_windowed(op):
         orders = [(*r.batch, *r.m, *r.k), *orders, (*r.batch, *r.k, *r.m)]
     return _layouts(op.source_maps[0], kind, orders)
@@ -26,6 +28,8 @@ def result_layouts(op: Structured, kind: TensorType) -> tuple[Layout, ...]:
     """Layouts to try for the result, the model's own first."""
     r = roles(op)
     orders = [(*r.m, *r.batch, *r.n)]
+    if _is_grouped(r):
+        orders.append((*r.m, *r.n, *r.batch))
     if not is_windowed(op):
         orders = [(*r.batch, *r.m, *r.n), *orders, (*r.batch, *r.n, *r.m)]
     return _layouts(op.result_maps[0], kind, orders)
@@ -62,10 +66,26 @@ def weight_layout(
     if not r.batch:
         order = (*r.window, *r.k, *n)
     elif r.n or r.k:
+        last = innermost_loop(op.result_maps[0], result, op.domain)
         order = (*batch, *n, *r.window, *r.k)
+        if last in r.batch:
+            order = (*r.window, *r.k, *n, *batch)
     else:
         order = (*r.window, *batch)
     return _layouts(op.source_maps[1], kind, [order])[-1]
+
+
+def _is_grouped(found: Roles) -> bool:
+    """Whether a convolution has groups of several channels or features."""
+    return bool(found.window and found.batch and (found.n or found.k))
+
+
+def groups_last(op: Structured, lhs: Layout, result: Layout) -> tuple[bool, bool]:
+    """Whether groups are innermost in the image, and in the result of a convolution."""
+    batch = roles(op).batch
+    image = innermost_loop(op.source_maps[0], lhs, op.domain)
+    made = innermost_loop(op.result_maps[0], result, op.domain)
+    return image in batch, made in batch
 
 
 def _layouts(

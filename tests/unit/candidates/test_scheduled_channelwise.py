@@ -1,4 +1,4 @@
-"""Depthwise convolutions and pooling: which tiles are tried, and what the compiler is told."""
+"""Convolutions of groups and pooling: which tiles are tried, and what the compiler is told."""
 
 from __future__ import annotations
 
@@ -69,8 +69,15 @@ func.func @main(%x: {x}, %w: {w}) -> {y} {{
 """
 
 
+@dataclass(frozen=True)
+class Text:
+    """A model as text."""
+
+    text: str
+
+
 def found(
-    model: Model, registers: VectorRegisters | None = AVX512, threads: int = 1
+    model: Model | Text, registers: VectorRegisters | None = AVX512, threads: int = 1
 ) -> list[tuple[Candidate, PhysicalForm]]:
     egraph = saturate(lifted(model.text), ())
     clusters = form_clusters(egraph)
@@ -85,7 +92,7 @@ def found(
     return pairs
 
 
-def tiles(model: Model, registers: VectorRegisters | None = AVX512) -> list[str]:
+def tiles(model: Model | Text, registers: VectorRegisters | None = AVX512) -> list[str]:
     return list(dict.fromkeys(str(c.tile) for c, _ in found(model, registers)))
 
 
@@ -180,3 +187,70 @@ def test_a_tile_that_does_not_divide_is_not_written() -> None:
     _, form = found(Model())[0]
     unscheduled = with_channelwise_schedules(form.graph, VectorTile(5, 64))
     assert unscheduled.ops == form.graph.ops
+
+
+def grouped(channels: int = 4, features: int = 4, groups: int = 32, stride: int = 1) -> str:
+    x = f"tensor<1x{groups}x{channels}x{6 * stride + 3}x{6 * stride + 3}xf32>"
+    w = f"tensor<{groups}x{features}x{channels}x3x3xf32>"
+    y = f"tensor<1x{groups}x{features}x7x7xf32>"
+    return f"""
+func.func @main(%x: {x}) -> {y} {{
+  %w = arith.constant dense_resource<w> : {w}
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : {y}
+  %f = linalg.fill ins(%zero : f32) outs(%e : {y}) -> {y}
+  %r = linalg.conv_2d_ngchw_gfchw {{strides = dense<{stride}> : tensor<2xi64>}}
+    ins(%x, %w : {x}, {w}) outs(%f : {y}) -> {y}
+  return %r : {y}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "registers", "expected"),
+    [
+        (grouped(), AVX512, ["7x16", "1x32"]),
+        (grouped(features=6), AVX2, ["1x16"]),
+        (grouped(stride=2), AVX2, ["1x16", "1x8"]),
+        (grouped(channels=1, features=2), AVX512, ["7x32", "7x16"]),  # depthwise, two of each
+        (grouped(groups=2), AVX512, []),  # too few to lie side by side
+    ],
+)
+def test_groups_of_several_channels_lie_side_by_side(
+    text: str, registers: VectorRegisters, expected: list[str]
+) -> None:
+    assert tiles(Text(text), registers) == expected
+
+
+def test_a_few_features_of_a_group_are_held_beside_each_other() -> None:
+    """Image, filters and result have groups last; the window and channels are summed over."""
+    candidate, form = found(Text(grouped(features=8)))[0]
+    (op,) = (o for o in form.graph.ops if isinstance(o, Structured))
+    assert op.domain == (7, 7, 8, 32, 3, 3, 4)
+    assert op.schedule is not None
+    assert op.schedule.vector == (1, 7, 4, 16, 0, 0, 0)
+    assert op.schedule.distribution == (7, 7, 8, 16, 0, 0, 0)
+    assert op.schedule.reduction == (0, 0, 0, 0, 1, 1, 1)
+    image, filters = lifted(grouped(features=8)).ops[-1].inputs
+    assert candidate.layout_of(image).physical_shape((1, 32, 4, 9, 9)) == (1, 9, 9, 4, 32)
+    assert candidate.layout_of(filters).physical_shape((32, 8, 4, 3, 3)) == (3, 3, 4, 8, 32)
+
+
+@pytest.mark.parametrize(
+    "text", [grouped(2, 3, 16), grouped(2, 4, 16, 2), grouped(1, 2, 8), grouped(3, 1, 16)]
+)
+def test_groups_over_the_flat_image_give_the_same_sums(text: str) -> None:
+    graph = lifted(text)
+    (image, filters), (result,) = graph.ops[-1].inputs, graph.outputs
+    rng = np.random.default_rng(5)
+    x, w = (rng.integers(-3, 4, graph.types[t].shape).astype(np.float32) for t in (image, filters))
+    expected = evaluate(graph, {image: x, filters: w})[result]
+    pairs = found(Text(text), AVX2)
+    assert pairs
+    for candidate, form in pairs:
+        given = {
+            form.inputs[0]: candidate.layout_of(image).apply(x),
+            form.weights[0]: candidate.layout_of(filters).apply(w),
+        }
+        made = evaluate(form.graph, given)[form.outputs[0]]
+        assert np.array_equal(made, candidate.layout_of(result).apply(expected))
