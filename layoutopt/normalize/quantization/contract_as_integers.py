@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from layoutopt.ir.affine import loops_with_a_size, plain_dims
 from layoutopt.ir.graph import Fill, Graph, Structured
 from layoutopt.ir.refusal import Refusal
+from layoutopt.ir.size import Size
 from layoutopt.ir.types import is_float
 from layoutopt.normalize.quantization.example import quantized_example
 from layoutopt.normalize.quantization.quantized import SHIFT, Quantized
@@ -138,6 +139,13 @@ def _odd_loops(match: Product) -> Refusal | None:
     if written is None or {*written} != parallel:
         return Refusal("expected each dim of the result to be one parallel loop, but one is not")
     for factor in match.factors:
+        read = {d for form in factor.map for d in form.dims}
+        unread = next((d for d in op.reduction_dims if d not in read), None)
+        if unread is not None and isinstance(op.domain[unread], Size):
+            return Refusal(
+                "expected loops of known size where a factor is the same for all of a sum, but "
+                f"loop {unread} has {op.domain[unread]}"
+            )
         for form in (f for m in factor.quantized.parameter_maps for f in m):
             if not form.terms and not form.offset:
                 continue

@@ -4,7 +4,8 @@
       ->
     (sum(a * b) - zb * sum(a) - za * sum(b) + n * za * zb) * scale
 
-Written as a contraction, a sum for each zero point that there is, and one elementwise op.
+Written as a contraction, a sum for each zero point that there is, and one elementwise op. Where n
+is known at run time only, it is sum(a + 1) - sum(a): of a sum of ones IREE 3.13 makes a single one.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass, replace
 from layoutopt.ir.affine import IndexMap, plain_map
 from layoutopt.ir.graph import Fill, IteratorType, Structured, Uninitialized
 from layoutopt.ir.scalar import Body, ScalarOp, contraction_body, fill_body
+from layoutopt.ir.size import Size
 from layoutopt.normalize.quantization.quantized import INTEGER, Quantized, Zero
 from layoutopt.rules.rewrites.loops import Rewriting
 
@@ -79,8 +81,11 @@ class _Writer:
         if not bare:
             self.rewriting.builder.add(_Correction(self, result).op())
 
-    def sum_of(self, factor: Factor) -> tuple[int, IndexMap, int]:
-        """The sums of a factor: the tensor, where it is read, and how often each term counts."""
+    def sum_of(self, factor: Factor, plus: int = 0) -> tuple[int, IndexMap, int]:
+        """The sums of a factor: the tensor, where it is read, and how often each term counts.
+
+        ``plus``: what is added to each element.
+        """
         op = self.match.op
         read = {d for form in factor.map for d in form.dims}
         kept = [d for d in range(len(op.domain)) if d in read and d not in op.reduction_dims]
@@ -89,12 +94,15 @@ class _Writer:
         loops = {d: i for i, d in enumerate((*kept, *summed))}
         domain = tuple(op.domain[d] for d in loops)
         read_by = tuple(f.renamed(loops) for f in factor.map)
-        key = (factor.quantized.integers, read_by, domain, len(kept))
+        tensor, held = factor.quantized.integers, len(kept)
+        key = (tensor, read_by, domain, held, plus)
         if key not in self.sums:
-            self.sums[key] = self._sum(factor.quantized.integers, read_by, domain, len(kept))
+            self.sums[key] = self._sum(tensor, read_by, domain, held, plus)
         return self.sums[key], plain_map(kept), times
 
-    def _sum(self, tensor: int, read_by: IndexMap, domain: tuple[int, ...], kept: int) -> int:
+    def _sum(
+        self, tensor: int, read_by: IndexMap, domain: tuple[int, ...], kept: int, plus: int
+    ) -> int:
         """Loops that slide along the tensor are spelled by a tensor that is not read."""
         rewriting = self.rewriting
         plain = {form.plain_dim for form in read_by}
@@ -106,10 +114,11 @@ class _Writer:
             maps.append(plain_map(sliding))
             arguments.append(INTEGER)
         count = len(sources)
-        ops = (
-            ScalarOp("arith.extsi", (0,), SUM),
-            ScalarOp("arith.addi", (count, count + 1), SUM),
-        )
+        ops = [ScalarOp("arith.extsi", (0,), SUM)]
+        if plus:
+            ops.append(ScalarOp("arith.constant", (), SUM, (("value", f"{plus} : {SUM}"),)))
+            ops.append(ScalarOp("arith.addi", (count + 1, count + 2), SUM))
+        ops.append(ScalarOp("arith.addi", (count, count + len(ops)), SUM))
         loops = [IteratorType.PARALLEL] * kept
         rewriting.builder.add(
             Structured(
@@ -119,7 +128,7 @@ class _Writer:
                 domain,
                 (*loops, *[IteratorType.REDUCTION] * (len(domain) - kept)),
                 (*maps, plain_map(range(kept))),
-                Body((*arguments, SUM), ops, (count + 2,)),
+                Body((*arguments, SUM), tuple(ops), (count + len(ops),)),
             )
         )
         return made
@@ -203,8 +212,12 @@ class _Correction:
         both = self._step(
             "arith.muli", tuple(self._zero(f.quantized.zero) for f in (lhs, rhs)), SUM
         )
-        both = self._times(both, math.prod(op.domain[d] for d in op.reduction_dims))
-        return self._step("arith.addi", (value, both), SUM)
+        number = math.prod(op.domain[d] for d in op.reduction_dims)
+        if isinstance(number, Size):
+            (more, read, number), (less, _, _) = (self.writer.sum_of(lhs, n) for n in (1, 0))
+            sums = self._input(more, read), self._input(less, read)
+            both = self._step("arith.muli", (both, self._step("arith.subi", sums, SUM)), SUM)
+        return self._step("arith.addi", (value, self._times(both, number)), SUM)
 
     def _zero(self, zero: Zero) -> int:
         """A zero point in the type of the sum, modulo its range."""

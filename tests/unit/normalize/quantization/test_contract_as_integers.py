@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from layoutopt.ir.concrete import concrete
 from layoutopt.ir.graph import Graph, Structured, kind_name
+from layoutopt.ir.size import symbols
 from layoutopt.ir.types import Array
 from layoutopt.normalize.canonical_form import canonical_form
 from layoutopt.oracle import evaluate
@@ -152,3 +154,57 @@ def test_what_was_dequantized_may_be_left_alone(body: str, stays: bool) -> None:
     graph = matmul(body)
     assert canonical_form(graph).graph != graph
     assert (canonical_form(graph, EXACT).graph == graph) == stays
+
+
+OPEN = """
+#ik = affine_map<(i, j, k) -> (i, k)>
+#kj = affine_map<(i, j, k) -> (k, j)>
+#ij = affine_map<(i, j, k) -> (i, j)>
+func.func @f(%x: tensor<4x?xi8>, %w: tensor<?x3xi8>) -> tensor<4x3xi32> {
+  %c = arith.constant 0 : i32
+  %e = tensor.empty() : tensor<4x3xi32>
+  %f = linalg.fill ins(%c : i32) outs(%e : tensor<4x3xi32>) -> tensor<4x3xi32>
+  %r = linalg.generic {indexing_maps = [#ik, #kj, #ij],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<4x?xi8>, tensor<?x3xi8>) outs(%f : tensor<4x3xi32>) {
+  ^bb0(%a: i8, %b: i8, %o: i32):
+    %five = arith.constant 5 : i32
+    %two = arith.constant -2 : i32
+    %l = arith.extsi %a : i8 to i32
+    %m = arith.extsi %b : i8 to i32
+    %u = arith.subi %l, %five : i32
+    %v = arith.subi %m, %two : i32
+    %p = arith.muli %u, %v : i32
+    %t = arith.addi %o, %p : i32
+    linalg.yield %t : i32
+  } -> tensor<4x3xi32>
+  return %r : tensor<4x3xi32>
+}
+"""
+
+
+def test_as_many_zero_points_as_a_sum_of_open_length_has_are_counted_at_run_time() -> None:
+    graph = lifted(OPEN)
+    changed = canonical_form(graph).graph
+    assert kinds(changed).count("contraction") == 1
+    assert kinds(changed).count("reduction") == 3  # of a, of a + 1, of b
+    constants = (s for op in changed.ops if isinstance(op, Structured) for s in op.body.ops)
+    written = [s.attributes[0][1] for s in constants if s.name == "arith.constant"]
+    assert all(value.split(" : ")[0].lstrip("-").isdecimal() for value in written)
+    x, w = graph.inputs
+    (symbol,) = (s.name for s in symbols(graph.types[x].shape[1]))
+    rng = np.random.default_rng(11)
+    for length in (1, 2, 9):
+        a, b = (rng.integers(-128, 128, n, np.int8) for n in ((4, length), (length, 3)))
+        expected, made = (
+            evaluate(concrete(g, {symbol: length}), {x: a, w: b})[g.outputs[0]]
+            for g in (graph, changed)
+        )
+        assert np.array_equal(expected, made)
+
+
+def test_a_factor_that_is_the_same_along_an_open_sum_stays() -> None:
+    """How often it counts would have to be known."""
+    text = OPEN.replace("tensor<4x?xi8>", "tensor<4xi8>").replace("[#ik,", "[#i,")
+    same = "#i = affine_map<(i, j, k) -> (i)>" + text
+    assert kinds(canonical_form(lifted(same)).graph).count("contraction") == 0
