@@ -24,7 +24,7 @@ from layoutopt.candidates.output_variants import output_layout_variants, padding
 from layoutopt.candidates.packing.options import PackingOptions, packings
 from layoutopt.candidates.partition import is_root
 from layoutopt.candidates.preference import (
-    groups_last,
+    groups_match,
     lhs_layouts,
     result_layouts,
     rhs_layouts,
@@ -138,12 +138,14 @@ def _contraction_ways(
     rights = rhs_layouts(root, graph.types[rhs]) if rhs not in graph.constants else ()
     results = [x for x in result_layouts(root, graph.types[result]) if x in sets.of[result]]
     for left, made in itertools.product(lefts, results):
-        if windowed and not _match(root, left, made):
+        if windowed and (left.is_row_major != made.is_row_major):
             continue
         weights = [r for r in rights if r in sets.of[rhs]] or [
             weight_layout(root, graph.types[rhs], left, made, graph.types)
         ]
         for right in weights:
+            if windowed and not groups_match(root, (left, right, made)):
+                continue
             start = {lhs: left, rhs: right, result: made}
             start = {t: canonical(graph.types[t].shape, x) for t, x in start.items()}
             for init in root.inits:
@@ -160,12 +162,6 @@ def _contraction_ways(
                 continue
             yield from matmul_ways(graph, cluster, way, forms)
             yield from _panel_ways(graph, index, cluster, start, forms)
-
-
-def _match(op: Structured, image: Layout, result: Layout) -> bool:
-    """Whether a windowed op in these layouts has the same loop innermost on both sides, or none."""
-    in_image, in_result = groups_last(op, image, result)
-    return image.is_row_major == result.is_row_major and in_image == in_result
 
 
 def _panel_ways(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain
 
 from layoutopt.candidates.packing.tiling import ordered
@@ -42,6 +43,8 @@ def rhs_layouts(op: Structured, kind: TensorType) -> tuple[Layout, ...]:
     orders = [(*r.batch, *k, *r.n), (*r.batch, *r.n, *k), (*r.n, *r.batch, *k)]
     if r.window and not (r.n or r.k):
         orders = [(*r.window, *r.batch)]  # depthwise
+    elif _is_grouped(r):
+        orders.append((*k, *r.n, *r.batch))
     return _layouts(op.source_maps[1], kind, orders)
 
 
@@ -80,12 +83,16 @@ def _is_grouped(found: Roles) -> bool:
     return bool(found.window and found.batch and (found.n or found.k))
 
 
-def groups_last(op: Structured, lhs: Layout, result: Layout) -> tuple[bool, bool]:
-    """Whether groups are innermost in the image, and in the result of a convolution."""
-    batch = roles(op).batch
-    image = innermost_loop(op.source_maps[0], lhs, op.domain)
-    made = innermost_loop(op.result_maps[0], result, op.domain)
-    return image in batch, made in batch
+def groups_match(op: Structured, layouts: Sequence[Layout]) -> bool:
+    """Whether groups are innermost in all of these operands and results of a convolution, or none.
+
+    ``layouts``: in the order of the op's maps. True where no group has several channels.
+    """
+    found = roles(op)
+    if not _is_grouped(found):
+        return True
+    pairs = zip(op.maps, layouts, strict=True)
+    return len({innermost_loop(m, layout, op.domain) in found.batch for m, layout in pairs}) == 1
 
 
 def _layouts(
