@@ -140,11 +140,11 @@ def _odd_loops(match: Product) -> Refusal | None:
         return Refusal("expected each dim of the result to be one parallel loop, but one is not")
     for factor in match.factors:
         read = {d for form in factor.map for d in form.dims}
-        unread = next((d for d in op.reduction_dims if d not in read), None)
-        if unread is not None and isinstance(op.domain[unread], Size):
+        repeated = next((d for d in op.reduction_dims if d not in read), None)
+        if repeated is not None and isinstance(op.domain[repeated], Size):
             return Refusal(
                 "expected loops of known size where a factor is the same for all of a sum, but "
-                f"loop {unread} has {op.domain[unread]}"
+                f"loop {repeated} has {op.domain[repeated]}"
             )
         for form in (f for m in factor.quantized.parameter_maps for f in m):
             if not form.terms and not form.offset:
