@@ -140,11 +140,12 @@ def _odd_loops(match: Product) -> Refusal | None:
         return Refusal("expected each dim of the result to be one parallel loop, but one is not")
     for factor in match.factors:
         read = {d for form in factor.map for d in form.dims}
-        repeated = next((d for d in op.reduction_dims if d not in read), None)
-        if repeated is not None and isinstance(op.domain[repeated], Size):
+        repeated = (d for d in op.reduction_dims if d not in read)
+        times = next((op.domain[d] for d in repeated if isinstance(op.domain[d], Size)), None)
+        if times is not None:
             return Refusal(
-                "expected loops of known size where a factor is the same for all of a sum, but "
-                f"loop {repeated} has {op.domain[repeated]}"
+                "expected a number of times that a factor counts where it is the same along a "
+                f"sum, but got {times}"
             )
         for form in (f for m in factor.quantized.parameter_maps for f in m):
             if not form.terms and not form.offset:
