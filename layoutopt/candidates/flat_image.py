@@ -12,10 +12,11 @@ element at a time the loops inside a tile are those of a matmul.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 from layoutopt.ir.affine import IndexMap, affine, plain_dims
-from layoutopt.ir.graph import FromTensor, Graph, GraphBuilder, Reshape, Structured
+from layoutopt.ir.graph import FromTensor, Graph, GraphBuilder, Op, Reshape, Structured
 from layoutopt.ir.size import Size
 from layoutopt.ir.types import TensorType
 
@@ -40,6 +41,21 @@ def over_flat_image(
         return None
     whole = _without_unit_loops(replace(op, maps=(_flat_map(op, shape, kept), *op.maps[1:])))
     return whole if len(whole.maps[0][0].terms) >= _LEAST_TERMS else None
+
+
+def with_flat_images(graph: Graph, chosen: Callable[[Op], Structured | None]) -> Graph:
+    """The graph with ops of `over_flat_image` for those that have one ``chosen``."""
+    builder = GraphBuilder(len(graph.types))
+    ops: list[Op] = []
+    for op in graph.ops:
+        found = chosen(op)
+        if found is None:
+            ops.append(op)
+            continue
+        before = len(builder.ops)
+        write_over_flat_image(found, graph, builder)
+        ops += builder.ops[before:]
+    return Graph((*graph.types, *builder.types), tuple(ops), graph.inputs, graph.outputs)
 
 
 def write_over_flat_image(op: Structured, graph: Graph, builder: GraphBuilder) -> None:

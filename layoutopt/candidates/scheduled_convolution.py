@@ -17,9 +17,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from layoutopt.candidates.flat_image import over_flat_image, write_over_flat_image
+from layoutopt.candidates.flat_image import over_flat_image, with_flat_images
 from layoutopt.compiler.processor import VectorRegisters
-from layoutopt.ir.graph import Graph, GraphBuilder, Op, Structured
+from layoutopt.ir.graph import Graph, Op, Structured
 from layoutopt.ir.roles import roles
 from layoutopt.ir.schedule import Schedule, VectorTile, depth_of
 from layoutopt.ir.types import TensorType
@@ -87,18 +87,14 @@ def convolution_tile(
 
 def with_direct_convolutions(graph: Graph, tile: VectorTile) -> Graph:
     """The graph where every convolution that a tile suits has the schedule of that tile."""
-    builder = GraphBuilder(len(graph.types))
-    ops: list[Op] = []
-    for op in graph.ops:
+
+    def scheduled(op: Op) -> Structured | None:
         found = _direct(op, graph.types)
         if found is None or not found.suits(tile):
-            ops.append(op)
-            continue
-        before = len(builder.ops)
-        scheduled = replace(found.op, schedule=_schedule(found, tile), generalized=True)
-        write_over_flat_image(scheduled, graph, builder)
-        ops += builder.ops[before:]
-    return Graph((*graph.types, *builder.types), tuple(ops), graph.inputs, graph.outputs)
+            return None
+        return replace(found.op, schedule=_schedule(found, tile), generalized=True)
+
+    return with_flat_images(graph, scheduled)
 
 
 def _direct(op: Op, types: tuple[TensorType, ...]) -> _Direct | None:
