@@ -12,12 +12,12 @@ from importlib import resources
 from pathlib import Path
 
 from layoutopt.compiler.installed import quirks
-from layoutopt.compiler.processor import VectorRegisters
+from layoutopt.compiler.processor import Processor, VectorRegisters
 from layoutopt.errors import InputError, MissingProfileError
 from layoutopt.files.given import check_file, read_text
 from layoutopt.profiles.host import detected_gflops, has_byte_products, processor_of
 from layoutopt.profiles.kernel_rates import KernelRates, kernel_rates
-from layoutopt.profiles.machine import Machine, machine_from, tile_sizes
+from layoutopt.profiles.machine import MOST_TILE, Machine, machine_from, tile_sizes
 from layoutopt.profiles.op_pattern import OpPattern, op_patterns
 from layoutopt.profiles.toml_table import Table
 
@@ -180,6 +180,7 @@ def _target(table: Table, shipped: bool) -> Target:
     packing = table.table("packing", optional=True).only(("tiles", "blocks", "custom", "op"))
     sets = compiling.table("flag_sets")
     measurable = running.flag("measurable")
+    detect = running.flag("detect", False)
     name = table.text("name")
     device = running.text("device")
     flags = compiling.texts("flags")
@@ -193,7 +194,7 @@ def _target(table: Table, shipped: bool) -> Target:
         flag_sets=tuple(FlagSet(k, sets.texts(k)) for k in sets.values),
         device=device,
         measurable=measurable,
-        rates=_rates(table.table("rates"), running.flag("detect", False)),
+        rates=_rates(table.table("rates"), detect),
         fingerprint=fingerprint,
         place=(
             _this_machine()
@@ -205,7 +206,9 @@ def _target(table: Table, shipped: bool) -> Target:
         fuses_pads=compiling.flag("fuses_pads", processor in quirks().fusion.joins_pads),
         machine=machine_from(table),
         kernel_rates=kernel_rates(table.table("kernel", optional=True)),
-        tiles=_tiles(packing.table("tiles", optional=True)),
+        tiles=with_microkernel(_tiles(packing.table("tiles", optional=True)), processor)
+        if detect
+        else _tiles(packing.table("tiles", optional=True)),
         blocks=_tiles(packing.table("blocks", optional=True)),
         registers=None if processor is None else processor.registers,
         custom_packing=packing.text("custom", ""),
@@ -231,6 +234,19 @@ def _tiles(table: Table) -> dict[str, tuple[Tile, ...]]:
         element: tuple(_tile(table, f"{element}[{i}]", row) for i, row in enumerate(rows))
         for element in table.values
         for rows in [table.items(element)]
+    }
+
+
+def with_microkernel(
+    tiles: Mapping[str, tuple[Tile, ...]], processor: Processor | None
+) -> dict[str, tuple[Tile, ...]]:
+    """Those that a processor may have a microkernel for, of tiles listed for several processors."""
+    widest = MOST_TILE
+    if processor is not None:
+        widest = quirks().limits.microkernel_columns[processor]
+    return {
+        element: tuple(tile for tile in listed if not tile.mmt4d or tile.n <= widest)
+        for element, listed in tiles.items()
     }
 
 

@@ -198,5 +198,7 @@ IREE_3_13 = Quirks(
         tiles_open_batches=False,
         # The parser crashes on `permutation = []`.
         parses_scalar_transpose=False,
+        # On AVX2, f32: 8x8 right and fast, 6x16 right and slow, 7x16, 8x16, 16x8, 1x64 wrong.
+        microkernel_columns={Processor.AVX2: 8, Processor.AVX512: 16, Processor.NEON: 8},
     ),
 )

@@ -133,6 +133,9 @@ class Limits:
     """Whether a ``batch_matmul`` of open sizes may be data-tiled."""
     parses_scalar_transpose: bool
     """Whether a ``linalg.transpose`` of a tensor without dims can be read."""
+    microkernel_columns: Mapping[Processor, int]
+    """Columns of the widest tile of ``linalg.mmt4d`` that has a microkernel, for any element type;
+    sums of wider ones may be wrong."""
 
 
 @dataclass(frozen=True)

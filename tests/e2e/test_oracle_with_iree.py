@@ -38,8 +38,8 @@ REFUSED_BY_IREE = {
 }
 """What IREE 3.13 does not compile for a CPU."""
 NEEDS_BF16 = "arith.sitofp i32 -> bf16"
-"""What IREE 3.13 only compiles for a CPU that rounds to bf16 in hardware (AVX512-BF16): on others it
-calls a function that it does not bring along."""
+"""What IREE 3.13 only compiles for a CPU that rounds to bf16 in hardware (AVX512-BF16): on others
+it calls a function that it does not bring along."""
 _MOST = 16
 """Results of one function: a dispatch takes 32 tensors at most."""
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, np.inf, -np.inf, np.nan, 1e30, -1e30, 1e-30)

@@ -17,11 +17,13 @@ from layoutopt.profiles.host import (
     processor_of,
 )
 from layoutopt.profiles.target import (
+    Tile,
     known_targets,
     load_target,
     machine_fingerprint,
     measured_on,
     target_text,
+    with_microkernel,
 )
 
 NAMES = {"host", "x86-64-avx2", "x86-64-avx512", "arm64", "mi355x", "mi325x", "mi300x", "h200",
@@ -216,6 +218,22 @@ def test_the_host_is_what_its_system_says(
     assert processor_of(HOST_FLAGS, tmp_path / "none") is None
     named = (HOST_FLAGS[0], "--iree-llvmcpu-target-cpu-features=+avx2,+fma")
     assert processor_of(named) is Processor.AVX2
+
+
+@pytest.mark.parametrize("processor", [*Processor, None])
+def test_tiles_of_a_host_have_a_microkernel_there(processor: Processor | None) -> None:
+    """IREE computes wrong numbers for others, whatever prices a plan is made with."""
+    listed = {
+        "f32": (Tile(16, 16, 1), Tile(8, 8, 1), Tile(8, 32, 1, mmt4d=False)),
+        "i8": (Tile(4, 16, 2), Tile(4, 8, 2)),
+    }
+    found = with_microkernel(listed, processor)
+    if processor in (Processor.AVX2, Processor.NEON):
+        assert found == {"f32": listed["f32"][1:], "i8": listed["i8"][1:]}
+    else:
+        assert found == listed
+    at_most = 8 if processor_of(HOST_FLAGS) in (Processor.AVX2, Processor.NEON) else 16
+    assert {t.n for ts in load_target("host").tiles.values() for t in ts} == {8, at_most}
 
 
 def test_products_of_bytes_are_what_the_system_or_the_flags_say(tmp_path: Path) -> None:
