@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 
+from layoutopt.compiler.gpu import GpuUnits
 from layoutopt.compiler.installed import quirks
 from layoutopt.compiler.processor import Processor, VectorRegisters
 from layoutopt.errors import InputError, MissingProfileError
@@ -20,6 +21,7 @@ from layoutopt.profiles.kernel_rates import KernelRates, kernel_rates
 from layoutopt.profiles.machine import MOST_TILE, Machine, machine_from, tile_sizes
 from layoutopt.profiles.op_pattern import OpPattern, op_patterns
 from layoutopt.profiles.toml_table import Table
+from layoutopt.runtime.gpu_units import gpu_units
 
 FORMS = ("matmul", "conv_nhwc", "conv_nchw", "conv_other", "generic", "copy")
 """What `rates.efficiency` of a processor has shares for."""
@@ -98,12 +100,25 @@ class Target:
     """The same for ``--objective=conversions``: m, n and k tiles that chain, op after op."""
     registers: VectorRegisters | None = None
     """What tiles of contractions are chosen by; None where none are (GPUs, other processors)."""
+    gpu: GpuUnits | None = None
+    """What its workgroups may use; None for a processor, and where the compiler is to be asked."""
     custom_packing: str = ""
     """``package.module:name`` of a callable with packings of the user's own; empty for none."""
     op_packings: tuple[OpPattern, ...] = ()
     """Packings of the contractions that meet some conditions."""
     byte_products: bool = False
     """Whether its processor multiplies unsigned bytes by signed ones and adds up the products."""
+
+    @property
+    def units(self) -> GpuUnits | None:
+        """What tiles of workgroups are chosen by; None for a processor.
+
+        None too where no two kernels of a GPU for the same thing have prices of their own: they do
+        where they are measured, or compiled and read.
+        """
+        if not self.machine.subgroup or not (self.measurable or self.kernel_rates is not None):
+            return None
+        return self.gpu or gpu_units(self.flags)
 
     @property
     def tiles_byte_products(self) -> bool:

@@ -13,7 +13,7 @@ from layoutopt.ir.graph import Graph, Op, Reshape, Slice
 from layoutopt.ir.layout import Layout, row_major, unfillable
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.relayout import Physical
-from layoutopt.ir.schedule import VectorTile
+from layoutopt.ir.schedule import Tile
 from layoutopt.ir.size import Undecided
 from layoutopt.rules.propagation import propagate, relayout
 
@@ -26,8 +26,8 @@ class Candidate:
     layouts: tuple[tuple[int, Layout], ...]
     """(tensor, layout) for every tensor of the cluster, weights and inner ones included."""
     form: Form = Form.AS_IT_CAME
-    tile: VectorTile | None = None
-    """What registers hold, where the form is scheduled."""
+    tile: Tile | None = None
+    """What registers or workgroups hold, where the form is scheduled."""
     _hash: int = field(init=False, repr=False, compare=False)
     """Worked out once: candidates are keys throughout a plan."""
 

@@ -131,6 +131,7 @@ def explore(
             bool(target.data_tiling_flags),
             target.tiles_byte_products,
             target.registers,
+            target.units,
             threads,
         )
     candidates, forms = enumerate_candidates(egraph, clusters, sets, written, packing_options)

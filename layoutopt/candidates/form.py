@@ -13,10 +13,11 @@ from layoutopt.candidates.scheduled import with_schedule
 from layoutopt.candidates.scheduled_channelwise import with_channelwise_schedules
 from layoutopt.candidates.scheduled_convolution import with_direct_convolutions
 from layoutopt.candidates.scheduled_packed import with_packed_schedules
+from layoutopt.candidates.scheduled_workgroups import with_workgroups
 from layoutopt.candidates.unsigned import with_unsigned_bytes
 from layoutopt.ir.graph import Graph, Op, Structured
 from layoutopt.ir.refusal import Refusal
-from layoutopt.ir.schedule import VectorTile
+from layoutopt.ir.schedule import Tile, VectorTile, WorkgroupTile
 
 
 class Form(Enum):
@@ -37,6 +38,8 @@ class Form(Enum):
     """The same with a tile of registers that is said to the compiler."""
     SCHEDULED = "as matmul, scheduled"
     """As matmul, with a tile of registers that is said to the compiler."""
+    WORKGROUPS = "as matmul, workgroups of"
+    """As matmul, with the tile of a GPU's workgroup that is said to the compiler."""
     PANELS = "weights in panels"
     """The same over weights that lie in panels of the tile's columns."""
     DIRECT = "direct, filters in panels"
@@ -53,9 +56,10 @@ class Form(Enum):
 
     @property
     def is_scheduled(self) -> bool:
-        """Whether contractions and windows have a tile of registers."""
+        """Whether contractions and windows have a tile that is said to the compiler."""
         return self in (
             Form.SCHEDULED,
+            Form.WORKGROUPS,
             Form.PANELS,
             Form.DIRECT,
             Form.CHANNELWISE,
@@ -68,12 +72,18 @@ class Form(Enum):
         return self in (Form.DATA_TILED, Form.DATA_TILED_UNSIGNED)
 
     def write(
-        self, graph: Graph, tile: VectorTile | None, weights: Collection[int] = ()
+        self, graph: Graph, tile: Tile | None, weights: Collection[int] = ()
     ) -> Graph | Refusal:
         """The graph in this form.
 
         ``tile``: where its contractions are scheduled. ``weights``: inputs that are constants.
         """
+        if self is Form.WORKGROUPS:
+            assert isinstance(tile, WorkgroupTile), "a schedule says its tile"
+            return with_workgroups(with_matmuls(graph), tile)
+        if self.is_scheduled:
+            assert isinstance(tile, VectorTile), "a schedule says its tile"
+            return self._scheduled(graph, tile)
         match self:
             case Form.AS_IT_CAME:
                 return graph
@@ -87,20 +97,19 @@ class Form(Enum):
                 return with_mmt4d(with_matmuls(graph))
             case Form.PACKED_GENERALIZED:
                 return _marked(with_matmuls(graph, rows_apart=True), generalized=True)
-            case Form.PACKED_SCHEDULED:
-                assert tile is not None, "a schedule says its tile"
-                return with_packed_schedules(with_matmuls(graph, rows_apart=True), tile)
             case Form.ONE_PASS:
                 return in_one_pass(graph)
-            case Form.SCHEDULED | Form.PANELS:
-                assert tile is not None, "a schedule says its tile"
-                return with_schedule(with_matmuls(graph), tile)
+        raise AssertionError(f"a form that is not written: {self}")
+
+    def _scheduled(self, graph: Graph, tile: VectorTile) -> Graph | Refusal:
+        match self:
+            case Form.PACKED_SCHEDULED:
+                return with_packed_schedules(with_matmuls(graph, rows_apart=True), tile)
             case Form.DIRECT:
-                assert tile is not None, "a schedule says its tile"
                 return with_direct_convolutions(graph, tile)
             case Form.CHANNELWISE:
-                assert tile is not None, "a schedule says its tile"
                 return with_channelwise_schedules(graph, tile)
+        return with_schedule(with_matmuls(graph), tile)
 
 
 def _marked(graph: Graph, data_tiled: bool = False, generalized: bool = False) -> Graph:

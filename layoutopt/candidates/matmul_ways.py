@@ -9,7 +9,9 @@ from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_for
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.form import Form
 from layoutopt.candidates.scheduled import panel_columns, panel_layout, vector_tiles
+from layoutopt.candidates.scheduled_workgroups import workgroup_tiles
 from layoutopt.candidates.unsigned import multiplies_bytes
+from layoutopt.compiler.gpu import GpuUnits
 from layoutopt.compiler.installed import quirks
 from layoutopt.compiler.processor import VectorRegisters
 from layoutopt.ir.graph import Graph, Op, Structured
@@ -17,7 +19,7 @@ from layoutopt.ir.layout import Layout
 from layoutopt.ir.named import named_op
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.roles import is_windowed
-from layoutopt.ir.schedule import VectorTile
+from layoutopt.ir.schedule import VectorTile, WorkgroupTile
 from layoutopt.ir.size import Size
 
 
@@ -31,8 +33,11 @@ class ContractionForms:
     """Whether that is for products of unsigned bytes by signed ones, and for nothing else."""
     registers: VectorRegisters | None = None
     """What tiles are chosen by; None where the compiler chooses all of them."""
+    gpu: GpuUnits | None = None
+    """What tiles of workgroups are chosen by; None for a processor, and where nothing tells which
+    tile is faster."""
     threads: int = 1
-    """Threads that workgroups are shared among."""
+    """Threads that workgroups are shared among; compute units of a GPU."""
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -57,6 +62,8 @@ def matmul_ways(
         yield replace(way, form=Form.DATA_TILED_UNSIGNED)
     for tile in _tiles(form, forms):
         yield replace(way, form=Form.SCHEDULED, tile=tile)
+    for group in _workgroup_tiles(form, forms):
+        yield replace(way, form=Form.WORKGROUPS, tile=group)
 
 
 def panel_ways(
@@ -89,17 +96,26 @@ def in_panels(
 
 
 def _tiles(form: PhysicalForm, forms: ContractionForms) -> list[VectorTile]:
-    """The tiles to try for all contractions of a form."""
+    """The tiles of registers to try for all contractions of a form."""
     if forms.registers is None:
         return []
     types = form.graph.types
-    found = [
-        vector_tiles(op, types, forms.registers)
-        for op in form.graph.ops
-        if isinstance(op, Structured) and op.is_contraction
-    ]
+    found = [vector_tiles(op, types, forms.registers) for op in _contractions(form)]
     tiles = sorted(set(found[0]).intersection(*found[1:])) if found else []
     return [replace(tile, threads=forms.threads) for tile in tiles]
+
+
+def _workgroup_tiles(form: PhysicalForm, forms: ContractionForms) -> list[WorkgroupTile]:
+    """The tiles of workgroups to try; of forms with several contractions only what suits all."""
+    if forms.gpu is None:
+        return []
+    types = form.graph.types
+    found = [workgroup_tiles(op, types, forms.gpu, forms.threads) for op in _contractions(form)]
+    return sorted(set(found[0]).intersection(*found[1:])) if found else []
+
+
+def _contractions(form: PhysicalForm) -> list[Structured]:
+    return [op for op in form.graph.ops if isinstance(op, Structured) and op.is_contraction]
 
 
 def _is_tileable(op: Op) -> bool:

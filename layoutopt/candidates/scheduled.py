@@ -17,6 +17,7 @@ whole tiles of columns.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 from layoutopt.candidates.matmul_form import collapse, is_collapsible
@@ -155,18 +156,31 @@ def panel_layout(op: Structured, kind: TensorType, made: Layout, columns: int) -
 
 
 def with_schedule(graph: Graph, tile: VectorTile) -> Graph:
-    """The graph where every contraction whose columns a tile suits has that tile's schedule.
+    """The graph where every contraction whose columns a tile suits has that tile's schedule."""
+
+    def schedule(op: Structured) -> Schedule | None:
+        found = _loops(op)
+        if found is None or not _suits(op.domain[found[1]], tile):
+            return None
+        return _schedule(op, *found, tile)
+
+    return scheduled_graph(graph, schedule)
+
+
+def scheduled_graph(graph: Graph, schedule_of: Callable[[Structured], Schedule | None]) -> Graph:
+    """The graph where every contraction has the schedule that a function has for it, if any.
 
     It loses its loops of size one, which the compiler takes out, and the schedule with them.
     """
     builder = GraphBuilder(len(graph.types))
     ops: list[Op] = []
     for op in graph.ops:
-        found = _loops(op) if isinstance(op, Structured) and op.is_contraction else None
-        if not isinstance(op, Structured) or found is None or not _suits(op.domain[found[1]], tile):
+        scheduling = isinstance(op, Structured) and op.is_contraction
+        schedule = schedule_of(op) if scheduling and isinstance(op, Structured) else None
+        if schedule is None or not isinstance(op, Structured):
             ops.append(op)
             continue
-        schedule, wide = _schedule(op, *found, tile), _wide_loops(op)
+        wide = _wide_loops(op)
         scheduled = replace(op, schedule=schedule, generalized=True)
         if len(wide) == len(op.domain) or not is_collapsible(op, graph):
             ops.append(scheduled)

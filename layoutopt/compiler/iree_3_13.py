@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from layoutopt.compiler.processor import Processor
-from layoutopt.compiler.quirks import Flags, Fusion, Limits, Names, Quirks, Types
+from layoutopt.compiler.quirks import Flags, Fusion, Gpu, Limits, Names, Quirks, Types
 
 # `DoubleTilingExpert` leaves loops of one element in the windows of a tile, so that nothing is
 # vectorized ("large vector sizes", or a hundred times slower); `ConvTileAndDecomposeExpert` takes
@@ -43,6 +43,14 @@ _WINDOWED_PASSES = (
     "iree-codegen-llvmcpu-vector-lowering-pipeline",
 )
 
+_GPU_SCHEDULE = (
+    "compilation_info = #iree_codegen.compilation_info<lowering_config = "
+    "#iree_gpu.lowering_config<{{{{{config}}}}}>, translation_info = "
+    "#iree_codegen.translation_info<pipeline = #iree_gpu.pipeline<TileAndFuse> "
+    "workgroup_size = [{{threads}}, 1, 1] subgroup_size = {{subgroup}}, "
+    "{{{{gpu_pipeline_options = #iree_gpu.pipeline_options<{options}, "
+    "use_igemm_convolution = false>}}}}>>"
+)
 IREE_3_13 = Quirks(
     version=(3, 13),
     data_tiling_attribute="iree.opt.data_tiling",
@@ -172,6 +180,10 @@ IREE_3_13 = Quirks(
         # With microkernels, an mmt4d of a tile that none of them has gives wrong numbers.
         narrow_vectors=("--iree-llvmcpu-target-cpu=generic",),
         no_memoization=("--iree-hal-memoization=false",),
+        no_schedules=(
+            "--iree-preprocessing-pass-pipeline="
+            "builtin.module(util.func(iree-codegen-strip-compilation-info))",
+        ),
         no_microkernels=("--iree-llvmcpu-enable-ukernels=none",),
         data_tiling="--iree-opt-data-tiling",
         byte_products="--iree-llvmcpu-enable-inner-tiled",
@@ -200,5 +212,29 @@ IREE_3_13 = Quirks(
         parses_scalar_transpose=False,
         # On AVX2, f32: 8x8 right and fast, 6x16 right and slow, 7x16, 8x16, 16x8, 1x64 wrong.
         microkernel_columns={Processor.AVX2: 8, Processor.AVX512: 16, Processor.NEON: 8},
+    ),
+    gpu=Gpu(
+        # #iree_gpu.target<arch = "gfx950", .. mma = [<MFMA_F32_16x16x32_F16>, ..],
+        # subgroup_size_choices = [64], .. max_thread_count_per_workgroup = 1024,
+        # max_workgroup_memory_bytes = 163840, ..>. Those of several blocks ("4x4x4x16B") and of two
+        # types of factors are none that a schedule takes; NV_WMMA ones do not compile in one.
+        instruction=re.compile(
+            r"<(?P<name>(?:MFMA|NV_MMA_SYNC|WMMAR\d)_(?P<sums>[A-Z]+\d+)"
+            r"_(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)_(?P<element>B?F16|F32|F64|I8))>"
+        ),
+        subgroup=re.compile(r"subgroup_size_choices = \[(\d+)"),
+        most_threads=re.compile(r"max_thread_count_per_workgroup = (\d+)"),
+        memory_bytes=re.compile(r"max_workgroup_memory_bytes = (\d+)"),
+        matrix_schedule=_GPU_SCHEDULE.format(
+            config="mma_kind = #iree_gpu.mma_layout<{instruction}>, {padding}promote_operands = "
+            "[0, 1], reduction = {reduction}, subgroup = {vector}, workgroup = {distribution}",
+            options="prefetch_num_stages = 2, no_reduce_shared_memory_bank_conflicts = false",
+        ),
+        vector_schedule=_GPU_SCHEDULE.format(
+            config="{padding}promote_operands = [0, 1], reduction = {reduction}, "
+            "thread = {vector}, workgroup = {distribution}",
+            options="no_reduce_shared_memory_bank_conflicts = true",
+        ),
+        padding="padding = {sizes}, ",
     ),
 )

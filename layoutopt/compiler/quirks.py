@@ -109,6 +109,8 @@ class Flags:
     compiler refuses some tiles of other targets."""
     no_memoization: tuple[str, ...]
     """Has each call record its commands anew: recorded once, some loops do not run."""
+    no_schedules: tuple[str, ...]
+    """Has the schedules of a module left out: those of a GPU are none that a CPU takes."""
     no_microkernels: tuple[str, ...]
     """Has a CPU compute every ``linalg.mmt4d`` right, those of tiles for other targets too."""
     data_tiling: str
@@ -139,6 +141,25 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Gpu:
+    """How kernels of GPUs are tiled, and in what words the compiler describes a GPU."""
+
+    instruction: re.Pattern[str]
+    """A matrix instruction that a schedule may name: groups name, sums, m, n, k and element."""
+    subgroup: re.Pattern[str]
+    """Lanes of a subgroup, in its only group; the first of several choices."""
+    most_threads: re.Pattern[str]
+    memory_bytes: re.Pattern[str]
+    matrix_schedule: str
+    """The attribute that tiles one contraction by matrix instructions, for `str.format` with the
+    sizes of a `Schedule` and of its `Workgroup`."""
+    vector_schedule: str
+    """The same with the tile of a thread in place of that of a subgroup."""
+    padding: str
+    """What is added where a tile leaves a rest of some loop."""
+
+
+@dataclass(frozen=True)
 class Quirks:
     """All that is known of one version."""
 
@@ -160,3 +181,4 @@ class Quirks:
     types: Types
     flags: Flags
     limits: Limits
+    gpu: Gpu

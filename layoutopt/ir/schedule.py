@@ -18,6 +18,20 @@ def depth_of(size: int) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Workgroup:
+    """How the threads of a GPU's workgroup go about a tile."""
+
+    threads: int
+    subgroup: int
+    """Threads that run in step."""
+    instruction: str = ""
+    """The matrix instruction, by which vector and reduction sizes are counted; empty where each
+    thread sums up a tile of its own, counted in elements."""
+    padding: tuple[int, ...] = ()
+    """Sizes that loops are padded to a multiple of; empty where none has to be."""
+
+
+@dataclass(frozen=True, slots=True)
 class Schedule:
     """Tile sizes by loop; 0 where a loop is not tiled there."""
 
@@ -31,6 +45,8 @@ class Schedule:
     """Whether an operand is read through windows, tiled to one element of the filter."""
     peeled: bool = field(default=False, kw_only=True)
     """Whether some tile leaves a rest of its loop, which takes code of its own."""
+    workgroup: Workgroup | None = field(default=None, kw_only=True)
+    """Of a GPU; None for a processor."""
 
     def of(self, loops: Sequence[int]) -> Schedule:
         """The schedule of the op with these loops alone."""
@@ -38,11 +54,13 @@ class Schedule:
         def kept(sizes: tuple[int, ...]) -> tuple[int, ...]:
             return tuple(sizes[d] for d in loops)
 
+        group = self.workgroup
         return replace(
             self,
             distribution=kept(self.distribution),
             vector=kept(self.vector),
             reduction=kept(self.reduction),
+            workgroup=group and replace(group, padding=group.padding and kept(group.padding)),
         )
 
 
@@ -74,3 +92,36 @@ class VectorTile:
 
         least = min(map(time, sizes))
         return max(size for size in sizes if time(size) <= _AS_GOOD * least)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class WorkgroupTile:
+    """The part of a result that a workgroup of a GPU sums up, in elements."""
+
+    rows: int
+    columns: int
+    depth: int
+    """Of the summed loop, between two loads."""
+    held_rows: int
+    """Of the part that one subgroup holds, or, without matrix instruction, one thread."""
+    held_columns: int
+    subgroup: int
+    """Lanes of a subgroup."""
+    instruction: str = ""
+    """The matrix instruction; empty for none."""
+    of_one: tuple[int, int, int] = (1, 1, 1)
+    """Rows, columns and terms of one instruction."""
+
+    @property
+    def threads(self) -> int:
+        """Of a workgroup."""
+        parts = (self.rows // self.held_rows) * (self.columns // self.held_columns)
+        return parts * (self.subgroup if self.instruction else 1)
+
+    def __str__(self) -> str:
+        held = f"{self.held_rows}x{self.held_columns}"
+        return f"{self.rows}x{self.columns}x{self.depth} by {held}"
+
+
+Tile = VectorTile | WorkgroupTile
+"""What a schedule is made from."""

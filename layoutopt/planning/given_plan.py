@@ -19,6 +19,7 @@ from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.planned_sizes import divided, open_sizes
 from layoutopt.ir.refusal import Refusal
+from layoutopt.ir.schedule import WorkgroupTile
 from layoutopt.ir.size_range import serve_each_once
 from layoutopt.ir.weights import weight_bytes
 from layoutopt.options import Options
@@ -238,7 +239,11 @@ def _refusal(space: Space, candidate: Candidate, target: Target) -> str | None:
         return f"a tile of {op}, where '{candidate.form.value}' goes with " + (
             "one" if candidate.form.is_scheduled else "none"
         )
-    if candidate.form.is_scheduled and target.registers is None:
+    on_a_gpu = isinstance(candidate.tile, WorkgroupTile)
+    if candidate.tile is not None and on_a_gpu != (candidate.form is Form.WORKGROUPS):
+        return f"a tile of {op} that '{candidate.form.value}' does not go with"
+    takes = target.machine.subgroup > 0 if on_a_gpu else target.registers is not None
+    if candidate.form.is_scheduled and not takes:
         return f"a schedule of {op}, which {target.name} takes none of"
     form = physical_form(graph, cluster, candidate)
     return form.reason if isinstance(form, Refusal) else None

@@ -24,7 +24,7 @@ from layoutopt.files.given import check_file, read_input
 from layoutopt.files.written import write_text
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout
-from layoutopt.ir.schedule import VectorTile
+from layoutopt.ir.schedule import Tile, VectorTile, WorkgroupTile
 from layoutopt.ir.size_range import Ranges, body_name
 from layoutopt.options import Objective
 from layoutopt.planning.graph_plan import GraphPlan
@@ -61,7 +61,14 @@ class PlannedCandidate:
     tensors: tuple[PlacedTensor, ...]
     cost_ns: Nanoseconds
     tile: VectorTile | None = None
-    """What registers hold, where the form is scheduled."""
+    """What registers hold, where the form is scheduled for a processor."""
+    workgroup: WorkgroupTile | None = None
+    """What workgroups hold, where it is scheduled for a GPU."""
+
+    @property
+    def schedule(self) -> Tile | None:
+        """The tile, of either kind."""
+        return self.tile if self.workgroup is None else self.workgroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +157,8 @@ def function_plan(function: str, graph: Graph, plan: GraphPlan) -> FunctionPlan:
                 c.form,
                 tuple(PlacedTensor(names.tensors[t], f"t{t}", layout) for t, layout in c.layouts),
                 plan.costs[c],
-                c.tile,
+                c.tile if isinstance(c.tile, VectorTile) else None,
+                c.tile if isinstance(c.tile, WorkgroupTile) else None,
             )
             for c in plan.choice.candidates
         ),
@@ -182,7 +190,7 @@ def chosen(
         if missing is not None:
             return f"tensor {missing.label} of {row.op}, which no op makes"
         layouts = tuple((names.tensor_numbers[t.name], t.layout) for t in row.tensors)
-        costs[Candidate(cluster, layouts, row.form, row.tile)] = row.cost_ns
+        costs[Candidate(cluster, layouts, row.form, row.schedule)] = row.cost_ns
     conversion_costs: dict[Conversion, int] = {}
     lowered: set[Conversion] = set()
     for change in plan.conversions:

@@ -42,6 +42,7 @@ class Phase(StrEnum):
     """Where a compilation can stop, as `iree-compile` names it."""
 
     INPUT = "input"
+    TARGETS = "preprocessing"  # what each target is like is written out
     FLOW = "flow"
     STREAM = "stream"
     KERNELS = "executable-sources"  # before kernels are compiled

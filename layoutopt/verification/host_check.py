@@ -49,7 +49,8 @@ def check_on_host(modules: Modules, target: Target, options: Options) -> Verific
     host = load_target("host")
     source = modules.source
     tiled = not {*target.data_tiling_flags}.isdisjoint(modules.flags)
-    flags = (*source.phase_flags, *host.flags, *quirks().flags.no_microkernels)
+    own = quirks().flags
+    flags = (*source.phase_flags, *host.flags, *own.no_microkernels, *own.no_schedules)
     flags = (*flags, *(host.data_tiling_flags if tiled else ()))
     default = (FlagSet("default", ()),)
     limit_s = min(_COMPILE_S, options.compile_timeout_s)
@@ -60,7 +61,6 @@ def check_on_host(modules: Modules, target: Target, options: Options) -> Verific
         cache_folder(options.cache) / "models" if options.remember else None,
         timed=False,
     )
-    own = quirks().flags
     refused, first = "", None
     for place, (base, more) in enumerate(
         (((), ()), ((), own.narrow_vectors), (own.no_memoization, own.no_memoization))

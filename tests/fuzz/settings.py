@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from layoutopt.compiler.gpu import GpuUnits, MatrixInstruction
 from layoutopt.compiler.processor import VectorRegisters
 from layoutopt.options import Objective
 from layoutopt.profiles.target import Target, Tile, load_target
@@ -21,6 +22,10 @@ SMALL_TILES = {
     "i32": (Tile(3, 2, 1),),
 }
 """Tiles that small tensors are larger than; no compiler sees them."""
+SMALL_UNITS = GpuUnits(
+    4, 64, 4096, (MatrixInstruction("MFMA_F32_2x2x2_F32", "f32", "f32", 2, 2, 2),)
+)
+"""A GPU whose matrix instruction small tensors are larger than."""
 SMALL_REGISTERS = VectorRegisters(bits=32, count=8)
 """Vectors that small tensors are wider than."""
 TILED_EVERY = 4
@@ -59,7 +64,7 @@ def oracle_target(number: int) -> Target:
     For some it is a GPU, whose rules are others.
     """
     if number % GPU_EVERY == 1:
-        return load_target("mi355x")
+        return replace(load_target("mi355x"), gpu=SMALL_UNITS)
     target = parallel(replace(load_target("x86-64-avx512"), registers=SMALL_REGISTERS))
     if number % BYTES_EVERY == 0:
         *_, target = replace(target, byte_products=True).tilings({"i8"})
