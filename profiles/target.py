@@ -102,6 +102,8 @@ class Target:
     """What tiles of contractions are chosen by; None where none are (GPUs, other processors)."""
     gpu: GpuUnits | None = None
     """What its workgroups may use; None for a processor, and where the compiler is to be asked."""
+    tiles_workgroups: bool = True
+    """Whether tiles of workgroups are candidates."""
     custom_packing: str = ""
     """``package.module:name`` of a callable with packings of the user's own; empty for none."""
     op_packings: tuple[OpPattern, ...] = ()
@@ -116,7 +118,8 @@ class Target:
         None too where no two kernels of a GPU for the same thing have prices of their own: they do
         where they are measured, or compiled and read.
         """
-        if not self.machine.subgroup or not (self.measurable or self.kernel_rates is not None):
+        told_apart = self.measurable or self.kernel_rates is not None
+        if not (self.tiles_workgroups and self.machine.subgroup and told_apart):
             return None
         return self.gpu or gpu_units(self.flags)
 

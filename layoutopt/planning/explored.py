@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from layoutopt.candidates.explore import Space, explore
 from layoutopt.ir.graph import Graph
@@ -28,9 +28,12 @@ class Explored:
         known = self._spaces.get(id(graph))
         if known is None:
             options, rules = self.options, rules_in_use(self.options)
+            # Of a GPU that is not here tiles gain less than estimates are off by, and each is
+            # compiled.
+            quick = options.effort is Effort.QUICK and not self.target.measurable
             space = explore(
                 graph,
-                self.target,
+                replace(self.target, tiles_workgroups=not quick),
                 options.objective,
                 options.admitted,
                 rules,
