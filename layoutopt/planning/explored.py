@@ -30,14 +30,14 @@ class Explored:
             options, rules = self.options, rules_in_use(self.options)
             # Of a GPU that is not here tiles gain less than estimates are off by, and each is
             # compiled.
-            quick = options.effort is Effort.QUICK and not self.target.measurable
+            thorough = options.effort is Effort.THOROUGH
             space = explore(
                 graph,
-                replace(self.target, tiles_workgroups=not quick),
+                replace(self.target, tiles_workgroups=thorough or self.target.measurable),
                 options.objective,
                 options.admitted,
                 rules,
-                image_rows=options.effort is Effort.THOROUGH,
+                image_rows=thorough,
             )
             known = self._spaces[id(graph)] = graph, space
         return known[1]

@@ -71,7 +71,7 @@ def test_a_plan_has_them_and_is_made_again_from_its_file(tmp_path: Path) -> None
     """The tile that the kernels' prices chose is in the module, and what it computes is checked."""
     model, out, file = tmp_path / "layer.mlir", tmp_path / "out.mlir", tmp_path / "plan.json"
     model.write_text(layer(96, 768, 768, "f16"))
-    options = Options(cache=tmp_path / "cache", effort=Effort.NORMAL)
+    options = Options(cache=tmp_path / "cache", effort=Effort.THOROUGH)
     plan = layoutopt.optimize(model, "mi355x", options)
     plan.save(file)
     plan.apply(out)

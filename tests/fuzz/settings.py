@@ -64,7 +64,7 @@ def oracle_target(number: int) -> Target:
     For some it is a GPU, whose rules are others.
     """
     if number % GPU_EVERY == 1:
-        return replace(load_target("mi355x"), gpu=SMALL_UNITS)
+        return replace(load_target("mi355x"), gpu=SMALL_UNITS, measurable=True)
     target = parallel(replace(load_target("x86-64-avx512"), registers=SMALL_REGISTERS))
     if number % BYTES_EVERY == 0:
         *_, target = replace(target, byte_products=True).tilings({"i8"})
