@@ -30,6 +30,7 @@ from layoutopt.candidates.preference import (
     rhs_layouts,
     weight_layout,
 )
+from layoutopt.candidates.scheduled_elementwise import elementwise_tile
 from layoutopt.candidates.scheduled_packed import packed_tile
 from layoutopt.candidates.space import LayoutSets
 from layoutopt.compiler.processor import VectorRegisters
@@ -39,6 +40,7 @@ from layoutopt.ir.layout import Layout
 from layoutopt.ir.named import is_mmt4d
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.roles import is_windowed
+from layoutopt.ir.schedule import VectorTile
 
 
 def enumerate_candidates(
@@ -103,6 +105,10 @@ def _plain_ways(
         for way in (identity, *ways):
             if isinstance(way, Candidate):
                 yield from channelwise_ways(graph, cluster, way, forms)
+    if forms.registers is not None and not cluster.region:
+        for way in (identity, *ways):
+            if isinstance(way, Candidate):
+                yield from _elementwise(graph, cluster, way, forms.registers, forms.threads)
     if any(puts_together(graph.ops[i]) for i in cluster.ops):
         for way in (identity, *ways):
             if isinstance(way, Candidate):
@@ -114,6 +120,18 @@ def _in_one_pass(graph: Graph, cluster: Cluster, way: Candidate) -> Iterator[Can
     found = replace(way, form=Form.ONE_PASS)
     if isinstance(physical_form(graph, cluster, found), PhysicalForm):
         yield found
+
+
+def _elementwise(
+    graph: Graph, cluster: Cluster, way: Candidate, registers: VectorRegisters, threads: int
+) -> Iterator[Candidate]:
+    """The same layouts as one elementwise op with a schedule, where a tile suits."""
+    form = physical_form(graph, cluster, way)
+    if isinstance(form, Refusal):
+        return
+    tile = elementwise_tile(form.graph, registers)
+    if isinstance(tile, VectorTile):
+        yield replace(way, form=Form.ELEMENTWISE, tile=replace(tile, threads=threads))
 
 
 def _contraction_ways(

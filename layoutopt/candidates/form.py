@@ -12,6 +12,7 @@ from layoutopt.candidates.packing.packed_form import with_mmt4d
 from layoutopt.candidates.scheduled import with_schedule
 from layoutopt.candidates.scheduled_channelwise import with_channelwise_schedules
 from layoutopt.candidates.scheduled_convolution import with_direct_convolutions
+from layoutopt.candidates.scheduled_elementwise import with_elementwise_schedule
 from layoutopt.candidates.scheduled_packed import with_packed_schedules
 from layoutopt.candidates.scheduled_workgroups import with_workgroups
 from layoutopt.candidates.unsigned import with_unsigned_bytes
@@ -46,6 +47,8 @@ class Form(Enum):
     """A convolution as it is, with such a tile and such filters."""
     CHANNELWISE = "direct, channels side by side"
     """A depthwise convolution or pooling as it is, with such a tile."""
+    ELEMENTWISE = "elementwise, scheduled"
+    """No contraction: one op, with a tile of its rows that is said to the compiler."""
     ONE_PASS = "in one pass"
     """No contraction: each result by one op that works out where what it is made of lies."""
 
@@ -56,13 +59,14 @@ class Form(Enum):
 
     @property
     def is_scheduled(self) -> bool:
-        """Whether contractions and windows have a tile that is said to the compiler."""
+        """Whether loops have a tile that is said to the compiler."""
         return self in (
             Form.SCHEDULED,
             Form.WORKGROUPS,
             Form.PANELS,
             Form.DIRECT,
             Form.CHANNELWISE,
+            Form.ELEMENTWISE,
             Form.PACKED_SCHEDULED,
         )
 
@@ -109,6 +113,8 @@ class Form(Enum):
                 return with_direct_convolutions(graph, tile)
             case Form.CHANNELWISE:
                 return with_channelwise_schedules(graph, tile)
+            case Form.ELEMENTWISE:
+                return with_elementwise_schedule(graph, tile)
         return with_schedule(with_matmuls(graph), tile)
 
 

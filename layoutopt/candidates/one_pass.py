@@ -41,7 +41,8 @@ from layoutopt.ir.types import TensorType
 MOST_OPS = 256
 """Scalar ops of one point: beyond, computing what is read costs more than storing it."""
 
-_READ = "tensor.extract"
+READ = "tensor.extract"
+"""An op of a point's body: reads the tensor that its ``source`` numbers, at a place."""
 
 
 def puts_together(op: Op) -> bool:
@@ -62,16 +63,24 @@ def in_one_pass(graph: Graph) -> Graph | Refusal:
     empty = next((n for n in sizes if bounds(n)[0] < 1), None)
     if empty is not None:
         return Refusal(f"expected parts of which none may be empty, but got one of size {empty}")
-    for op in graph.ops:
-        if not (isinstance(op, Slice | Reshape) or puts_together(op) or _is_pointwise(op)):
-            return Refusal(f"expected ops that compute point by point, but got {kind_name(op)}")
+    refusal = unlike_points(graph)
+    if refusal is not None:
+        return refusal
     types, ops = [*graph.types], list[Op]()
     for tensor in graph.outputs:
-        body = _Point(graph, tensor).body()
+        body = Point(graph, tensor).body()
         if len(body.ops) > MOST_OPS:
             return Refusal(f"expected at most {MOST_OPS} ops for a point, but got {len(body.ops)}")
         ops += _over_whole_dims(body, tensor, types)
     return replace(graph, types=tuple(types), ops=tuple(ops), names=())
+
+
+def unlike_points(graph: Graph) -> Refusal | None:
+    """Why the graph does not compute point by point; None where it does."""
+    for op in graph.ops:
+        if not (isinstance(op, Slice | Reshape) or puts_together(op) or _is_pointwise(op)):
+            return Refusal(f"expected ops that compute point by point, but got {kind_name(op)}")
+    return None
 
 
 def _part_sizes(op: Op, types: Sequence[TensorType]) -> Iterator[int]:
@@ -93,25 +102,39 @@ def _is_pointwise(op: Op) -> bool:
 
 
 @dataclass
-class _Point:
+class Point:
     """What one point of a tensor is computed from; dims of size one are left out of all places."""
 
     graph: Graph
     tensor: int
+    parted: tuple[tuple[int, ...], ...] = ()
+    """The sizes of the loops of each dim, outer ones first; where empty, each dim is one loop."""
     values: IndexValues = field(init=False)
     _found: dict[tuple[int, tuple[int, ...]], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.values = IndexValues(_whole(self.graph.types[self.tensor].shape))
+        whole = whole_dims(self.graph.types[self.tensor].shape)
+        self.parted = self.parted or tuple((n,) for n in whole)
+        self.values = IndexValues(tuple(n for sizes in self.parted for n in sizes))
 
     def body(self) -> Body:
         """A body without arguments, whose reads name tensors."""
         values = self.values
-        loops = iter(map(values.loop, range(len(values.loops))))
+        places = iter(self._places())
         shape = self.graph.types[self.tensor].shape
-        place = tuple(values.number(0) if n == 1 else next(loops) for n in shape)
+        place = tuple(values.number(0) if n == 1 else next(places) for n in shape)
         value = self._element(self.tensor, place)
         return pruned(Body((), tuple(values.ops), (value,)))
+
+    def _places(self) -> Iterator[int]:
+        """Where a point lies in each dim, from its loops."""
+        values = self.values
+        loops = iter(map(values.loop, range(len(values.loops))))
+        for sizes in self.parted:
+            place = next(loops)
+            for size in sizes[1:]:
+                place = values.part_of(place, size, next(loops))
+            yield place
 
     def _element(self, tensor: int, place: tuple[int, ...]) -> int:
         """The element of a tensor at a place."""
@@ -121,7 +144,7 @@ class _Point:
             if not makers:
                 kind = self.graph.types[tensor]
                 whole = tuple(i for i, n in zip(place, kind.shape, strict=True) if n != 1)
-                read = ScalarOp(_READ, whole, kind.element, (("source", str(tensor)),))
+                read = ScalarOp(READ, whole, kind.element, (("source", str(tensor)),))
                 self._found[key] = self.values.add(read)
             else:
                 self._found[key] = self._computed(self.graph.ops[makers[0]], tensor, place)
@@ -277,7 +300,8 @@ class _Point:
         return tuple(found)
 
 
-def _whole(shape: Sequence[int]) -> tuple[int, ...]:
+def whole_dims(shape: Sequence[int]) -> tuple[int, ...]:
+    """The sizes that are not one."""
     return tuple(n for n in shape if n != 1)
 
 
@@ -288,7 +312,7 @@ def _over_whole_dims(body: Body, result: int, types: list[TensorType]) -> Iterat
         kind = types[tensor]
         if 1 not in kind.shape:
             return tensor
-        types.append(replace(kind, shape=_whole(kind.shape)))
+        types.append(replace(kind, shape=whole_dims(kind.shape)))
         return len(types) - 1
 
     op = _op(body, result)
@@ -307,14 +331,14 @@ def _op(body: Body, result: int) -> ComputedReads:
     """
     places: dict[int, set[tuple[int, ...]]] = {}
     for op in body.ops:
-        if op.name == _READ:
+        if op.name == READ:
             places.setdefault(int(op.attribute("source")), set()).add(op.operands)
     maps = {t: loops for t, read in places.items() if (loops := _loops(body, read)) is not None}
     sources = (*maps, *(t for t in places if t not in maps))
     number: dict[int, int] = {}
     ops: list[ScalarOp] = []
     for value, op in enumerate(body.ops):
-        source = int(op.attribute("source")) if op.name == _READ else None
+        source = int(op.attribute("source")) if op.name == READ else None
         if source in maps:
             number[value] = sources.index(source)
             continue
@@ -343,4 +367,4 @@ def _loops(body: Body, places: set[tuple[int, ...]]) -> tuple[int, ...] | None:
 
 def _kind_read(body: Body, tensor: int) -> str:
     name = str(tensor)
-    return next(o.type for o in body.ops if o.name == _READ and o.attribute("source") == name)
+    return next(o.type for o in body.ops if o.name == READ and o.attribute("source") == name)

@@ -300,11 +300,11 @@ class _Emitter:
 
 
 def _transpose(op: Structured) -> tuple[int, ...] | None:
-    """The permutation, where the op is exactly a transpose.
+    """The permutation, where the op is exactly a transpose, without a schedule.
 
     Not of a tensor without dims where MLIR's parser crashes on that.
     """
-    if not op.is_copy or len(op.results) != 1 or _unreadable(op):
+    if not op.is_copy or len(op.results) != 1 or op.schedule is not None or _unreadable(op):
         return None
     source, result = plain_dims(op.source_maps[0]), plain_dims(op.result_maps[0])
     if (
