@@ -1,0 +1,84 @@
+"""Elementwise ops with a schedule run in IREE as one dispatch each, and keep their schedule."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+import layoutopt
+from layoutopt.pricing.prices import Work
+from layoutopt.profiles.target import load_target
+from layoutopt.runtime.compile import Phase, compile_to
+from layoutopt.verification.modules import Modules
+from tests.made_up_prices import MadeUpPrices, structured
+
+MODEL = """
+#i = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
+#c = affine_map<(d0, d1, d2, d3) -> (d1)>
+func.func @main(%x: tensor<1x24x7x7xf32>, %y: tensor<1x24x7x7xf32>, %s: tensor<24xf32>,
+                %w: tensor<49x24xf32>) -> (tensor<6x4x7x7xf32>, tensor<24x24xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x24x7x7xf32>
+  %p = linalg.generic {indexing_maps = [#i, #c, #i],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%x, %s : tensor<1x24x7x7xf32>, tensor<24xf32>) outs(%e : tensor<1x24x7x7xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %m = arith.mulf %a, %b : f32
+    linalg.yield %m : f32
+  } -> tensor<1x24x7x7xf32>
+  %q = linalg.generic {indexing_maps = [#i, #i, #i],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%p, %y : tensor<1x24x7x7xf32>, tensor<1x24x7x7xf32>) outs(%e : tensor<1x24x7x7xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %t = arith.addf %a, %b : f32
+    %m = arith.maximumf %t, %zero : f32
+    linalg.yield %m : f32
+  } -> tensor<1x24x7x7xf32>
+  %flat = tensor.collapse_shape %q [[0, 1], [2, 3]] : tensor<1x24x7x7xf32> into tensor<24x49xf32>
+  %f = tensor.empty() : tensor<24x24xf32>
+  %g = linalg.fill ins(%zero : f32) outs(%f : tensor<24x24xf32>) -> tensor<24x24xf32>
+  %mm = linalg.matmul ins(%flat, %w : tensor<24x49xf32>, tensor<49x24xf32>)
+      outs(%g : tensor<24x24xf32>) -> tensor<24x24xf32>
+  %parts = tensor.expand_shape %q [[0], [1, 2], [3], [4]] output_shape [1, 4, 6, 7, 7]
+      : tensor<1x24x7x7xf32> into tensor<1x4x6x7x7xf32>
+  %four = tensor.collapse_shape %parts [[0, 1], [2], [3], [4]]
+      : tensor<1x4x6x7x7xf32> into tensor<4x6x7x7xf32>
+  %et = tensor.empty() : tensor<6x4x7x7xf32>
+  %t = linalg.transpose ins(%four : tensor<4x6x7x7xf32>) outs(%et : tensor<6x4x7x7xf32>)
+      permutation = [1, 0, 2, 3]
+  return %t, %mm : tensor<6x4x7x7xf32>, tensor<24x24xf32>
+}
+"""
+
+
+def elementwise_schedules_first(work: Work) -> int:
+    ops = structured(work)
+    return 1 if any(o.schedule is not None and o.is_elementwise for o in ops) else 1_000_000
+
+
+@pytest.mark.skipif(load_target("host").registers is None, reason="no tiles for this processor")
+def test_each_is_a_dispatch_that_computes_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stages = importlib.import_module("layoutopt.pipeline.stages")
+    held, kernels = stages.compare_with_original, tmp_path / "kernels.mlir"
+
+    def compared(modules: Modules, *arguments: object) -> object:
+        """Also of a plan that is slower than the original, which is kept then."""
+        assert compile_to(modules.optimized, Phase.KERNELS, kernels, modules.flags, 300.0).ok
+        return held(modules, *arguments)
+
+    monkeypatch.setattr(stages, "compare_with_original", compared)
+    model = tmp_path / "model.mlir"
+    model.write_text(MODEL)
+    options = layoutopt.Options(cache=tmp_path / "cache", effort=layoutopt.Effort.THOROUGH)
+    plan = layoutopt.optimize(
+        model, options=options, pricer=MadeUpPrices(elementwise_schedules_first)
+    )
+    assert plan.report.verification is not None
+    assert plan.report.verification.passed
+    forms = [c.form for c in plan.report.choices if "elementwise, scheduled" in c.form]
+    assert len(forms) == 2
+    assert kernels.read_text().count("vector_common_parallel = [1, ") >= len(forms)
