@@ -109,7 +109,11 @@ def _written(
         digits = [_digits(body, place, domain) for place in op.operands]
         loops = tuple(d for found in digits for d in found or ())
         tensor = int(op.attribute("source"))
-        if None in digits or math.prod(domain[d] for d in loops) != graph.types[tensor].elements:
+        if (
+            None in digits
+            or len({*loops}) < len(loops)
+            or math.prod(domain[d] for d in loops) != graph.types[tensor].elements
+        ):
             return Refusal("expected operands that are read along loops, but one is read elsewhere")
         read_by[value] = tensor, loops
         reads[tensor, loops] = None

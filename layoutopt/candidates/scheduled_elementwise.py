@@ -42,6 +42,8 @@ def elementwise_tile(graph: Graph, registers: VectorRegisters) -> VectorTile | R
         return Refusal("expected rows along the last dim of each operand, but one is transposed")
     width = op.domain[-1]
     lanes = registers.bits // (8 * _widest(op, found.types))
+    if lanes == 0:
+        return Refusal(f"expected elements of at most {registers.bits} bits, but got wider ones")
     least = _FILLS * registers.count * lanes
     if math.prod(op.domain) < least:
         return Refusal(f"expected at least {least} elements, but got {math.prod(op.domain)}")

@@ -105,6 +105,15 @@ def test_what_is_no_single_op_says_why() -> None:
     an_open = in_one_op(builder.build((x,), (pointwise(builder, TURNED, (x,)),)))
     assert an_open == Refusal("expected ops on tensors of known sizes, but got others")
     builder = GraphBuilder()
+    x, diagonal = builder.tensor((4, 4), E), builder.tensor((4,), E)
+    loops, none = (IteratorType.PARALLEL,), (Uninitialized(),)
+    maps = plain_map((0, 0)), identity_map(1)
+    builder.add(Structured((x,), none, (diagonal,), (4,), loops, maps, TURNED))
+    turned = in_one_op(builder.build((x,), (diagonal,)))
+    assert turned == Refusal(
+        "expected operands that are read along loops, but one is read elsewhere"
+    )
+    builder = GraphBuilder()
     x = builder.tensor((8,), E)
     turns = (ScalarOp("arith.negf", (n and n + 1,), E) for n in range(MOST_OPS + 1))
     many = pointwise(builder, Body((E, E), tuple(turns), (MOST_OPS + 2,)), (x,))

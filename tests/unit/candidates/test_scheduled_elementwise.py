@@ -87,6 +87,7 @@ def found(
         (Model((1, 16, 7, 7)), AVX2, []),  # less than the registers hold a few times
         (Model((8, 64, 7, 7), order="d0, d2, d3, d1"), AVX2, []),  # a transpose
         (Model((8, 64, 7, 7), order="d1, d0, d2, d3"), AVX2, ["1x8+1"]),
+        (Model(element="f64"), VectorRegisters(bits=32, count=8), []),  # wider than a vector
         (Model(), None, []),
     ],
 )
