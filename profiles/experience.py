@@ -17,8 +17,12 @@ import msgspec
 from layoutopt.compiler.processor import Processor
 from layoutopt.profiles.target import Target
 
-FILES = {Processor.AVX512: "x86-64-avx512.experience.json"}
-"""Measured with one thread on a Zen 4, with IREE 3.13, by `tests/benchmarks/experience.py`."""
+FILES = {
+    Processor.AVX512: "x86-64-avx512.experience.json",
+    Processor.AVX2: "x86-64-avx2.experience.json",
+}
+"""Measured with one thread, AVX-512 on a Zen 4, AVX2 on a Zen 1, with IREE 3.13, by
+`tests/benchmarks/experience.py`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,17 +34,18 @@ def test_rows_are_whole_and_reasonable(processor: Processor) -> None:
     assert all(len(experience.names_of(row)) == 5 for row in experience.rows)
 
 
+@pytest.mark.parametrize("processor", FILES)
 @pytest.mark.parametrize("model", [CONVOLUTIONS, chain_of_matmuls(128, [64, 128, 96])])
-def test_its_names_are_those_of_candidates_today(model: str) -> None:
+def test_its_names_are_those_of_candidates_today(model: str, processor: Processor) -> None:
     """Else it tells nothing: make it anew where what labels are made of changes."""
-    target = replace(HOST, registers=Processor.AVX512.registers)
+    target = replace(HOST, registers=processor.registers)
     space = plan_space(lifted(model), Explored(target, Options()), estimated=False)
     roofs = roofs_of(target.rates)
     loops = [
         names_of(described(work, by_size(work, target), roofs, None))[LOOPS]
         for work in space.candidates.values()
     ]
-    names = shipped(Processor.AVX512).names(LOOPS)
+    names = shipped(processor).names(LOOPS)
     assert sum(name in names for name in loops) > 0.6 * len(loops)
 
 
