@@ -82,3 +82,45 @@ def test_each_is_a_dispatch_that_computes_the_same(
     forms = [c.form for c in plan.report.choices if "elementwise, scheduled" in c.form]
     assert len(forms) == 2
     assert kernels.read_text().count("vector_common_parallel = [1, ") >= len(forms)
+
+
+TYPED = """
+#m = affine_map<(d0, d1) -> (d0, d1)>
+#r = affine_map<(d0, d1) -> (d0)>
+func.func @main(%x: tensor<131x49x{element}>, %s: tensor<131x{element}>, %c: tensor<131x49xi1>)
+    -> (tensor<131x49x{element}>, tensor<131x49xi1>) {{
+  %e = tensor.empty() : tensor<131x49x{element}>
+  %ei = tensor.empty() : tensor<131x49xi1>
+  %y = linalg.generic {{indexing_maps = [#m, #r, #m, #m],
+      iterator_types = ["parallel", "parallel"]}}
+      ins(%x, %s, %c : tensor<131x49x{element}>, tensor<131x{element}>, tensor<131x49xi1>)
+      outs(%e : tensor<131x49x{element}>) {{
+  ^bb0(%a: {element}, %b: {element}, %k: i1, %o: {element}):
+    %m = arith.{multiply} %a, %b : {element}
+    %t = arith.select %k, %m, %a : {element}
+    linalg.yield %t : {element}
+  }} -> tensor<131x49x{element}>
+  %z = linalg.generic {{indexing_maps = [#m, #r, #m], iterator_types = ["parallel", "parallel"]}}
+      ins(%x, %s : tensor<131x49x{element}>, tensor<131x{element}>) outs(%ei : tensor<131x49xi1>) {{
+  ^bb0(%a: {element}, %b: {element}, %o: i1):
+    %t = arith.{less}, %a, %b : {element}
+    linalg.yield %t : i1
+  }} -> tensor<131x49xi1>
+  return %y, %z : tensor<131x49x{element}>, tensor<131x49xi1>
+}}
+"""
+
+
+@pytest.mark.skipif(load_target("host").registers is None, reason="no tiles for this processor")
+@pytest.mark.parametrize("element", ["f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8"])
+def test_elements_of_each_width_are_computed_right(element: str, tmp_path: Path) -> None:
+    multiply, less = ("mulf", "cmpf olt") if "f" in element else ("muli", "cmpi slt")
+    model = tmp_path / "model.mlir"
+    model.write_text(TYPED.format(element=element, multiply=multiply, less=less))
+    options = layoutopt.Options(cache=tmp_path / "cache", effort=layoutopt.Effort.THOROUGH)
+    plan = layoutopt.optimize(
+        model, options=options, pricer=MadeUpPrices(elementwise_schedules_first)
+    )
+    assert plan.report.verification is not None
+    assert plan.report.verification.passed
+    assert all("elementwise, scheduled" in c.form for c in plan.report.choices)
