@@ -109,7 +109,8 @@ PARTLY_BARRIERS = IDENTITY + (
     "func.func @main(%x: tensor<64x32xf32>, %w: tensor<64x32xf32>) -> tensor<64x32xf32> {"
     + tanh("%k", "%w", "64x32")
     + BARRIER_PART
-)
+).replace("64x32", "8x4")
+"""Of so few elements, an op that computes point by point has no schedule to choose."""
 LAYERS = """
 func.func @main(%x: tensor<24x32xf32>) -> tensor<24x16xf32> {
   %zero = arith.constant 0.0 : f32
