@@ -97,11 +97,11 @@ def collapse(
     domain = tuple(math.prod(op.domain[d] for d in g) for g in groups)
     sources = []
     for tensor, index_map in zip(op.sources, maps, strict=False):
-        sources.append(_reshaped(tensor, index_map, domain, graph, builder))
+        sources.append(reshaped(tensor, _shape(index_map, domain), graph, builder))
     result = builder.tensor(_shape(maps[-1], domain), graph.types[op.results[0]].element)
     init: Init = op.inits[0]
     if isinstance(init, FromTensor):
-        init = FromTensor(_reshaped(init.tensor, maps[-1], domain, graph, builder))
+        init = FromTensor(reshaped(init.tensor, _shape(maps[-1], domain), graph, builder))
     builder.add(
         replace(
             op,
@@ -167,12 +167,11 @@ def _shape(index_map: IndexMap, domain: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(domain[form.dims[0]] for form in index_map)
 
 
-def _reshaped(
-    tensor: int, index_map: IndexMap, domain: tuple[int, ...], graph: Graph, builder: GraphBuilder
-) -> int:
-    shape = _shape(index_map, domain)
-    if shape == graph.types[tensor].shape:
+def reshaped(tensor: int, shape: tuple[int, ...], graph: Graph, builder: GraphBuilder) -> int:
+    """The tensor in a shape, by a reshape where it has another one."""
+    kind = graph.types[tensor]
+    if shape == kind.shape:
         return tensor
-    result = builder.tensor(shape, graph.types[tensor].element)
+    result = builder.tensor(shape, kind.element)
     builder.add(Reshape(tensor, result))
     return result

@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from layoutopt.candidates.matmul_form import collapse
+from layoutopt.candidates.matmul_form import collapse, reshaped
 from layoutopt.candidates.one_pass import READ, Point, unlike_points, whole_dims
 from layoutopt.ir.affine import IndexMap, identity_map, plain_dims, plain_map
 from layoutopt.ir.graph import (
@@ -117,7 +117,7 @@ def _written(
             return Refusal("expected operands that are read along loops, but one is read elsewhere")
         read_by[value] = tensor, loops
         reads[tensor, loops] = None
-    sources = [_reshaped(t, tuple(domain[d] for d in loops), graph, builder) for t, loops in reads]
+    sources = [reshaped(t, tuple(domain[d] for d in loops), graph, builder) for t, loops in reads]
     element = graph.types[result].element
     made = builder.tensor(domain, element)
     elements = (*(graph.types[t].element for t, _ in reads), element)
@@ -157,15 +157,6 @@ def _digits(body: Body, value: int, domain: Sequence[int]) -> tuple[int, ...] | 
         return None
     scale = _constant(body.ops[product.operands[1]])
     return (*outer, *inner) if math.prod(domain[d] for d in inner) == scale else None
-
-
-def _reshaped(tensor: int, shape: tuple[int, ...], graph: Graph, builder: GraphBuilder) -> int:
-    kind = graph.types[tensor]
-    if shape == kind.shape:
-        return tensor
-    made = builder.tensor(shape, kind.element)
-    builder.add(Reshape(tensor, made))
-    return made
 
 
 def _with_arguments(body: Body, elements: tuple[str, ...], arguments: dict[int, int]) -> Body:
