@@ -73,6 +73,44 @@ def vector_tiles(
     )
 
 
+def instructions(size: tuple[int, int], tile: tuple[int, int], registers: VectorRegisters) -> float:
+    """Of one step in k, for each vector of products where vectors divide the columns.
+
+    ``size``, ``tile``: rows and columns. Each tile multiplies, reads its vectors of the second
+    factor, and a number of the first for each row.
+    """
+    lanes = registers.bits // _SUM_BITS
+    needed = 0
+    for down, rows in _shares(size[0], tile[0]):
+        for beside, columns in _shares(size[1], tile[1]):
+            vectors = -(-columns // lanes)
+            needed += down * beside * (rows * vectors + vectors + rows)
+    return needed * lanes / (planned(size[0]) * planned(size[1]))
+
+
+def full_tile(registers: VectorRegisters) -> float:
+    """The instructions of a tile, two vectors wide, that fills the registers."""
+    columns = 2 * registers.bits // _SUM_BITS
+    tile = registers.count // 2 - 1, columns
+    return instructions(tile, tile, registers)
+
+
+def _shares(size: int, part: int) -> tuple[tuple[int, int], ...]:
+    """How often a size has parts of what size: whole ones, and what is left."""
+    whole, rest = divmod(planned(size), part)
+    return (whole, part), (int(rest != 0), rest)
+
+
+def scheduled_tile(op: Structured) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """Rows and columns of a contraction and of its tile; None where it has none."""
+    found = None if op.schedule is None or is_windowed(op) else _loops(op)
+    if op.schedule is None or found is None:
+        return None
+    row, column = found
+    vector = op.schedule.vector
+    return (op.domain[row], op.domain[column]), (vector[row], vector[column])
+
+
 def _row_bytes(op: Structured, row: int, types: tuple[TensorType, ...]) -> int:
     """How far apart two rows of the first factor lie; an open size counts as planned."""
     kind = types[op.sources[0]]

@@ -163,7 +163,7 @@ class Bounds:
         text = text_of(work)
         if text not in self._numbers:
             self._numbers[text] = len(self._described)
-            self._described.append(described(work, sizes, roofs, made_by))
+            self._described.append(described(work, sizes, roofs, made_by, self._target.registers))
         return self._numbers[text]
 
     def learn(self, priced: Priced) -> None:

@@ -2,7 +2,8 @@
 
 The time of a candidate over its roofline follows from how its loops run (the maps of its
 contractions, with the cliffs of 10 to 50 times between two spellings of one op) and, less, from
-its sizes. Both are learned from what was priced, by regression on the logarithm of that ratio:
+its sizes, beside the instructions that its tile needs. Both are learned from what was priced, by
+regression on the logarithm of that ratio:
 a cost model that is fitted while the search goes on, as in Chen et al., "Learning to Optimize
 Tensor Programs" (NeurIPS 2018).
 """
@@ -17,6 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from layoutopt.candidates.candidate import PhysicalForm
+from layoutopt.candidates.scheduled import full_tile, instructions, scheduled_tile
+from layoutopt.compiler.processor import VectorRegisters
 from layoutopt.ir.extension import Extension
 from layoutopt.ir.graph import Op, Structured
 from layoutopt.ir.size import planned
@@ -79,6 +82,8 @@ class Described:
     """Binary logarithms of its sizes."""
     base_ns: float
     """Its time at the target's nominal rates."""
+    log_instructions: float = 0.0
+    """Binary logarithm of what the tile of its contraction needs, over one that fills registers."""
 
     @property
     def loops(self) -> Hashable:
@@ -96,16 +101,24 @@ def by_size(work: Work, target: Target) -> BySize:
     return tuple((piece.weight, all_work(piece.form, target)) for piece in work.everywhere)
 
 
-def described(work: Work, sizes: BySize, roofs: Roofs, made_by: Hashable) -> Described:
+def described(
+    work: Work,
+    sizes: BySize,
+    roofs: Roofs,
+    made_by: Hashable,
+    registers: VectorRegisters | None = None,
+) -> Described:
     """A piece of work described by its dispatches ``by_size``.
 
-    ``made_by``: the form and the rules that it comes from.
+    ``made_by``: the form and the rules that it comes from. ``registers``: what tiles were chosen
+    by.
     """
     bounds = [(weight, sum(map(roofs.lower_bound_ns, parts))) for weight, parts in sizes]
     base_ns = sum(w * ns for w, ns in bounds) / sum(weight for weight, _ in bounds)
     how, loops, tile = _writing(work.form), _loops(work.form), _tiles(work.form)
     labels = (None, how, (how, made_by), loops, (loops, tile))
-    return Described(labels, _place(sizes[0][1]), max(1.0, base_ns))
+    needed = 1.0 if registers is None else _instructions(work.form, registers)
+    return Described(labels, _place(sizes[0][1]), max(1.0, base_ns), math.log2(needed))
 
 
 def _structured(form: PhysicalForm) -> list[Structured]:
@@ -146,6 +159,17 @@ def how_it_runs(op: Op, types: Sequence[TensorType]) -> Hashable:
 
 def _tiles(form: PhysicalForm) -> Hashable:
     return tuple(op.schedule.vector for op in _structured(form) if op.schedule is not None)
+
+
+def _instructions(form: PhysicalForm, registers: VectorRegisters) -> float:
+    """What the tile of the largest contraction needs, over one that fills the registers; else 1."""
+    largest, found = 0, 1.0
+    for op in _structured(form):
+        tile = scheduled_tile(op) if op.is_contraction else None
+        if tile is not None and math.prod(map(planned, op.domain)) > largest:
+            largest = math.prod(map(planned, op.domain))
+            found = instructions(*tile, registers)
+    return found / full_tile(registers) if largest else 1.0
 
 
 def _place(parts: Sequence[DispatchWork]) -> tuple[float, ...]:
@@ -205,16 +229,18 @@ def expected(
         samples = samples[np.linspace(0, len(samples) - 1, MOST).astype(np.int64)]
     points = _points([each.labels for each in work], [each.place for each in work])
     base_ns = np.array([each.base_ns for each in work])
-    values = [math.log2(known[int(i)] / base_ns[i]) for i in samples]
+    tiles = np.array([each.log_instructions for each in work])
+    values = [math.log2(known[int(i)] / base_ns[i]) - tiles[i] for i in samples]
     if before is None:
         mean, deviation = Regression(KERNEL, points.part(samples), values).at(points)
-        return Expected(base_ns, mean, deviation)
+        return Expected(base_ns, mean + tiles, deviation)
+    before = Before(before.mean - tiles, before.factors)
     shares = _TRUSTED if len(samples) >= FEWEST else (_TRUSTED[_TRUSTED_UNSEEN],)
     told = [before.trusted(share) for share in shares]
     found = [Regression(KERNEL, points.part(samples), values, b.part(samples)) for b in told]
     best = max(range(len(found)), key=lambda i: found[i].log_likelihood)
     mean, deviation = found[best].at(points, told[best])
-    return Expected(base_ns, mean, deviation, shares[best])
+    return Expected(base_ns, mean + tiles, deviation, shares[best])
 
 
 def _points(labels: Sequence[Sequence[Hashable]], places: Sequence[Sequence[float]]) -> Points:

@@ -1,8 +1,15 @@
 """What counts as running in one way, so that one price tells of another."""
 
+import math
+from dataclasses import replace
+
+import pytest
+
+from layoutopt.candidates.scheduled import full_tile, instructions
+from layoutopt.compiler.processor import Processor
 from layoutopt.ir.extensions.attention import Attention
 from layoutopt.ir.types import TensorType
-from layoutopt.pricing.learned import how_it_runs
+from layoutopt.pricing.learned import FEWEST, Described, expected, how_it_runs
 
 
 def attention(tokens: int) -> tuple[Attention, tuple[TensorType, ...]]:
@@ -15,3 +22,44 @@ def test_an_attention_in_whole_tiles_runs_in_another_way() -> None:
     ragged, padded, other = (how_it_runs(*attention(n)) for n in (1500, 1504, 1536))
     assert padded == other
     assert ragged != padded
+
+
+def tile(rows: int, columns: int, log_instructions: float) -> Described:
+    """Of a contraction of 197 rows: all tiles have the same loops."""
+    labels = (None, "scheduled", "by one rule", "loops", ("loops", (rows, columns)))
+    return Described(labels, (7.6, 7.6, 6.0, 3.6, 21.5, 0.0), 1e6, log_instructions)
+
+
+def test_a_slow_tile_of_one_row_says_little_of_one_of_six() -> None:
+    """What is left is tried in the order of what it needs: one slow tile is no answer for all."""
+    registers = Processor.AVX2.registers
+    logs = [
+        math.log2(instructions((197, 197), (rows, columns), registers) / full_tile(registers))
+        for rows, columns in ((1, 32), (6, 16))
+    ]
+    assert logs[0] > logs[1] + 0.3
+    others = [replace(tile(8, 8, 0.0), place=(5.0 + n,) * 6) for n in range(FEWEST)]
+    work = [*others, tile(1, 32, logs[0]), tile(6, 16, logs[1])]
+    known = dict.fromkeys(range(FEWEST), 1600000.0) | {FEWEST: 2.8e6}
+    found = expected(work, known)
+    assert found is not None
+    assert found.at(0.0)[-1] < 2.4e6
+    blind = expected([replace(each, log_instructions=0.0) for each in work], known)
+    assert blind is not None
+    assert found.at(0.0)[-1] < 0.85 * blind.at(0.0)[-1]
+
+
+@pytest.mark.parametrize(
+    ("size", "of_tile", "needed"),
+    [
+        ((12, 32), (6, 16), (12 + 2 + 6) / 12),
+        ((12, 32), (1, 32), (4 + 4 + 1) / 4),
+        ((13, 16), (6, 16), (2 * (12 + 2 + 6) + 2 + 2 + 1) / 26),  # a row is left
+        ((6, 21), (6, 16), (12 + 2 + 6 + 6 + 1 + 6) * 8 / (6 * 21)),  # a part of a vector is left
+    ],
+)
+def test_instructions_are_those_of_all_parts(
+    size: tuple[int, int], of_tile: tuple[int, int], needed: float
+) -> None:
+    registers = Processor.AVX2.registers
+    assert instructions(size, of_tile, registers) == pytest.approx(needed)
