@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from layoutopt.normalize.drop_dead_results import DropDeadResults
+from layoutopt.normalize.erf_by_division import ErfByDivision
 from layoutopt.normalize.fold_broadcast import FoldBroadcast
 from layoutopt.normalize.fold_identity import FoldIdentity
 from layoutopt.normalize.init_to_input import InitToInput
@@ -24,7 +25,7 @@ from layoutopt.normalize.round_by_adding import RoundByAdding
 from layoutopt.normalize.splat_init_to_fill import SplatInitToFill
 from layoutopt.rules.rule import NormalizationRule
 
-EXPANDED: tuple[NormalizationRule[Any], ...] = (RoundByAdding(),)
+EXPANDED: tuple[NormalizationRule[Any], ...] = (RoundByAdding(), ErfByDivision())
 """For CPUs alone: what the compiler writes out there, other targets have an instruction for."""
 
 NORMALIZATIONS: tuple[NormalizationRule[Any], ...] = (

@@ -155,11 +155,11 @@ def renamed_example(in_region: bool = False) -> Graph:
     return builder.build((x,), (result,))
 
 
-def rounded_example(element: str) -> Graph:
-    """``roundeven(x) + x``."""
+def function_example(name: str, element: str) -> Graph:
+    """``f(x) + x`` of a function of one number, by the name of its op."""
     builder = GraphBuilder()
     x, y = builder.tensor((3, 4), element), builder.tensor((3, 4), element)
-    ops = (ScalarOp("math.roundeven", (0,), element), ScalarOp("arith.addf", (2, 0), element))
+    ops = (ScalarOp(name, (0,), element), ScalarOp("arith.addf", (2, 0), element))
     both = (identity_map(2),) * 2
     body = Body((element,) * 2, ops, (3,))
     builder.add(Structured((x,), (Uninitialized(),), (y,), (3, 4), (_P, _P), both, body))

@@ -11,12 +11,13 @@ element: half of its time. Source: ``s_rint.c`` of fdlibm (Sun Microsystems, 199
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from layoutopt.ir.graph import Graph, Structured
+from layoutopt.ir.graph import Graph
 from layoutopt.ir.refusal import Refusal
-from layoutopt.ir.scalar import Body, ScalarOp, scalar_constant
-from layoutopt.normalize.examples import rounded_example
+from layoutopt.ir.scalar import ScalarOp, scalar_constant
+from layoutopt.normalize.examples import function_example
+from layoutopt.normalize.spelled_out import Spelled, op_that_computes, spelled_out
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 _ROUND = "math.roundeven"
@@ -25,14 +26,6 @@ _WHOLE = "8388608.0 : f32"
 """2^23: from here on floats are whole."""
 _LESS = (("predicate", "4 : i64"),)
 """Ordered, less than: false for NaN."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rounding:
-    """An op that rounds, and the element types that it does so in."""
-
-    op: Structured
-    elements: tuple[str, ...]
 
 
 class RoundByAdding:
@@ -45,50 +38,33 @@ class RoundByAdding:
     exactness = Exactness.BIT_EXACT
     part = "rounding"
     examples = (
-        Example(rounded_example("f32"), 0),
+        Example(function_example(_ROUND, "f32"), 0),
         Example(
-            rounded_example("f16"),
+            function_example(_ROUND, "f16"),
             0,
             refusal="expected rounding in f32, which no compiler widens, but got f16",
         ),
     )
 
-    def match(self, graph: Graph, op: int) -> Rounding | None:
+    def match(self, graph: Graph, op: int) -> Spelled | None:
         """An op whose body rounds to the nearest whole number."""
-        found = graph.ops[op]
-        if not isinstance(found, Structured):
-            return None
-        elements = tuple(step.type for step in found.body.ops if step.name == _ROUND)
-        return Rounding(found, elements) if elements else None
+        return op_that_computes(_ROUND, graph, op)
 
-    def guard(self, match: Rounding) -> Refusal | None:
+    def guard(self, match: Spelled) -> Refusal | None:
         """In another type 2^23 is another number, and sums may be rounded in a longer one."""
-        other = next((element for element in match.elements if element != _FLOAT), None)
+        other = match.other_than(_FLOAT)
         if other is None:
             return None
         return Refusal(f"expected rounding in {_FLOAT}, which no compiler widens, but got {other}")
 
-    def exactness_of(self, match: Rounding) -> Exactness:
+    def exactness_of(self, match: Spelled) -> Exactness:
         """The same numbers."""
         return self.exactness
 
-    def rewrite(self, graph: Graph, match: Rounding) -> Expression:
+    def rewrite(self, graph: Graph, match: Spelled) -> Expression:
         """The same op with another body."""
-        return Expression((), (replace(match.op, body=_by_adding(match.op.body)),))
-
-
-def _by_adding(body: Body) -> Body:
-    """The body with several ops in place of each rounding."""
-    number = list(range(len(body.arguments)))
-    ops: list[ScalarOp] = []
-    for step in body.ops:
-        operands = tuple(number[o] for o in step.operands)
-        if step.name == _ROUND:
-            ops += _rounded(operands[0], len(body.arguments) + len(ops))
-        else:
-            ops.append(replace(step, operands=operands))
-        number.append(len(body.arguments) + len(ops) - 1)
-    return Body(body.arguments, tuple(ops), tuple(number[y] for y in body.yields))
+        body = spelled_out(match.op.body, _ROUND, _rounded)
+        return Expression((), (replace(match.op, body=body),))
 
 
 def _rounded(value: int, first: int) -> list[ScalarOp]:

@@ -12,13 +12,14 @@ from layoutopt.normalize.canonical_form import canonical_form
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import run_model
-from tests.roundings import graph_that_rounds, special_numbers
+from tests.functions_of_one_number import graph_of
+from tests.roundings import special_numbers
 
 
 @pytest.mark.parametrize("level", ["O0", "O3"])
 def test_equal_to_the_last_bit_with_iree(level: str, tmp_path: Path) -> None:
     numbers = special_numbers()
-    graph = canonical_form(graph_that_rounds(numbers.shape)).graph
+    graph = canonical_form(graph_of("math.roundeven", numbers.shape)).graph
     source, module = tmp_path / "round.mlir", tmp_path / "round.vmfb"
     source.write_text(function_text(graph, graph.inputs, graph.outputs, "main"))
     assert "math.copysign" in source.read_text()

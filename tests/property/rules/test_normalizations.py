@@ -26,6 +26,7 @@ from layoutopt.rules.rule import (
 from tests.parsing import verified
 from tests.property.rules.constant_inits import half_read, ops_with_constant_inits
 from tests.property.rules.equivalence import assert_same, assert_well_formed, leaves
+from tests.property.rules.functions import smooth_functions
 from tests.property.rules.naming import name_of
 from tests.property.rules.odd import odd_graph
 from tests.property.rules.ops import STRUCTURED
@@ -42,6 +43,7 @@ GRAPHS = (
     packed_ops(),
     round_trips(),
     quantizations(),
+    smooth_functions(),
 )
 ODD = range(200)
 
@@ -60,7 +62,7 @@ def assert_replaces(graph: Graph, op: int, found: Expression, seed: int = 0) -> 
     values = evaluate(Graph(types, ops, graph.inputs, graph.outputs), given)
     for tensor in made:
         assert values[tensor].shape == types[tensor].shape
-    assert_same(sorted(read.intersection(graph.ops[op].outputs)), values, wanted)
+    assert_same(sorted(read.intersection(graph.ops[op].outputs)), values, wanted, found.rounds)
 
 
 def assert_valid(graph: Graph) -> None:
