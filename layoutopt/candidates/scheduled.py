@@ -45,6 +45,11 @@ _OPEN_ROWS = 64
 """The same where the size is known at run time only; the last workgroup has fewer."""
 _LEAST_FILLED = 4
 """A tile that uses fewer registers than one in so many for sums waits for each of them."""
+_AS_FAST = 1.1
+"""Times the instructions of a tile that fills the registers, up to which tiles are about as fast.
+
+With AVX-512 a product reads its number of the first factor by itself: tiles of 4x32, 4x64 and 8x32
+took the same time."""
 _SUMS, _SUM_BITS = ("f32", "i32"), 32
 """The element types of the sums that vectors hold; of others no tile was seen to pay."""
 
@@ -88,11 +93,14 @@ def instructions(size: tuple[int, int], tile: tuple[int, int], registers: Vector
     return needed * lanes / (planned(size[0]) * planned(size[1]))
 
 
-def full_tile(registers: VectorRegisters) -> float:
-    """The instructions of a tile, two vectors wide, that fills the registers."""
+def excess_instructions(
+    size: tuple[int, int], tile: tuple[int, int], registers: VectorRegisters
+) -> float:
+    """How many times those of a fast tile, two vectors wide, a tile needs; 1 or more."""
     columns = 2 * registers.bits // _SUM_BITS
-    tile = registers.count // 2 - 1, columns
-    return instructions(tile, tile, registers)
+    full = registers.count // 2 - 1, columns
+    fast = _AS_FAST * instructions(full, full, registers)
+    return max(1.0, instructions(size, tile, registers) / fast)
 
 
 def _shares(size: int, part: int) -> tuple[tuple[int, int], ...]:

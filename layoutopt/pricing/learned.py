@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from layoutopt.candidates.candidate import PhysicalForm
-from layoutopt.candidates.scheduled import full_tile, instructions, scheduled_tile
+from layoutopt.candidates.scheduled import excess_instructions, scheduled_tile
 from layoutopt.compiler.processor import VectorRegisters
 from layoutopt.ir.extension import Extension
 from layoutopt.ir.graph import Op, Structured
@@ -83,7 +83,7 @@ class Described:
     base_ns: float
     """Its time at the target's nominal rates."""
     log_instructions: float = 0.0
-    """Binary logarithm of what the tile of its contraction needs, over one that fills registers."""
+    """Binary logarithm of how many times those of a fast tile its contraction's tile needs."""
 
     @property
     def loops(self) -> Hashable:
@@ -117,7 +117,7 @@ def described(
     base_ns = sum(w * ns for w, ns in bounds) / sum(weight for weight, _ in bounds)
     how, loops, tile = _writing(work.form), _loops(work.form), _tiles(work.form)
     labels = (None, how, (how, made_by), loops, (loops, tile))
-    needed = 1.0 if registers is None else _instructions(work.form, registers)
+    needed = 1.0 if registers is None else _excess_instructions(work.form, registers)
     return Described(labels, _place(sizes[0][1]), max(1.0, base_ns), math.log2(needed))
 
 
@@ -161,15 +161,15 @@ def _tiles(form: PhysicalForm) -> Hashable:
     return tuple(op.schedule.vector for op in _structured(form) if op.schedule is not None)
 
 
-def _instructions(form: PhysicalForm, registers: VectorRegisters) -> float:
-    """What the tile of the largest contraction needs, over one that fills the registers; else 1."""
+def _excess_instructions(form: PhysicalForm, registers: VectorRegisters) -> float:
+    """How many times those of a fast tile the largest contraction's tile needs; 1 without one."""
     largest, found = 0, 1.0
     for op in _structured(form):
         tile = scheduled_tile(op) if op.is_contraction else None
         if tile is not None and math.prod(map(planned, op.domain)) > largest:
             largest = math.prod(map(planned, op.domain))
-            found = instructions(*tile, registers)
-    return found / full_tile(registers) if largest else 1.0
+            found = excess_instructions(*tile, registers)
+    return found
 
 
 def _place(parts: Sequence[DispatchWork]) -> tuple[float, ...]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from layoutopt.candidates.scheduled import full_tile, instructions
+from layoutopt.candidates.scheduled import excess_instructions, instructions
 from layoutopt.compiler.processor import Processor
 from layoutopt.ir.extensions.attention import Attention
 from layoutopt.ir.types import TensorType
@@ -34,19 +34,19 @@ def test_a_slow_tile_of_one_row_says_little_of_one_of_six() -> None:
     """What is left is tried in the order of what it needs: one slow tile is no answer for all."""
     registers = Processor.AVX2.registers
     logs = [
-        math.log2(instructions((197, 197), (rows, columns), registers) / full_tile(registers))
+        math.log2(excess_instructions((197, 197), (rows, columns), registers))
         for rows, columns in ((1, 32), (6, 16))
     ]
-    assert logs[0] > logs[1] + 0.3
+    assert logs[0] > logs[1] == 0.0
     others = [replace(tile(8, 8, 0.0), place=(5.0 + n,) * 6) for n in range(FEWEST)]
     work = [*others, tile(1, 32, logs[0]), tile(6, 16, logs[1])]
     known = dict.fromkeys(range(FEWEST), 1600000.0) | {FEWEST: 2.8e6}
     found = expected(work, known)
     assert found is not None
-    assert found.at(0.0)[-1] < 2.4e6
+    assert found.at(0.0)[-1] < 2.5e6
     without = expected([replace(each, log_instructions=0.0) for each in work], known)
     assert without is not None
-    assert found.at(0.0)[-1] < 0.85 * without.at(0.0)[-1]
+    assert found.at(0.0)[-1] < 0.9 * without.at(0.0)[-1]
 
 
 @pytest.mark.parametrize(
