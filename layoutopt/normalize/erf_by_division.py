@@ -7,7 +7,8 @@ polynomials have degree five; the quotient is the one whose largest relative err
 (1e-8, by Lawson's weighted least squares), so what it differs by is the rounding of the steps:
 3.3e-7. NaN stays NaN. IREE 3.13 takes one of four pieces for each number, with all coefficients
 chosen by comparisons: 40 ops, 21 of them choices; 2.8 ns a number where this takes 1.2 (AVX2).
-Source: Cody, Rational Chebyshev Approximations for the Error Function (Mathematics of Computation, 1969).
+Source: Cody, Rational Chebyshev Approximations for the Error Function (Mathematics of Computation,
+1969).
 """
 
 from __future__ import annotations
