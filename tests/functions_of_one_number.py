@@ -17,11 +17,11 @@ def everywhere() -> npt.NDArray[np.float32]:
     return np.concatenate([positive, -positive])
 
 
-def graph_of(name: str, shape: tuple[int, ...]) -> Graph:
-    """``f(x)`` of f32, by the name of its op."""
+def graph_of(name: str, shape: tuple[int, ...], element: str = "f32") -> Graph:
+    """``f(x)`` by the name of its op."""
     builder = GraphBuilder()
-    x, y = builder.tensor(shape, "f32"), builder.tensor(shape, "f32")
-    body = Body(("f32", "f32"), (ScalarOp(name, (0,), "f32"),), (2,))
+    x, y = builder.tensor(shape, element), builder.tensor(shape, element)
+    body = Body((element, element), (ScalarOp(name, (0,), element),), (2,))
     loops = (IteratorType.PARALLEL,) * len(shape)
     both = (identity_map(len(shape)),) * 2
     builder.add(Structured((x,), (Uninitialized(),), (y,), shape, loops, both, body))

@@ -25,6 +25,8 @@ from layoutopt.rules.rule import Evidence, Exactness, Example, Expression
 
 _ERF = "math.erf"
 _FLOAT = "f32"
+_NARROW = ("f16", "bf16")
+"""Widened and rounded back, as compilers do."""
 _ONE_FROM = 3.75
 """The result is 1 from here on."""
 _NUMERATOR = (
@@ -52,7 +54,7 @@ class ErfByDivision:
     """The error function by one formula for all numbers."""
 
     name = "erf-by-division"
-    summary = "erf of f32 -> a quotient of two polynomials"
+    summary = "erf of f32, f16 or bf16 -> a quotient of two polynomials in f32"
     argument = "the polynomials are fitted to erf: relative error 1e-8 before rounding"
     evidence = Evidence.ARGUMENT
     exactness = Exactness.APPROXIMATES
@@ -60,9 +62,9 @@ class ErfByDivision:
     examples = (
         Example(function_example(_ERF, "f32"), 0),
         Example(
-            function_example(_ERF, "f16"),
+            function_example(_ERF, "f64"),
             0,
-            refusal="expected erf of f32, for which the polynomials are, but got f16",
+            refusal="expected erf of f32 or narrower, for which the polynomials are, but got f64",
         ),
     )
 
@@ -71,11 +73,13 @@ class ErfByDivision:
         return op_that_computes(_ERF, graph, op)
 
     def guard(self, match: Spelled) -> Refusal | None:
-        """Longer floats need other polynomials; what compilers make of shorter ones is shorter."""
-        other = match.other_than(_FLOAT)
+        """Longer floats need other polynomials."""
+        other = match.other_than(_FLOAT, *_NARROW)
         if other is None:
             return None
-        return Refusal(f"expected erf of {_FLOAT}, for which the polynomials are, but got {other}")
+        return Refusal(
+            f"expected erf of {_FLOAT} or narrower, for which the polynomials are, but got {other}"
+        )
 
     def exactness_of(self, match: Spelled) -> Exactness:
         """Other operations."""
@@ -87,7 +91,7 @@ class ErfByDivision:
         return Expression((), (replace(match.op, body=body),), rounds=True)
 
 
-def _quotient(value: int, first: int) -> list[ScalarOp]:
+def _quotient(value: int, first: int, element: str) -> list[ScalarOp]:
     ops: list[ScalarOp] = []
 
     def add(op: ScalarOp) -> int:
@@ -113,8 +117,12 @@ def _quotient(value: int, first: int) -> list[ScalarOp]:
             found = compute("math.fma", found, square, number(each))
         return found
 
+    if element != _FLOAT:
+        value = compute("arith.extf", value)
     x = limited(limited(value, _ONE_FROM, _GREATER), -_ONE_FROM, _LESS)
     square = compute("arith.mulf", x, x)
     numerator = compute("arith.mulf", x, polynomial(_NUMERATOR))
-    compute("arith.divf", numerator, polynomial(_DENOMINATOR))
+    found = compute("arith.divf", numerator, polynomial(_DENOMINATOR))
+    if element != _FLOAT:
+        add(ScalarOp("arith.truncf", (found,), element))
     return ops

@@ -67,15 +67,15 @@ class RoundByAdding:
         return Expression((), (replace(match.op, body=body),))
 
 
-def _rounded(value: int, first: int) -> list[ScalarOp]:
+def _rounded(value: int, first: int, element: str) -> list[ScalarOp]:
     """``value``: what is rounded; ``first``: the number of the first op."""
     whole, magnitude, above, nearest, short, found = range(first, first + 6)
     return [
-        scalar_constant(_WHOLE, _FLOAT),
-        ScalarOp("math.absf", (value,), _FLOAT),
-        ScalarOp("arith.addf", (magnitude, whole), _FLOAT),
-        ScalarOp("arith.subf", (above, whole), _FLOAT),
+        scalar_constant(_WHOLE, element),
+        ScalarOp("math.absf", (value,), element),
+        ScalarOp("arith.addf", (magnitude, whole), element),
+        ScalarOp("arith.subf", (above, whole), element),
         ScalarOp("arith.cmpf", (magnitude, whole), "i1", _LESS),
-        ScalarOp("arith.select", (short, nearest, magnitude), _FLOAT),
-        ScalarOp("math.copysign", (found, value), _FLOAT),
+        ScalarOp("arith.select", (short, nearest, magnitude), element),
+        ScalarOp("math.copysign", (found, value), element),
     ]

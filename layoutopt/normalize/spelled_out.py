@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from layoutopt.ir.graph import Graph, Structured
 from layoutopt.ir.scalar import Body, ScalarOp
 
-Spelling = Callable[[int, int], list[ScalarOp]]
-"""The ops for one: of the value that it reads, the first of them with that number; the last one
-makes its result."""
+Spelling = Callable[[int, int, str], list[ScalarOp]]
+"""The ops for one: of the value that it reads, the first of them with that number, in its type; the
+last one makes its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,9 @@ class Spelled:
     op: Structured
     elements: tuple[str, ...]
 
-    def other_than(self, element: str) -> str | None:
-        """The first of the types that is another one."""
-        return next((each for each in self.elements if each != element), None)
+    def other_than(self, *elements: str) -> str | None:
+        """The first of the types that is not among these."""
+        return next((each for each in self.elements if each not in elements), None)
 
 
 def op_that_computes(name: str, graph: Graph, op: int) -> Spelled | None:
@@ -41,7 +41,7 @@ def spelled_out(body: Body, name: str, spelling: Spelling) -> Body:
     for step in body.ops:
         operands = tuple(number[o] for o in step.operands)
         if step.name == name:
-            ops += spelling(operands[0], len(body.arguments) + len(ops))
+            ops += spelling(operands[0], len(body.arguments) + len(ops), step.type)
         else:
             ops.append(replace(step, operands=operands))
         number.append(len(body.arguments) + len(ops) - 1)

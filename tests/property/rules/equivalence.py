@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
+import ml_dtypes
 import numpy as np
 
 from layoutopt.candidates.matmul_form import with_matmuls
@@ -122,7 +123,7 @@ def assert_same(
         assert a.shape == b.shape
         if rounds and a.size:
             scale = max(1.0, float(np.abs(b).max()))
-            assert float(np.abs(a - b).max()) <= 200 * float(np.finfo(b.dtype).eps) * scale
+            assert float(np.abs(a - b).max()) <= 200 * float(ml_dtypes.finfo(b.dtype).eps) * scale
         else:
             assert np.array_equal(a, b, equal_nan=b.dtype.kind == "f")
 

@@ -13,7 +13,7 @@ from layoutopt.ir.scalar import Body, ScalarOp
 def smooth_functions(draw: st.DrawFn) -> Graph:
     """``f(x y) x + f(y)``, of one or two tensors of one shape."""
     shape = tuple(draw(st.lists(st.integers(1, 9), min_size=1, max_size=3)))
-    element = draw(st.sampled_from(["f32", "f32", "f64", "f16"]))
+    element = draw(st.sampled_from(["f32", "f32", "f64", "f16", "bf16"]))
     name = draw(st.sampled_from(["math.erf", "math.erf", "math.tanh"]))
     builder = GraphBuilder()
     x, y = (builder.tensor(shape, element) for _ in range(2))
