@@ -160,7 +160,7 @@ def compiled_moves(
     planned: Mapping[str, ConversionReport],
 ) -> tuple[MoveReport, ...]:
     """The dispatches that only move data, each with the conversion that it was planned as."""
-    meant = {row.dispatch: row.op for row in validation.dispatches if row.dispatch}
+    meant = {name: row.op for row in validation.dispatches for name in row.names}
     found = []
     for move in moves:
         row = planned.get(meant.get(move.name, ""))

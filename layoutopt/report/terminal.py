@@ -15,6 +15,7 @@ from layoutopt.report.headline import PLANNED, UNCHANGED, headline
 from layoutopt.report.report import Report, Side
 from layoutopt.report.solver import solver_text
 from layoutopt.report.units import milliseconds, predicted
+from layoutopt.report.validation import DispatchValidation, Validation
 
 _MOST = 12
 """Rows of a list that are shown; the JSON has all."""
@@ -297,7 +298,7 @@ def _validation(report: Report, console: Console) -> None:
     for row in costly[:_MOST]:
         table.add_row(
             row.op or "(not planned)",
-            row.dispatch or "(in another dispatch)",
+            _dispatches(row),
             _us(row.predicted_ns),
             _us(row.measured_ns),
             _error(row.predicted_ns, row.measured_ns),
@@ -310,9 +311,26 @@ def _validation(report: Report, console: Console) -> None:
         f"{found.dispatched_ms:.3f} ms, fastest runs {_ms(found.fastest_ms)} ms "
         f"({_error(found.predicted_ms, found.fastest_ms)}); median error of a dispatch {middle}; "
         f"{found.unexpected} dispatches that were not planned, {found.missing} planned ones that "
-        f"are not there.",
+        f"are not there{_absent(found)}.",
         highlight=False,
     )
+
+
+def _dispatches(row: DispatchValidation) -> str:
+    if not row.dispatch:
+        return "(in another dispatch)"
+    return row.dispatch + (f" and {len(row.further)} more" if row.further else "")
+
+
+def _absent(found: Validation) -> str:
+    """The ops that have fewer dispatches in the module than when compiled alone."""
+    rows = [
+        f"{row.op} (-{row.absent})" if row.absent > 1 else row.op
+        for row in found.dispatches
+        if row.absent
+    ]
+    more = f" and {len(rows) - _MOST} more" if len(rows) > _MOST else ""
+    return f" ({escape(', '.join(rows[:_MOST]))}{more})" if rows else ""
 
 
 def _us(nanoseconds: int | None) -> str:

@@ -32,10 +32,19 @@ class DispatchValidation:
     op: str
     """What the plan meant it to be; empty for a dispatch that no cluster stands for."""
     dispatch: str
-    """IREE's name for it (of an atomic cluster, the first one's); empty for a cluster that IREE
-    put elsewhere."""
+    """IREE's name for it (of several that one choice has, the first one's); empty for a cluster
+    that IREE put elsewhere."""
     predicted_ns: int | None
     measured_ns: int | None
+    further: tuple[str, ...] = ()
+    """IREE's names for the others that the choice has: a concat is one copy for each part."""
+    absent: int = 0
+    """How many the choice has compiled alone that are not in the module."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """IREE's names for all of them."""
+        return (self.dispatch, *self.further) if self.dispatch else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +131,11 @@ def validate(
             continue
         numbers = [p for p, (i, _) in enumerate(parts) if i == index]
         mine = [call for p in numbers for call in found.get(p, ())]
-        missing += sum(p not in found for p in numbers)
+        absent = sum(p not in found for p in numbers)
+        missing += absent
         measured = round(sum(calls[i][1] for i in mine)) if mine else None
-        name = calls[min(mine)][0] if mine else ""
-        rows.append(DispatchValidation(row.op, name, row.cost_ns, measured))
+        name, *further = dict.fromkeys(calls[i][0] for i in sorted(mine)) or ("",)
+        rows.append(DispatchValidation(row.op, name, row.cost_ns, measured, tuple(further), absent))
         if measured:
             errors.append(abs(row.cost_ns / measured - 1))
     rows += [DispatchValidation("", name, None, round(ns)) for name, ns in left.values()]

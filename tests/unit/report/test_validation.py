@@ -14,7 +14,9 @@ from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.at_sizes import AtSizes
 from layoutopt.pricing.prices import Work
+from layoutopt.report.moves import compiled_moves
 from layoutopt.report.validation import _Part, _without, validate
+from layoutopt.verification.data_movement import MoveDispatch
 from layoutopt.verification.dispatch_names import loops_of
 from tests.planning import AS_WRITTEN, HOST, TWO_MATMULS, SizedPrices, setting
 
@@ -76,31 +78,26 @@ def test_dispatches_that_choices_have_alone_are_looked_for(tmp_path: Path) -> No
     found = validate([plan], calls, 0.1, (1,), plan.cost_ns, alone)
     assert [row.measured_ns for row in found.dispatches] == [530, 640, 7]  # equal names, then loops
     assert (found.unexpected, found.missing) == (1, 0)
+    assert [row.names for row in found.dispatches] == [
+        ("main_dispatch_0_matmul_Dx64x64_f32", "main_dispatch_2_reduction_Dx64_f32"),
+        ("main_dispatch_1_elementwise_Dx64_f32", "main_dispatch_0_matmul_Dx64x64_f32"),
+        ("main_dispatch_7_elementwise_9_f32",),
+    ]
     fewer = validate([plan], calls[:1], 0.1, (1,), plan.cost_ns, alone)
     assert (fewer.unexpected, fewer.missing) == (0, 3)
+    assert [row.absent for row in fewer.dispatches] == [1, 2]
 
 
-def test_what_has_no_dispatch_alone_is_not_expected(tmp_path: Path) -> None:
+def test_each_copy_of_a_concat_is_told_as_planned(tmp_path: Path) -> None:
+    """IREE copies each part by a dispatch of its own, which are one choice of the plan."""
     plan = planned(tmp_path)
     pieces = [plan.piece(key) for key in plan.chosen]
-    alone: dict[str, tuple[str, ...]] = {p.text: () for p in pieces if p is not None}
-    found = validate([plan], [], None, (1,), plan.cost_ns, alone)
-    assert found.dispatches == ()
-    assert (found.unexpected, found.missing) == (0, 0)
-
-
-def test_what_another_choice_has_made_is_not_expected_twice() -> None:
-    """Loops as they are or merged into one; of two equal ones, one for each op."""
-    sums, products = _Part((64, 512), "elementwise_64x512_f32"), _Part((64, 16, 32, 512))
-    builder = GraphBuilder()
-    x, y = (builder.tensor((64, 512), "f32") for _ in range(2))
-    identity = identity_map(2)
-    parallel = (IteratorType.PARALLEL,) * 2
-    body = copy_body("f32")
-    op = builder.add(
-        Structured((x,), (Uninitialized(),), (y,), (64, 512), parallel, (identity,) * 2, body)
-    )
-    assert _without((sums, products), [op]) == (products,)
-    assert _without((_Part((32768,)), sums), [op]) == (sums,)
-    assert _without((sums, products), []) == (sums, products)
-    assert _without((products,), [Reshape(x, y)]) == (products,)
+    alone = {p.text: ("c0_dispatch_0_slow_memcpy",) * 2 for p in pieces if p is not None}
+    copies = [f"main_dispatch_{i}_slow_memcpy" for i in range(5)]
+    found = validate([plan], [(c, 9.0) for c in copies], None, alone=alone)
+    moves = compiled_moves([MoveDispatch(c, "memcpy", 1, 9) for c in copies], found, {})
+    first, second, _ = (row.op for row in found.dispatches)
+    assert [move.place for move in moves] == [first, first, second, second, ""]
+    assert [move.reason for move in moves] == ["the op itself only moves data"] * 4 + [
+        "no conversion of the plan: IREE copies here by itself"
+    ]
