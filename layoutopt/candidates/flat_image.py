@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
 from layoutopt.ir.affine import IndexMap, affine, plain_dims
 from layoutopt.ir.graph import FromTensor, Graph, GraphBuilder, Op, Reshape, Structured
@@ -43,6 +44,31 @@ def over_flat_image(
     return whole if len(whole.maps[0][0].terms) >= _LEAST_TERMS else None
 
 
+def with_merged_sums(op: Structured) -> Structured:
+    """An op of `over_flat_image` where the last two dims of the image are one, if they may be.
+
+    That is, where both are summed over and lie as adjacent in the filter.
+    """
+    image, filters, result = op.maps
+    if len(image) < 3:
+        return op
+    outer, inner = image[-2].plain_dim, image[-1].plain_dim
+    if outer is None or inner is None or not {outer, inner} <= {*op.reduction_dims}:
+        return op
+    if (image[-2], image[-1]) not in pairwise(filters):
+        return op
+    left = [d for d in range(len(op.domain)) if d != inner]
+    number = {d: i for i, d in enumerate(left)}
+    sizes = [n * (op.domain[inner] if d == outer else 1) for d, n in enumerate(op.domain)]
+    maps = image[:-1], tuple(f for f in filters if f != image[-1]), result
+    return replace(
+        op,
+        domain=tuple(sizes[d] for d in left),
+        iterators=tuple(op.iterators[d] for d in left),
+        maps=tuple(tuple(f.renamed(number) for f in m) for m in maps),
+    )
+
+
 def with_flat_images(graph: Graph, chosen: Callable[[Op], Structured | None]) -> Graph:
     """The graph with ops of `over_flat_image` for those that have one ``chosen``."""
     builder = GraphBuilder(len(graph.types))
@@ -69,8 +95,8 @@ def write_over_flat_image(op: Structured, graph: Graph, builder: GraphBuilder) -
         return made
 
     sizes = [_sizes(m, op.domain) for m in op.maps[1:]]
-    kept = len(op.maps[0]) - 1
-    flat = reshaped(image, (math.prod(shape[:-kept]), *shape[-kept:]))
+    kept = [op.domain[f.dims[0]] if f.dims else 1 for f in op.maps[0][1:]]
+    flat = reshaped(image, (math.prod(shape) // math.prod(kept), *kept))
     panels = reshaped(filters, sizes[0])
     result = builder.tensor(sizes[1], graph.types[op.results[0]].element)
     init = op.inits[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, pairwise
 
 from layoutopt.candidates.packing.tiling import ordered
 from layoutopt.ir.affine import IndexMap
@@ -17,9 +17,11 @@ from layoutopt.ir.types import TensorType
 def lhs_layouts(op: Structured, kind: TensorType) -> tuple[Layout, ...]:
     """Layouts to try for the first input, the model's own first."""
     r = roles(op)
-    orders = [(*r.m, *r.batch, *r.window, *r.k)]
+    steps = _steps(op, r)
+    k = tuple(d for d in r.k if d not in steps)
+    orders = [(*r.m, *steps, *r.batch, *r.window, *k)]
     if _is_grouped(r):
-        orders.append((*r.m, *r.window, *r.k, *r.batch))
+        orders.append((*r.m, *steps, *r.window, *k, *r.batch))
     if not is_windowed(op):
         orders = [(*r.batch, *r.m, *r.k), *orders, (*r.batch, *r.k, *r.m)]
     return _layouts(op.source_maps[0], kind, orders)
@@ -76,6 +78,12 @@ def weight_layout(
     else:
         order = (*r.window, *batch)
     return _layouts(op.source_maps[1], kind, [order])[-1]
+
+
+def _steps(op: Structured, found: Roles) -> tuple[int, ...]:
+    """Loops summed over that step through pixels that are one in the image's window."""
+    pairs = pairwise(op.source_maps[0])
+    return tuple(b.dims[0] for a, b in pairs if len(a.terms) > 1 and b.plain_dim in found.k)
 
 
 def _is_grouped(found: Roles) -> bool:

@@ -17,7 +17,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from layoutopt.candidates.flat_image import over_flat_image, with_flat_images
+from layoutopt.candidates.flat_image import (
+    over_flat_image,
+    with_flat_images,
+    with_merged_sums,
+)
 from layoutopt.compiler.processor import VectorRegisters
 from layoutopt.ir.graph import Graph, Op, Structured
 from layoutopt.ir.roles import roles
@@ -52,7 +56,8 @@ class _Direct:
     @property
     def pixel_bytes(self) -> int:
         """How far apart two neighbours in a row of the image lie."""
-        return self.op.domain[self.channel] * _ELEMENT_BITS // 8
+        beside = {d for form in self.op.maps[0][1:] for d in form.dims}
+        return math.prod(self.op.domain[d] for d in beside) * _ELEMENT_BITS // 8
 
     def suits(self, tile: VectorTile) -> bool:
         """Whether a tile divides the row, and is as wide as a panel."""
@@ -103,18 +108,31 @@ def _direct(op: Op, types: tuple[TensorType, ...]) -> _Direct | None:
         return None
     if {*op.body.arguments} != {_ELEMENT}:
         return None
-    whole = over_flat_image(op, types)
+    whole = over_flat_image(op, types, _apart(op))
     if whole is None:
         return None
-    image, channels = whole.maps[0]
+    whole = with_merged_sums(whole)
+    image, *apart = whole.maps[0]
     kind = roles(whole)
     along = [f.dims[0] for f in whole.result_maps[0] if f.dims[0] in kind.m]
-    if not along or kind.batch or len(kind.k) != 1 or channels.plain_dim != kind.k[0]:
+    beside = [form.plain_dim for form in apart]
+    if not along or not beside or {*beside} != {*kind.batch, *kind.k} or beside[-1] not in kind.k:
         return None
-    found = _Direct(whole, along[-1], whole.result_maps[0][-1].dims[0], kind.k[0])
+    found = _Direct(whole, along[-1], whole.result_maps[0][-1].dims[0], beside[-1])
     panels = found.column in kind.n and whole.source_maps[1][-1].plain_dim == found.column
     suits = image.coefficient(found.row) == 1
     return found if panels and suits and kind.window and found.depth else None
+
+
+def _apart(op: Structured) -> int:
+    """The last dims of the image that no window runs along: channels, groups, parts of a stride."""
+    kind = roles(op)
+    count = 0
+    for form in reversed(op.source_maps[0][1:]):
+        if form.plain_dim not in (*kind.k, *kind.batch):
+            break
+        count += 1
+    return max(1, count)
 
 
 def _schedule(found: _Direct, tile: VectorTile) -> Schedule:

@@ -12,6 +12,7 @@ from layoutopt.rules.rewrites.commute_scatter_with_contraction import CommuteSca
 from layoutopt.rules.rewrites.contraction_to_strassen import ContractionToStrassen
 from layoutopt.rules.rewrites.contractions_to_attention import ContractionsToAttention
 from layoutopt.rules.rewrites.convolution_to_im2col import ConvolutionToIm2col
+from layoutopt.rules.rewrites.convolution_to_space_to_depth import ConvolutionToSpaceToDepth
 from layoutopt.rules.rewrites.convolution_to_winograd_f2 import ConvolutionToWinogradF2
 from layoutopt.rules.rewrites.convolution_to_winograd_f4 import ConvolutionToWinogradF4
 from layoutopt.rules.rewrites.convolution_to_winograd_f6 import ConvolutionToWinogradF6
@@ -65,6 +66,7 @@ REWRITES: tuple[RewriteRule[Any], ...] = (
     StridedUnitFilterToSlice(),
     PatchConvolutionToContraction(),
     ConvolutionToIm2col(),
+    ConvolutionToSpaceToDepth(),
     ConvolutionToWinogradF2(),
     ConvolutionToWinogradF4(),
     ConvolutionToWinogradF6(),
