@@ -30,6 +30,8 @@ class Im2col:
 
     convolution: Convolution
     loops: tuple[int, ...]
+    products: int
+    """Of the convolution of the same result that has fewest."""
 
 
 class ConvolutionToIm2col:
@@ -63,10 +65,18 @@ class ConvolutionToIm2col:
         parallel = [form.dims[0] for form in found.op.result_maps[0] if form.dims[0] in read]
         inside = [d for d in reduced if d in filters]
         channels = [d for d in reduced if d in read and d not in filters]
-        return Im2col(found, (*parallel, *inside, *channels))
+        others = (convolution(graph, i) for i in graph.producers[found.op.results[0]])
+        fewest = min(math.prod(c.op.domain) for c in (found, *others) if c is not None)
+        return Im2col(found, (*parallel, *inside, *channels), fewest)
 
     def guard(self, match: Im2col) -> Refusal | None:
-        """The copy has to fit somewhere."""
+        """The copy has to fit somewhere, and to hold no zeros that another one has not."""
+        products = math.prod(match.convolution.op.domain)
+        if products > match.products:
+            return Refusal(
+                f"expected no convolution of the same result with fewer products than {products}, "
+                f"but there is one with {match.products}"
+            )
         elements = math.prod(match.convolution.op.domain[d] for d in match.loops)
         return over_budget(
             elements, _ELEMENTS, "elements of the im2col matrix", "memory for a benchmark"

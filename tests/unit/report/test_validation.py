@@ -101,3 +101,29 @@ def test_each_copy_of_a_concat_is_told_as_planned(tmp_path: Path) -> None:
     assert [move.reason for move in moves] == ["the op itself only moves data"] * 4 + [
         "no conversion of the plan: IREE copies here by itself"
     ]
+
+
+def test_what_has_no_dispatch_alone_is_not_expected(tmp_path: Path) -> None:
+    plan = planned(tmp_path)
+    pieces = [plan.piece(key) for key in plan.chosen]
+    alone: dict[str, tuple[str, ...]] = {p.text: () for p in pieces if p is not None}
+    found = validate([plan], [], None, (1,), plan.cost_ns, alone)
+    assert found.dispatches == ()
+    assert (found.unexpected, found.missing) == (0, 0)
+
+
+def test_what_another_choice_has_made_is_not_expected_twice() -> None:
+    """Loops as they are or merged into one; of two equal ones, one for each op."""
+    sums, products = _Part((64, 512), "elementwise_64x512_f32"), _Part((64, 16, 32, 512))
+    builder = GraphBuilder()
+    x, y = (builder.tensor((64, 512), "f32") for _ in range(2))
+    identity = identity_map(2)
+    parallel = (IteratorType.PARALLEL,) * 2
+    body = copy_body("f32")
+    op = builder.add(
+        Structured((x,), (Uninitialized(),), (y,), (64, 512), parallel, (identity,) * 2, body)
+    )
+    assert _without((sums, products), [op]) == (products,)
+    assert _without((_Part((32768,)), sums), [op]) == (sums,)
+    assert _without((sums, products), []) == (sums, products)
+    assert _without((products,), [Reshape(x, y)]) == (products,)
