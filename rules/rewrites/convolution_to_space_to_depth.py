@@ -59,7 +59,7 @@ class ConvolutionToSpaceToDepth:
     name = "convolution-to-space-to-depth"
     summary = "convolution strided along rows -> reshape + convolution of stride 1 along rows"
     argument = "the index s * i + j is s * (i + j div s) + j mod s; zeros stand behind the filter"
-    evidence = Evidence.PROVED
+    evidence = Evidence.ARGUMENT
     exactness = Exactness.ASSUMES_FINITE
     canonicalizes = False
     examples = (

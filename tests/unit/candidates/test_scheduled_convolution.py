@@ -39,9 +39,12 @@ class Model:
     dilations: tuple[int, int] = (1, 1)
     constant: bool = True
     element: str = "f32"
+    groups: int = 1
 
     @property
     def text(self) -> str:
+        if self.groups > 1:
+            return self._grouped
         reach = [
             (o - 1) * s + (t - 1) * d + 1
             for o, t, s, d in zip(self.outs, self.taps, self.strides, self.dilations, strict=True)
@@ -67,6 +70,32 @@ func.func @main(%x: {x}{argument}) -> {y} {{
   %e = tensor.empty() : {y}
   %f = linalg.fill ins(%zero : {self.element}) outs(%e : {y}) -> {y}
   %r = linalg.conv_2d_nchw_fchw {{{windows}}} ins(%x, %w : {x}, {w}) outs(%f : {y}) -> {y}
+  return %r : {y}
+}}
+"""
+
+    @property
+    def _grouped(self) -> str:
+        reach = [
+            (o - 1) * s + t for o, s, t in zip(self.outs, self.strides, self.taps, strict=True)
+        ]
+        channels, features = self.channels, self.features // self.groups
+        x, w, y = (
+            f"tensor<{'x'.join(map(str, sizes))}x{self.element}>"
+            for sizes in (
+                (self.batch, self.groups, channels, *reach),
+                (self.groups, features, channels, *self.taps),
+                (self.batch, self.groups, features, *self.outs),
+            )
+        )
+        strides = f"strides = dense<{list(self.strides)}> : tensor<2xi64>"
+        return f"""
+func.func @main(%x: {x}) -> {y} {{
+  %w = arith.constant dense_resource<w> : {w}
+  %zero = arith.constant 0.0 : {self.element}
+  %e = tensor.empty() : {y}
+  %f = linalg.fill ins(%zero : {self.element}) outs(%e : {y}) -> {y}
+  %r = linalg.conv_2d_ngchw_gfchw {{{strides}}} ins(%x, %w : {x}, {w}) outs(%f : {y}) -> {y}
   return %r : {y}
 }}
 """
@@ -106,10 +135,15 @@ def convolution_in(form: PhysicalForm) -> Structured:
         (Model(outs=(14, 14), features=96), AVX512, ["14x32", "14x16"]),
         (Model(outs=(14, 14), features=24), AVX512, []),  # no vector divides the features
         (Model(outs=(31, 37)), AVX512, []),  # no rows divide a prime this large
-        (Model(outs=(14, 14), channels=1024), AVX512, ["7x64", "7x32"]),  # pixels 4 KB apart
+        # pixels 4 KB apart; as it is, and as Strassen's seven products
+        (Model(outs=(14, 14), channels=1024), AVX512, ["7x64", "7x32"] * 2),
         (Model(outs=(14, 14)), AVX2, ["14x8", "2x32"]),
         (Model(outs=(14, 14)), NEON, ["14x8", "14x4"]),
         (Model(outs=(14, 14)), None, []),
+        (Model(outs=(14, 14), strides=(2, 2)), AVX2, ["14x8", "2x32"]),  # by pairs of pixels
+        (Model(outs=(14, 14), channels=3, strides=(2, 2)), AVX2, ["14x8", "2x32"]),  # six numbers
+        (Model(outs=(14, 14), features=64, groups=4), AVX2, ["14x8", "2x16"]),  # a group's panels
+        (Model(outs=(14, 14), features=64, groups=4, strides=(2, 2)), AVX2, ["14x8", "2x16"]),
     ],
 )
 def test_tiles_divide_a_row_of_the_image_and_fill_the_registers(
@@ -121,7 +155,8 @@ def test_tiles_divide_a_row_of_the_image_and_fill_the_registers(
 @pytest.mark.parametrize(
     "model",
     [
-        Model(strides=(2, 2)),  # neighbours in a row of the result are none in the image
+        Model(taps=(3, 4), strides=(2, 3)),  # half as many zeros as taps
+        Model(features=64, groups=64),  # one feature of a group: its vectors are channels
         Model(taps=(1, 1)),  # no windows
         Model(outs=(1, 14), taps=(1, 3)),  # one dim: IREE adds a batch loop
         Model(channels=1),  # nothing to sum beside the window
@@ -162,23 +197,29 @@ def test_filters_lie_in_panels_and_nothing_is_packed_at_run_time() -> None:
         Model(outs=(3, 4), taps=(1, 5), features=32),
         Model(outs=(3, 4), taps=(5, 1), features=32),
         Model(outs=(3, 4), strides=(2, 1), dilations=(1, 2), batch=2, features=32),
+        Model(outs=(3, 4), strides=(2, 2), channels=3, features=32, batch=2),
+        Model(outs=(3, 4), taps=(2, 7), strides=(1, 2), channels=4, features=16),
+        Model(outs=(3, 4), taps=(2, 5), strides=(1, 3), channels=4, features=16),
+        Model(outs=(3, 4), channels=4, features=48, groups=3),
+        Model(outs=(3, 4), strides=(2, 2), channels=4, features=48, groups=3, batch=2),
     ],
 )
 def test_the_flat_image_gives_the_same_sums(model: Model) -> None:
     graph = lifted(model.text)
-    (image, filters), (result,) = graph.ops[-1].inputs, graph.outputs
     rng = np.random.default_rng(3)
-    x, w = (rng.integers(-3, 4, graph.types[t].shape).astype(np.float32) for t in (image, filters))
-    expected = evaluate(graph, {image: x, filters: w})[result]
+    given = {
+        t: rng.integers(-3, 4, graph.types[t].shape).astype(np.float32)
+        for t in graph.ops[-1].inputs
+    }
+    known = evaluate(saturate(graph).graph, given)
     pairs = found(model)
     assert pairs
     for candidate, form in pairs:
-        given = {
-            form.inputs[0]: candidate.layout_of(image).apply(x),
-            form.weights[0]: candidate.layout_of(filters).apply(w),
-        }
-        made = evaluate(form.graph, given)[form.outputs[0]]
-        assert np.array_equal(made, candidate.layout_of(result).apply(expected))
+        *operands, (result, layout) = candidate.layouts
+        places = (*form.inputs, *form.weights)
+        read = {p: o.apply(known[t]) for p, (t, o) in zip(places, operands, strict=True)}
+        made = evaluate(form.graph, read)[form.outputs[0]]
+        assert np.array_equal(made, layout.apply(known[result]))
 
 
 def test_a_tile_that_does_not_divide_is_not_written() -> None:
