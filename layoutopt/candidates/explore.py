@@ -27,7 +27,7 @@ from layoutopt.normalize import EXPANDED, NORMALIZATIONS
 from layoutopt.normalize.canonical_form import canonical_form
 from layoutopt.options import Objective
 from layoutopt.profiles.target import Target, Tile
-from layoutopt.rules.rewrites import ATTENDING, MERGING, PARALLELIZING, REWRITES, WIDENING
+from layoutopt.rules.rewrites import ATTENDING, MERGING, PARALLELIZING, REWRITES, TILING, WIDENING
 from layoutopt.rules.rule import EVERY_EXACTNESS, Exactness, RewriteRule
 
 _MOST = 6
@@ -84,16 +84,17 @@ def explore(
     """Enumerate the candidates of a function, made by rules whose exactness is ``admitted``.
 
     Rules that keep more compute units busy are left out where the target has one, those that widen
-    elements where it multiplies them as they are (GPUs) and where conversions are counted, and
-    those that spell out what it has an instruction for (GPUs). On processors attention is left as
-    its parts: IREE 3.13 runs it as one op ten times as long. Where conversions are counted, those
-    that make several contractions one are left out too: what has to be packed is what came.
+    elements where it multiplies them as they are (GPUs) and where conversions are counted, those
+    for tiles of registers in the same two cases, and those that spell out what it has an
+    instruction for (GPUs). On processors attention is left as its parts: IREE 3.13 runs it as one
+    op ten times as long. Where conversions are counted, those that make several contractions one
+    are left out too: what has to be packed is what came.
     ``image_rows``: contractions whose rows are several loops, as those of images, take tiles with a
     microkernel too.
     """
     left_out = PARALLELIZING if target.machine.compute_units == 1 else ()
     if target.registers is None or objective is Objective.CONVERSIONS:
-        left_out = (*left_out, *WIDENING)
+        left_out = (*left_out, *WIDENING, *TILING)
     if target.registers is not None or objective is Objective.CONVERSIONS:
         left_out = (*left_out, *ATTENDING)
     if objective is Objective.CONVERSIONS:

@@ -60,13 +60,16 @@ MERGING: tuple[RewriteRule[Any], ...] = (
 )
 """Those that make weights of weights: products, sums and multiples of them."""
 
+TILING: tuple[RewriteRule[Any], ...] = (ConvolutionToSpaceToDepth(),)
+"""Those that make loops which tiles of registers are laid over, at some more multiplications."""
+
 REWRITES: tuple[RewriteRule[Any], ...] = (
     WidenSums(),
     UnitFilterToContraction(),
     StridedUnitFilterToSlice(),
     PatchConvolutionToContraction(),
     ConvolutionToIm2col(),
-    ConvolutionToSpaceToDepth(),
+    *TILING,
     ConvolutionToWinogradF2(),
     ConvolutionToWinogradF4(),
     ConvolutionToWinogradF6(),
