@@ -26,6 +26,7 @@ from layoutopt.oracle import OracleError, evaluate_bounded
 from layoutopt.oracle.constant import constant
 from layoutopt.oracle.contraction import is_matmul
 from layoutopt.oracle.inputs import chosen_inputs, unsuitable
+from layoutopt.oracle.precision import unit_roundoff
 from layoutopt.oracle.rounding import total
 from layoutopt.rules.rule import Expression
 from layoutopt.runtime.comparison import difference
@@ -36,8 +37,11 @@ _MOST_ELEMENTS = 1 << 25
 """Of a tensor that is made: memory holds it."""
 _AROUND = 12
 """How many ops back something is looked for that a rule may know of its inputs."""
-Compared = tuple[Graph, Graph, tuple[tuple[int, str], ...]]
-"""Two graphs over the same tensors, and values of some of these."""
+_ROUNDINGS = 64
+"""Of the largest number of a result, by which a rule that rounds otherwise may be off: what errors
+of constants that it works out come to."""
+Compared = tuple[Graph, Graph, tuple[tuple[int, str], ...], bool]
+"""Two graphs over the same tensors, values of some of these, and whether one rounds otherwise."""
 _Link = Callable[[Op, set[int], set[int]], bool]
 _DIFFERS = "computes something else than the model's own op"
 
@@ -83,7 +87,7 @@ class Soundness:
         if work > _MOST_WORK or _largest(graph, index, found, before) > _MOST_ELEMENTS:
             return False
         held = _pair(graph, index, found, before)
-        return (self.most_in_all == math.inf or self._affords(held, work)) and _holds(*held)
+        return (self.most_in_all == math.inf or self._affords(held, work)) and _holds(held)
 
     def _holds_behind_all(self, graph: Graph, index: int, found: Expression) -> bool:
         """Whether both compute the same where all that they read comes from the same tensors.
@@ -120,13 +124,13 @@ def _pair(graph: Graph, index: int, found: Expression, before: Sequence[Op]) -> 
         one.types, (*ops[: len(before)], *ops[len(before) + 1 :]), one.inputs, one.outputs
     )
     splats = tuple((place[t], graph.splats[t]) for t in tensors if t in graph.splats)
-    return concrete(one), concrete(other), splats
+    return concrete(one), concrete(other), splats, found.rounds
 
 
-def _holds(one: Graph, other: Graph, splats: tuple[tuple[int, str], ...]) -> bool:
+def _holds(held: Compared) -> bool:
     """Whether two graphs are shown to compute the same."""
     try:
-        found = _compared(one, other, splats)
+        found = _compared(*held)
     except OracleError:
         return False
     return found.conclusive and not found.reason
@@ -141,7 +145,9 @@ class _Comparison:
 
 
 @lru_cache(maxsize=1024)
-def _compared(one: Graph, other: Graph, splats: tuple[tuple[int, str], ...]) -> _Comparison:
+def _compared(
+    one: Graph, other: Graph, splats: tuple[tuple[int, str], ...], rounds: bool
+) -> _Comparison:
     """Two graphs over the same tensors, run on the same inputs."""
     contradiction = misfit(one) or misfit(other)
     if contradiction:
@@ -155,7 +161,14 @@ def _compared(one: Graph, other: Graph, splats: tuple[tuple[int, str], ...]) -> 
             fixed[t] = np.full(one.types[t].shape, value)
     inputs, wanted, bounds = chosen_inputs(one, fixed)
     found, beside = evaluate_bounded(other, inputs)
-    allowed = [total(bounds.get(t), beside.get(t)) for t in one.outputs]
+    allowed = [
+        total(
+            bounds.get(t),
+            beside.get(t),
+            _rounded(wanted[t], one.types[t].element) if rounds else None,
+        )
+        for t in one.outputs
+    ]
     reason = difference(
         [found[t] for t in one.outputs],
         [wanted[t] for t in one.outputs],
@@ -165,6 +178,13 @@ def _compared(one: Graph, other: Graph, splats: tuple[tuple[int, str], ...]) -> 
         unsuitable(wanted[t], error) for t, error in zip(one.outputs, allowed, strict=True)
     )
     return _Comparison(f"{_DIFFERS}: {reason}" if reason else "", conclusive)
+
+
+def _rounded(wanted: Array, element: str) -> Array | None:
+    """What a result may be off by where constants behind it are rounded otherwise."""
+    sizes = np.abs(wanted).astype(np.float64)
+    largest = float(np.max(sizes, initial=0.0, where=np.isfinite(sizes)))
+    return np.full(wanted.shape, _ROUNDINGS * unit_roundoff(element) * largest)
 
 
 def _largest(graph: Graph, index: int, found: Expression, around: Sequence[Op]) -> int:

@@ -17,6 +17,7 @@ from layoutopt.ir.graph import (
     Graph,
     GraphBuilder,
     IteratorType,
+    Op,
     Pad,
     Slice,
     Structured,
@@ -29,9 +30,11 @@ from layoutopt.normalize.fold_broadcast import BroadcastRead, FoldBroadcast
 from layoutopt.normalize.reduce_from_neutral_init import ReduceFromNeutralInit, ReductionInit
 from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rewrites.examples import convolution_example
+from layoutopt.rules.rewrites.resize_examples import linear_resize
+from layoutopt.rules.rewrites.separate_resize import SeparateResize
 from layoutopt.rules.rewrites.strided_unit_filter_to_slice import StridedUnitFilterToSlice
 from layoutopt.rules.rewrites.window import Convolution
-from layoutopt.rules.rule import Expression, NormalizationRule
+from layoutopt.rules.rule import Expression, NormalizationRule, apply
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
 from tests.planning import HOST
@@ -72,6 +75,35 @@ def test_an_unsound_rule_is_refused(rule: StridedUnitFilterToSlice) -> None:
     assert refused.rule == "strided-unit-filter-to-slice"
     assert refused.reason.startswith("computes something else than the model's own op: result 0: ")
     assert "values are wrong; at (0, 0, 0, 0): expected" in refused.reason
+
+
+def factors_off_by(share: float) -> Expression:
+    """A resize by filters whose numbers are a little larger."""
+    graph = linear_resize((5, 2), (15, 2), corners=True)
+    found = apply(SeparateResize(), graph, 0)
+    assert isinstance(found, Expression)
+
+    def larger(op: Op) -> Op:
+        if not isinstance(op, Structured) or op.sources:
+            return op
+        body = replace(op.body, ops=tuple(map(scaled, op.body.ops)))
+        return replace(op, body=body)
+
+    def scaled(op: ScalarOp) -> ScalarOp:
+        if op.type != "f32" or op.name != "arith.constant":
+            return op
+        number = float(op.attribute("value").partition(" : ")[0]) * (1 + share)
+        return replace(op, attributes=(("value", f"{number:.9e} : f32"),))
+
+    return replace(found, ops=tuple(map(larger, found.ops)))
+
+
+@pytest.mark.parametrize(("share", "sound"), [(0.0, True), (1e-3, False)])
+def test_constants_of_a_rule_may_be_rounded_otherwise(share: float, sound: bool) -> None:
+    """Factors of one period of a filter stand for those of all; the op rounds each place."""
+    graph = linear_resize((5, 2), (15, 2), corners=True)
+    reason = Soundness().reason(graph, 0, factors_off_by(share))
+    assert (reason == "") == sound, reason
 
 
 def test_without_the_check_it_would_have_been_taken() -> None:
