@@ -9,7 +9,8 @@ flattened, W elements of the image to a row. Registers hold ``rows x columns`` o
 one row of the image, while windows and channels are summed up. With one filter element at a time
 the loops inside a tile are those of a matmul, so the tiles are chosen as there (Georganas et al.,
 Anatomy of High-Performance Deep Learning Convolutions on SIMD Architectures, SC 2018). Neighbours
-along a row of the result have to be neighbours in x: strides are for the other dims.
+along a row of the result have to be neighbours in x: strides are for the other dims, and those of
+rows become channels (`convolution-to-space-to-depth`). Of groups each has panels of its own.
 """
 
 from __future__ import annotations

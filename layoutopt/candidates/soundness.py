@@ -180,7 +180,7 @@ def _compared(
     return _Comparison(f"{_DIFFERS}: {reason}" if reason else "", conclusive)
 
 
-def _rounded(wanted: Array, element: str) -> Array | None:
+def _rounded(wanted: Array, element: str) -> Array:
     """What a result may be off by where constants behind it are rounded otherwise."""
     sizes = np.abs(wanted).astype(np.float64)
     largest = float(np.max(sizes, initial=0.0, where=np.isfinite(sizes)))

@@ -19,8 +19,9 @@ from layoutopt.ir.graph import Graph, GraphBuilder, IteratorType, Pad, Reshape
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.roles import roles
 from layoutopt.ir.size import Size
+from layoutopt.ir.types import is_complex, is_float
 from layoutopt.rules.rewrites.examples import convolution_example
-from layoutopt.rules.rewrites.interior_padding import is_zero, typed
+from layoutopt.rules.rewrites.interior_padding import is_zero
 from layoutopt.rules.rewrites.window import Convolution, Window, convolution
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression, over_budget
 
@@ -84,6 +85,8 @@ class ConvolutionToSpaceToDepth:
             return None
         if isinstance(last.axis_size, Size) or isinstance(found.image_size(last), Size):
             return None
+        if any(_zero(graph.types[tensor].element) is None for tensor in found.op.sources):
+            return None
         suits = last.dilation == 1 and 1 < last.stride < found.filter_size(last)
         return StridedRow(found, last) if suits else None
 
@@ -142,7 +145,8 @@ def _in_steps(
     if lacking:
         none = (0,) * len(shape)
         wide = builder.tensor(tuple(shape), element)
-        zero = typed("0" if element.startswith(("i", "u", "s")) else "0.0", element)
+        zero = _zero(element)
+        assert zero is not None  # as matched
         pad = _zero_pad(graph, tensor) or Pad(tensor, wide, none, none, zero)
         high = tuple(n + lacking * (a == axis) for a, n in enumerate(pad.high))
         builder.add(replace(pad, result=wide, high=high))
@@ -150,6 +154,13 @@ def _in_steps(
     split = builder.tensor((*shape[:axis], size // step, step, *shape[axis + 1 :]), element)
     builder.add(Reshape(tensor, split))
     return split
+
+
+def _zero(element: str) -> str | None:
+    """Zero as MLIR text; None of complex numbers."""
+    if is_float(element):
+        return f"0.0 : {element}"
+    return None if is_complex(element) else f"0 : {element}"
 
 
 def _zero_pad(graph: Graph, tensor: int) -> Pad | None:

@@ -87,6 +87,11 @@ def test_a_depthwise_convolution_has_vectors_of_channels_already() -> None:
     assert apply(RULE, depthwise_example(stride=2), 0) is None
 
 
+def test_complex_numbers_are_left() -> None:
+    kinds = tuple(replace(kind, element="complex<f32>") for kind in STRIDED.types)
+    assert apply(RULE, replace(STRIDED, types=kinds), 0) is None
+
+
 def test_rows_of_an_open_size_are_left() -> None:
     n, c, h, _ = STRIDED.types[0].shape
     kinds = replace(STRIDED.types[0], shape=(n, c, h, symbol("s", 9, 20))), *STRIDED.types[1:]
