@@ -30,6 +30,7 @@ from layoutopt.mlir.read.initializers import external_tensors
 from layoutopt.mlir.read.lift import Lifted, lift_blocks
 from layoutopt.mlir.read.parameters import Parameter, module_parameters, parameter_of
 from layoutopt.mlir.read.weight_names import with_weight_names
+from layoutopt.mlir.write.ahead_of_loops import ahead_of_loops, distribute_loops, numbered
 from layoutopt.mlir.write.assumed import check_assumption
 from layoutopt.mlir.write.dead_ops import erase_dead_ops
 from layoutopt.mlir.write.hoisting import hoist_weights
@@ -277,9 +278,15 @@ def parse_module(path: Path, model: Path | None = None) -> Module:
             "none",
             "give the module that holds the model's functions",
         )
-    constants = constant_globals(operation)
-    referred = referred_functions(operation)
-    lifted = (_bounded(b, referred) for f in functions for b in lift_blocks(f, constants))
+    places = numbered(operation)
+    lifted = _lifted(operation, functions)
+    ahead = ahead_of_loops(lifted, places)
+    if ahead:
+        operation = _parsed(path, MATCHING)
+        distribute_loops(operation, ahead)
+        bodies = list(operation.regions[0].blocks[0].operations)
+        functions = [op for op in bodies if op.operation.name in _FUNCTIONS]
+        lifted = _lifted(operation, functions)
     counts = {_symbol_name(f): sum(len(list(r.blocks)) for r in f.regions) for f in functions}
     blocks, carried = with_carried(operation, tuple(with_weight_names(lifted)))
     return Module(
@@ -289,6 +296,12 @@ def parse_module(path: Path, model: Path | None = None) -> Module:
         carried,
         _calls(operation, blocks),
     )
+
+
+def _lifted(operation: Any, functions: Sequence[Any]) -> tuple[Lifted, ...]:
+    constants = constant_globals(operation)
+    referred = referred_functions(operation)
+    return tuple(_bounded(b, referred) for f in functions for b in lift_blocks(f, constants))
 
 
 def _calls(operation: Any, blocks: Sequence[Lifted]) -> dict[str, tuple[int, ...]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from iree.compiler import ir
@@ -16,6 +17,7 @@ from iree.compiler import ir
 from layoutopt.ir.concrete import with_sizes
 from layoutopt.ir.graph import Constant, Graph
 from layoutopt.ir.layout import Layout
+from layoutopt.ir.size import symbol
 from layoutopt.mlir.read.captured import capture
 from layoutopt.mlir.read.decomposed import decompose
 from layoutopt.mlir.read.dominators import dominated
@@ -55,6 +57,8 @@ class Lifted:
     """The name of the block that it runs in; empty where it runs once a call of the function."""
     trips: int | None = 1
     """How often it runs each time that the enclosing block does, see `Body.trips`."""
+    steps: range | None = None
+    """Of a loop's body: what its first argument counts through, see `Body.steps`."""
     taken: Mapping[int, Any] = field(default_factory=dict)
     """By tensor, the value of those that come in another layout than that of the graph."""
     handed: Mapping[tuple[int, Layout], tuple[Any, ...]] = field(default_factory=dict)
@@ -166,6 +170,8 @@ class _Walk:
         capture(state, block, around)
         decompose(block)
         operations = list(block.operations)
+        if body.steps:
+            _name_step(state.sizes, block.arguments[0], f"{prefix}step", body.steps)
         for position, argument in enumerate(block.arguments):
             add_symbols(state, argument, f"{prefix}arg{position}")
             kind = known_type(state, argument)
@@ -192,6 +198,13 @@ class _Walk:
         return bodies(state, op, _shown(body.name), seen) if self.inside else iter(())
 
 
+def _name_step(sizes: Sizes, value: Any, name: str, steps: range) -> None:
+    """Let the variable of a loop be a symbol: index arithmetic is worked out with it."""
+    middle = steps[len(steps) // 2]
+    make = partial(symbol, low=steps[0], high=steps[-1], planned=middle)
+    sizes.numbers[value] = sizes.name(name, make, value, 0)
+
+
 def _shown(name: str) -> str:
     """The name as the user knows it, see `exported_name`."""
     return name.removesuffix(ASYNC)
@@ -212,4 +225,5 @@ def _lifted(state: State, block: Any, body: Body, function: str) -> Lifted:
         function,
         body.enclosing,
         body.trips,
+        body.steps,
     )

@@ -35,6 +35,8 @@ class Body:
 
     A size where it is known at run time; less than none is none.
     """
+    steps: range | None = None
+    """What the first argument of the block counts through, where these are numbers."""
 
 
 def bodies(
@@ -55,7 +57,15 @@ def bodies(
         part = parts[place] if place < len(parts) else f".case.{place - len(parts)}"
         if list(region.blocks):
             name = f"{enclosing}/{kind}.{number}{part}"
-            yield region, Body(name, enclosing, _trips(state, operation))
+            yield region, Body(name, enclosing, _trips(state, operation), _steps(state, operation))
+
+
+def _steps(state: State, operation: Any) -> range | None:
+    if operation.name != "scf.for":
+        return None
+    ends = [_number(state, v) for v in list(operation.operands)[:3]]
+    known = [n for n in ends if isinstance(n, int)]
+    return range(*known) if len(known) == len(ends) and known[2] > 0 else None
 
 
 def _trips(state: State, operation: Any) -> int | None:
