@@ -10,7 +10,7 @@ from layoutopt.cli.options import PATH, Number
 from layoutopt.errors import InputError
 from layoutopt.files.given import check_file
 from layoutopt.files.written import check_output
-from layoutopt.mlir.module import PLANNED, recorded_flags
+from layoutopt.mlir.parse import PLANNED, recorded_flags
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.reread import reread
 from layoutopt.runtime.workspace import workspace

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from layoutopt.compiler.installed import quirks
 from layoutopt.errors import InputError
-from layoutopt.mlir.module import MATCHING
+from layoutopt.mlir.parse import MATCHING
 from layoutopt.mlir.stablehlo.module import (
     is_plain,
     leaves_sizes_open,

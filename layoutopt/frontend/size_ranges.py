@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from layoutopt.frontend.source import Source
-from layoutopt.mlir.module import Module, parse_module
+from layoutopt.mlir.module import Module, parse_for_planning
 from layoutopt.mlir.write.assumed import assume
 from layoutopt.options import SizeRange
 
@@ -29,4 +29,4 @@ def with_ranges(
     path = source.path.with_name("ranges.mlirbc")
     with path.open("wb") as file:
         module.operation.write_bytecode(file)
-    return replace(source, path=path), parse_module(path)
+    return replace(source, path=path), parse_for_planning(path)

@@ -14,7 +14,8 @@ from layoutopt.files.given import check_file
 from layoutopt.frontend.converted import ConvertedModel, ConvertedModels, digest_of
 from layoutopt.frontend.onnx.importer import from_onnx
 from layoutopt.frontend.portable import portable
-from layoutopt.mlir.module import MATCHING, Module, input_dialect, parse_module
+from layoutopt.mlir.module import Module, parse_for_planning
+from layoutopt.mlir.parse import MATCHING, input_dialect
 from layoutopt.mlir.stablehlo.module import STABLEHLO
 from layoutopt.runtime.compile import Phase
 from layoutopt.runtime.reread import reread
@@ -69,7 +70,7 @@ def open_source(
     linalg = folder / "input.mlirbc"
     entry = converted.find(key, model.parent, linalg)
     if entry is not None:
-        return _source(linalg, entry), parse_module(linalg, model)
+        return _source(linalg, entry), parse_for_planning(linalg, model)
     external: dict[str, str] = {}
     names: Mapping[str, str] = {}
     changes: tuple[tuple[str, ...], tuple[str, ...]] = (), ()
@@ -86,7 +87,7 @@ def open_source(
             path, dialect, names = plain.path, plain.dialect, plain.size_names
         if dialect and (reason := to_linalg(path, linalg, dialect, target_flags, timeout_s)):
             raise not_converted(model, reason)
-    module = parse_module(linalg, model)
+    module = parse_for_planning(linalg, model)
     made = digest_of(linalg), linalg.stat().st_size
     kept = ConvertedModel(*made, bool(dialect), iree_version(), external, names, *changes)
     converted.keep(key, linalg, kept)

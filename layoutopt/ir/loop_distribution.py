@@ -265,13 +265,8 @@ class _Distribution:
 
 def _reads_more_than_once(op: Op, same: Collection[int]) -> bool:
     """Whether an op is a contraction that reads one tensor anew in each step."""
-    return (
-        isinstance(op, Structured)
-        and op.is_contraction
-        and any(t in same for t in op.sources)
-    )
+    return isinstance(op, Structured) and op.is_contraction and any(t in same for t in op.sources)
 
 
 def _elements(graph: Graph, tensors: Iterable[int]) -> int:
     return sum(math.prod(graph.types[t].shape) for t in tensors)
-

@@ -12,7 +12,6 @@ from typing import Any
 from iree.compiler import ir
 
 from layoutopt.errors import InputError, LoweringError
-from layoutopt.files.given import read_input
 from layoutopt.files.written import written_atomically
 from layoutopt.ir.graph import Constant, Graph, Opaque
 from layoutopt.ir.layout import Layout
@@ -20,6 +19,14 @@ from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.planned_sizes import planned_for, renamed_size, renamed_sizes, size_for
 from layoutopt.ir.size import planned
 from layoutopt.ir.types import TensorType
+from layoutopt.mlir.parse import (
+    FLAGS_ATTRIBUTE,
+    MATCHING,
+    check_names,
+    first_message,
+    parsed,
+    symbol_name,
+)
 from layoutopt.mlir.read.boundary import fixed_tensors, referred_functions
 from layoutopt.mlir.read.calls import called_functions
 from layoutopt.mlir.read.carried import CarriedValues, with_carried
@@ -28,7 +35,7 @@ from layoutopt.mlir.read.entry import Boundary, Exported, boundary_of, exported_
 from layoutopt.mlir.read.globals import constant_globals
 from layoutopt.mlir.read.initializers import external_tensors
 from layoutopt.mlir.read.lift import Lifted, lift_blocks
-from layoutopt.mlir.read.parameters import Parameter, module_parameters, parameter_of
+from layoutopt.mlir.read.parameters import Parameter, module_parameters
 from layoutopt.mlir.read.weight_names import with_weight_names
 from layoutopt.mlir.write.ahead_of_loops import ahead_of_loops, distribute_loops, numbered
 from layoutopt.mlir.write.assumed import check_assumption
@@ -37,13 +44,10 @@ from layoutopt.mlir.write.hoisting import hoist_weights
 from layoutopt.mlir.write.relaid import Relaid
 from layoutopt.mlir.write.specialize import Branch, splice_branches
 from layoutopt.mlir.write.splice import splice
+from layoutopt.mlir.write.unrolling import unroll_loops
 from layoutopt.mlir.write.weight_globals import WeightGlobals
 
-FLAGS_ATTRIBUTE = "layoutopt.compile_flags"
-MATCHING = "correct the module, or convert it with a matching IREE version"
-PLANNED = "give a module that `layoutopt optimize` wrote"
 _FUNCTIONS = ("func.func", "util.func")
-_HIGH_LEVEL = ("torch", "torch_c", "onnx", "stablehlo", "tosa", "chlo", "vhlo")
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,8 @@ class Module:
     """What control flow hands on; graphs are numbered as ``blocks``."""
     calls: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """By private function that calls alone name, the place of the block of each of them."""
+    ahead: Mapping[str, int] = field(default_factory=dict)
+    """By block of a loop, how many of its contractions are computed ahead of it."""
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
@@ -179,12 +185,12 @@ class Module:
         lowered: Mapping[int, Lowered],
         carried: Mapping[str, Layout] = MappingProxyType({}),
         specialized: Mapping[int, Sequence[Branch]] = MappingProxyType({}),
-    ) -> None:
+    ) -> dict[str, int]:
         """Put lowered plans, by place, in place of the blocks' ops. Raises LoweringError.
 
         A block goes ahead of those whose values it captures. ``carried``: the layouts of what
         control flow hands on, by name. ``specialized``: functions with a plan for each of several
-        ranges of their sizes.
+        ranges of their sizes. Returns, by block of a loop, how many steps a trip runs now.
         """
         for place in (*lowered, *specialized):
             for stated in self.blocks[place].sizes.assumptions:
@@ -201,9 +207,10 @@ class Module:
             splice_branches(block, hoisted, self._weight_globals(made))
         functions = dict.fromkeys(self.blocks[i].function for i in inside)
         for op in self.operation.regions[0].blocks[0].operations:
-            if "sym_name" in op.operation.attributes and _symbol_name(op) in functions:
+            if "sym_name" in op.operation.attributes and symbol_name(op) in functions:
                 erase_dead_ops(op)
         relaid.finish()
+        return unroll_loops(self.operation, self.blocks)
 
     def replace(
         self,
@@ -223,7 +230,7 @@ class Module:
 
     def _weight_globals(self, made: dict[Hashable, str]) -> WeightGlobals:
         body = self.operation.regions[0].blocks[0].operations
-        symbols = {_symbol_name(op) for op in body if "sym_name" in op.operation.attributes}
+        symbols = {symbol_name(op) for op in body if "sym_name" in op.operation.attributes}
         return WeightGlobals(symbols, made)
 
     def _hoisted(self, lifted: Lifted, lowered: Lowered) -> Lowered:
@@ -239,7 +246,7 @@ class Module:
             raise LoweringError(
                 str(path),
                 "a module that verifies",
-                _first_message(error),
+                first_message(error),
                 "report this as a bug of layoutopt",
             ) from error
         with written_atomically(path) as partial, partial.open("wb") as file:
@@ -267,27 +274,48 @@ def parse_module(path: Path, model: Path | None = None) -> Module:
     goes through `reread` first. Raises InputError with line and column where it does not parse, and
     where it holds no function.
     """
-    operation = _parsed(path, MATCHING)
-    _check_names(operation, model or path)
-    bodies = list(operation.regions[0].blocks[0].operations)
-    functions = [op for op in bodies if op.operation.name in _FUNCTIONS]
-    if not functions:
+    return _module(_checked(path, model))
+
+
+def parse_for_planning(path: Path, model: Path | None = None) -> Module:
+    """The same with what its loops compute of their steps alone put ahead of them."""
+    operation = _checked(path, model)
+    places = numbered(operation)
+    module = _module(operation)
+    ahead = ahead_of_loops(module.blocks, places)
+    if not ahead:
+        return module
+    operation = _checked(path, model)
+    distribute_loops(operation, ahead)
+    gained = {exported_name(each.loop): each.contractions for each in ahead}
+    return replace(_module(operation), ahead=gained)
+
+
+def _checked(path: Path, model: Path | None) -> Any:
+    """The module operation, which holds functions. Raises InputError."""
+    operation = parsed(path, MATCHING)
+    check_names(operation, model or path)
+    if not _functions(operation):
         raise InputError(
             str(model or path),
             "a module with at least one function",
             "none",
             "give the module that holds the model's functions",
         )
-    places = numbered(operation)
-    lifted = _lifted(operation, functions)
-    ahead = ahead_of_loops(lifted, places)
-    if ahead:
-        operation = _parsed(path, MATCHING)
-        distribute_loops(operation, ahead)
-        bodies = list(operation.regions[0].blocks[0].operations)
-        functions = [op for op in bodies if op.operation.name in _FUNCTIONS]
-        lifted = _lifted(operation, functions)
-    counts = {_symbol_name(f): sum(len(list(r.blocks)) for r in f.regions) for f in functions}
+    return operation
+
+
+def _functions(operation: Any) -> list[Any]:
+    bodies = operation.regions[0].blocks[0].operations
+    return [op for op in bodies if op.operation.name in _FUNCTIONS]
+
+
+def _module(operation: Any) -> Module:
+    functions = _functions(operation)
+    constants = constant_globals(operation)
+    referred = referred_functions(operation)
+    lifted = (_bounded(b, referred) for f in functions for b in lift_blocks(f, constants))
+    counts = {symbol_name(f): sum(len(list(r.blocks)) for r in f.regions) for f in functions}
     blocks, carried = with_carried(operation, tuple(with_weight_names(lifted)))
     return Module(
         operation,
@@ -296,12 +324,6 @@ def parse_module(path: Path, model: Path | None = None) -> Module:
         carried,
         _calls(operation, blocks),
     )
-
-
-def _lifted(operation: Any, functions: Sequence[Any]) -> tuple[Lifted, ...]:
-    constants = constant_globals(operation)
-    referred = referred_functions(operation)
-    return tuple(_bounded(b, referred) for f in functions for b in lift_blocks(f, constants))
 
 
 def _calls(operation: Any, blocks: Sequence[Lifted]) -> dict[str, tuple[int, ...]]:
@@ -325,95 +347,6 @@ def has_work(graph: Graph) -> bool:
     )
 
 
-def input_dialect(path: Path) -> str | None:
-    """A dialect in a module that IREE has to bring to linalg first, None where there is none.
-
-    Raises InputError where it does not parse.
-    """
-    operation = _parsed(path, MATCHING, unregistered=True)
-    found: str | None = None
-
-    def visit(op: Any) -> Any:
-        nonlocal found
-        dialect = op.name.split(".")[0]
-        if dialect in _HIGH_LEVEL:
-            found = dialect
-            return ir.WalkResult.INTERRUPT
-        return ir.WalkResult.ADVANCE
-
-    operation.walk(visit)
-    return found
-
-
-def recorded_flags(path: Path, model: Path | None = None) -> tuple[str, ...]:
-    """The compile flags that a planned module carries; ``model`` is as in `parse_module`.
-
-    Raises InputError where it has none.
-    """
-    operation = _parsed(path, PLANNED, unregistered=True)
-    attribute = None
-    if FLAGS_ATTRIBUTE in operation.attributes:
-        attribute = operation.attributes[FLAGS_ATTRIBUTE]
-    if not isinstance(attribute, ir.ArrayAttr) or not all(map(_is_flag, attribute)):
-        got = "none" if attribute is None else "one that is not a list of flags"
-        raise InputError(str(model or path), f"a module with '{FLAGS_ATTRIBUTE}'", got, PLANNED)
-    return tuple(ir.StringAttr(flag).value for flag in attribute)
-
-
-def _is_flag(attribute: Any) -> bool:
-    """Whether it is a string that a command line can hold."""
-    if not isinstance(attribute, ir.StringAttr):
-        return False
-    flag: bytes = ir.StringAttr(attribute).value_bytes
-    return flag.startswith(b"-") and flag.isascii() and flag.decode().isprintable()
-
-
 def exported_name(name: str) -> str:
     """The name that the user knows: IREE's import keeps the body in ``@name$async``."""
     return name.removesuffix("$async")
-
-
-def _parsed(path: Path, next_step: str, unregistered: bool = False) -> Any:
-    """The module operation; ``unregistered``: of any dialect. Raises InputError with the place."""
-    context = ir.Context()
-    context.allow_unregistered_dialects = unregistered
-    try:
-        return ir.Module.parse(read_input(path), context).operation
-    except ir.MLIRError as error:
-        raise InputError(
-            _place(path, error), "MLIR that parses", _first_message(error), next_step
-        ) from error
-
-
-def _check_names(operation: Any, path: Path) -> None:
-    """Raises InputError where a symbol or parameter has a name that cannot be written as text."""
-    for op in operation.regions[0].blocks[0].operations:
-        attributes = op.operation.attributes
-        try:
-            if "sym_name" in attributes and not _symbol_name(op):
-                raise InputError(str(path), "a name for each symbol", "an empty one", "name it")
-            if "initial_value" in attributes:
-                parameter_of(attributes["initial_value"])
-        except (RuntimeError, UnicodeDecodeError) as error:
-            raise InputError(
-                str(path), "names in UTF-8", f"another one of a {op.operation.name}", "rename it"
-            ) from error
-
-
-def _symbol_name(op: Any) -> str:
-    return str(ir.StringAttr(op.operation.attributes["sym_name"]).value)
-
-
-def _place(path: Path, error: Any) -> str:
-    for diagnostic in error.error_diagnostics:
-        text = str(diagnostic.location)
-        if ":" in text:
-            line, column = text.strip("loc()").rsplit(":", 2)[-2:]
-            return str(path) if line == "0" else f"{path}:{line}:{column}"
-    return str(path)
-
-
-def _first_message(error: Any) -> str:
-    for diagnostic in error.error_diagnostics:
-        return str(diagnostic.message).splitlines()[0].strip()
-    return str(error).splitlines()[0]

@@ -16,7 +16,8 @@ from layoutopt.errors import InputError
 from layoutopt.files.written import check_not_read
 from layoutopt.ir.graph import Constant
 from layoutopt.ir.types import TensorType
-from layoutopt.mlir.module import PLANNED, parse_module, recorded_flags
+from layoutopt.mlir.module import parse_module
+from layoutopt.mlir.parse import PLANNED, recorded_flags
 from layoutopt.mlir.read.initializers import LoadTimeWeight, load_time_weights, name_parameters
 from layoutopt.mlir.read.parameters import Parameter, module_parameters
 from layoutopt.options import ParameterFile

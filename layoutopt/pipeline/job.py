@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 
 from layoutopt.ir.graph import Graph
-from layoutopt.mlir.module import parse_module
+from layoutopt.mlir.module import Module, parse_module
 from layoutopt.options import Objective, Options
 from layoutopt.pipeline.attempts import Attempts
 from layoutopt.pipeline.plan import Plan, PlannedFunction
@@ -156,7 +157,7 @@ class _Job:
             held.verification,
             held.evaluation,
             dispatches,
-            model.module.census([f.place for f in functions]),
+            self._as_it_came().census([f.place for f in functions]),
             written.module.census(),
             tuple(size for symbol, size in computed.items() if symbol not in already),
             written.variant,
@@ -166,7 +167,7 @@ class _Job:
             self._captured(written, graphs),
             model.options,
             held.kept_for,
-            tuple(self._blocks()),
+            tuple(self._blocks(written.unrolled)),
             self._alone(plans, held),
             compiled,
             size_names=model.size_names,
@@ -209,14 +210,30 @@ class _Job:
             calls = planned_calls(subjects_of(model.module, places, model.options))
             return written.compiled(model.source, model.target, kernels, limit_s, calls)
 
-    def _blocks(self) -> Iterator[BlockReport]:
-        """The blocks of control flow that are planned, and functions that are called often."""
+    def _as_it_came(self) -> Module:
+        """The module before anything was put ahead of its loops."""
+        model = self.model
+        return parse_module(model.source.path) if model.module.ahead else model.module
+
+    def _blocks(self, unrolled: Mapping[str, int] = MappingProxyType({})) -> Iterator[BlockReport]:
+        """The blocks of control flow that are planned, and functions that are called often.
+
+        ``unrolled``: the steps that a trip of a loop runs in the module that was written.
+        """
+        ahead = self.model.module.ahead
         given = self.model.trip_counts
         unknown = self.model.module.uncounted
         for f in self.model.functions:
             if not f.is_whole or f.runs != 1:
                 names = tuple(name for name in unknown.get(f.name, ()) if name not in given)
-                yield BlockReport(f.name, f.within, f.runs, names)
+                yield BlockReport(
+                    f.name,
+                    f.within,
+                    f.runs,
+                    names,
+                    ahead.get(f.name, 0),
+                    unrolled.get(f.name, 1),
+                )
 
     def _written(self, lowered: LoweredModel, held: Comparison) -> Written:
         """The module that is kept: the plan, or the original where nothing was faster."""
@@ -225,7 +242,7 @@ class _Job:
         winner = OPTIMIZED if counts and not held.kept_for else held.winner
         if winner == OPTIMIZED:
             flags = (*lowered.flags, *held.verification.more_flags)
-            return Written(lowered.module, lowered.path, flags, winner)
+            return Written(lowered.module, lowered.path, flags, winner, lowered.unrolled)
         (own,) = (f for f in model.target.flag_sets if f.name == winner)
         flags = (
             *model.source.phase_flags,

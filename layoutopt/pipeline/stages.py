@@ -34,7 +34,7 @@ from layoutopt.ir.fitting_sizes import fitting_sizes
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.planned_sizes import divided, open_sizes, planned_for
 from layoutopt.ir.weights import run_bytes
-from layoutopt.mlir.module import Module, exported_name, has_work, parse_module
+from layoutopt.mlir.module import Module, exported_name, has_work, parse_for_planning
 from layoutopt.options import Options
 from layoutopt.oracle.size_limits import size_limits
 from layoutopt.parameters.files import resolve
@@ -190,6 +190,8 @@ class LoweredModel:
     path: Path
     flags: tuple[str, ...]
     plans: tuple[GraphPlan, ...]
+    unrolled: Mapping[str, int] = field(default_factory=dict)
+    """By block of a loop that was unrolled, how many steps a trip runs."""
 
 
 def read(
@@ -298,7 +300,7 @@ def lower(model: Model, plans: Sequence[GraphPlan]) -> LoweredModel:
 
     Raises LoweringError where that is no valid module.
     """
-    module = parse_module(model.source.path)
+    module = parse_for_planning(model.source.path)
     module = module.with_names(model.size_names).planned_for(model.sizes)
     again = [fingerprint(module.graphs[f.place]) for f in model.functions]
     if again != [fingerprint(f.graph) for f in model.functions]:
@@ -310,7 +312,7 @@ def lower(model: Model, plans: Sequence[GraphPlan]) -> LoweredModel:
         )
     planned = {f.place: plan for f, plan in zip(model.functions, plans, strict=True)}
     carried = {end.name: end.layout for plan in plans for end in plan.ends.carried}
-    module.replace_all(
+    unrolled = module.replace_all(
         {place: p.lowered() for place, p in planned.items() if not p.specializations},
         carried,
         {
@@ -322,7 +324,7 @@ def lower(model: Model, plans: Sequence[GraphPlan]) -> LoweredModel:
     flags = (*model.source.phase_flags, *model.target.flags, *_tiling_flags(model.target, plans))
     path = model.folder / "optimized.mlirbc"
     module.write(path, flags)
-    return LoweredModel(module, path, flags, tuple(plans))
+    return LoweredModel(module, path, flags, tuple(plans), unrolled)
 
 
 def verify(

@@ -142,6 +142,15 @@ def _trips(report: Report) -> Iterator[Fact]:
     often = [f"{block.name} {block.runs} times" for block in report.blocks if block.runs != 1]
     if often:
         yield Fact(f"In predicted times, {_few(often)} a call.")
+    ahead = [f"{block.ahead} of {block.name}" for block in report.blocks if block.ahead]
+    if ahead:
+        yield Fact(
+            "Contractions computed ahead of their loop, for all its steps at once, in predicted "
+            f"times before and after: {_few(ahead)}."
+        )
+    unrolled = [f"{b.steps_a_trip} steps of {b.name}" for b in report.blocks if b.steps_a_trip > 1]
+    if unrolled:
+        yield Fact(f"Unrolled: {_few(unrolled)} are one trip.")
     unknown = list(dict.fromkeys(name for block in report.blocks for name in block.uncounted))
     if unknown:
         yield Fact(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from layoutopt.frontend.source import Source
@@ -70,6 +70,8 @@ class Written:
     flags: tuple[str, ...]
     variant: str
     """As the evaluation names it."""
+    unrolled: Mapping[str, int] = field(default_factory=dict)
+    """By block of a loop, how many steps a trip runs; those of one step are left out."""
 
     def compiled(
         self,

@@ -9,7 +9,7 @@ from iree.compiler import ir
 from examples import optimize_in_memory, own_prices, own_rule, plan_a_graph
 from layoutopt.candidates.soundness import Soundness
 from layoutopt.ir.refusal import Refusal
-from layoutopt.mlir.module import FLAGS_ATTRIBUTE
+from layoutopt.mlir.parse import FLAGS_ATTRIBUTE
 from layoutopt.pricing.source import PriceSource
 from layoutopt.rules.rule import Expression, apply
 from layoutopt.solver import Status

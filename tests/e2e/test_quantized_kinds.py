@@ -10,7 +10,7 @@ import numpy as np
 import layoutopt
 from layoutopt.ir.graph import Graph, Structured
 from layoutopt.ir.types import Array, numpy_dtype
-from layoutopt.mlir.module import recorded_flags
+from layoutopt.mlir.parse import recorded_flags
 from layoutopt.options import Objective, Options
 from layoutopt.oracle import evaluate
 from layoutopt.pipeline.plan import Plan

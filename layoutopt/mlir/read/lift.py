@@ -84,6 +84,11 @@ class Lifted:
         return None if isinstance(found, bool) else found
 
     @property
+    def shown(self) -> str:
+        """The name as the user knows it."""
+        return _shown(self.name)
+
+    @property
     def is_whole(self) -> bool:
         """Whether the block is all of a function."""
         return self.name == self.function

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +26,8 @@ class AheadOfLoop:
 
     loop: str
     """The name of the loop's block."""
-    contractions: tuple[str, ...]
-    """The names, in the block, of those that are."""
+    contractions: int
+    """How many of those of the loop."""
     found: Distributed
     steps: range
     place: int
@@ -74,8 +74,7 @@ def _ahead(block: Lifted, places: Mapping[Any, Place]) -> AheadOfLoop | None:
     if found is None or any(t not in stood for t in found.leaves.values()):
         return None
     read = {t: stood[t] for t in (*found.leaves.values(), *found.results)}
-    names = tuple(graph.name_of(op) for op in found.contractions)
-    return AheadOfLoop(block.name, names, found, block.steps, loop, read)
+    return AheadOfLoop(block.name, len(found.contractions), found, block.steps, loop, read)
 
 
 def _is_outside(block: Lifted, tensor: int) -> bool:
@@ -127,13 +126,13 @@ def _distribute(operations: Sequence[Any], loop: Any, each: AheadOfLoop) -> None
 def _row_text(graph: Graph, found: AheadResult, kind: TensorType, steps: range) -> str:
     """A function that takes what holds all steps, and the loop's variable, and returns one row."""
     whole = graph.types[found.tensor]
-    lines = ["%p0 = arith.constant 0 : index"]
+    lines = []
     place = "%step"
     if found.backwards or steps.start:
-        ends = ("%end", "%step") if found.backwards else ("%step", "%end")
         end = steps[-1] if found.backwards else steps.start
+        ends = ("%end", place) if found.backwards else (place, "%end")
         lines.append(f"%end = arith.constant {end} : index")
-        lines.append(f"%far = arith.subi {ends[0]}, {ends[1]} : index")
+        lines.append("%far = arith.subi {}, {} : index".format(*ends))
         place = "%far"
     if steps.step != 1:
         lines.append(f"%by = arith.constant {steps.step} : index")
@@ -142,19 +141,19 @@ def _row_text(graph: Graph, found: AheadResult, kind: TensorType, steps: range) 
     offsets = ", ".join([place, *("0" for _ in kind.shape)])
     sizes = ", ".join(map(str, (1, *kind.shape)))
     strides = ", ".join("1" for _ in whole.shape)
-    lines[0] = f"%slice = tensor.extract_slice %all[{offsets}] [{sizes}] [{strides}] : {whole} to {kind}"
-    lines = [*lines[1:], lines[0]]
     return "\n".join(
         [
             f"func.func @row(%all: {whole}, %step: index) -> {kind} {{",
             *lines,
+            f"%slice = tensor.extract_slice %all[{offsets}] [{sizes}] [{strides}] "
+            f": {whole} to {kind}",
             f"return %slice : {kind}",
             "}",
         ]
     )
 
 
-def _inlined(text: str, operands: Sequence[Any], ahead_of: Any) -> Iterator[Any]:
+def _inlined(text: str, operands: Sequence[Any], ahead_of: Any) -> list[Any]:
     """Put what a function computes of operands in front of an op; its results."""
     module = ir.Module.parse(text)
     (function,) = module.body.operations

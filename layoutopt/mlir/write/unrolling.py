@@ -1,0 +1,127 @@
+"""Unroll loops: one trip runs several steps, and what a trip costs beside its ops is paid once.
+
+IREE records the commands of each trip anew, and copies each tensor that a trip changes a part of:
+a recurrent layer that writes one row a step copies all rows each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from iree.compiler import ir
+
+from layoutopt.ir.graph import Graph, Op, Reshape
+from layoutopt.mlir.read.census import census
+from layoutopt.mlir.read.lift import Lifted
+from layoutopt.mlir.read.nested import nested_ops
+
+_MOST_OPS = 2048
+"""A loop of that many ops in all its steps runs them in one trip: it takes seconds to compile."""
+_MOST_A_TRIP = 256
+"""Ops in a trip of any other loop, at most."""
+_ENOUGH = 16
+"""Steps in a trip: with more, what a trip costs beside its ops is small."""
+
+
+def unroll_loops(module: Any, blocks: Sequence[Lifted]) -> dict[str, int]:
+    """Unroll the innermost loops that count; by name of the block, the steps of a trip.
+
+    Not in a function in whose loops data moves, for each copy of the op would: what is counted in
+    a module is what it holds.
+    """
+    moving = {move.function for move in census(module).runs if move.inside.startswith("scf.")}
+    around = {block.enclosing for block in blocks}
+    found: dict[str, int] = {}
+    for block in blocks:
+        if block.steps is None or block.function in moving or block.shown in around:
+            continue
+        factor = _factor(len(block.steps), sum(_is_run(block.graph, op) for op in block.graph.ops))
+        if factor > 1:
+            unroll(block.block.owner.operation, block.steps, factor)
+            found[block.shown] = factor
+    return found
+
+
+def _is_run(graph: Graph, op: Op) -> bool:
+    return not isinstance(op, Reshape) and not all(t in graph.constants for t in op.outputs)
+
+
+def _factor(steps: int, ops: int) -> int:
+    """How many steps are one trip: if possible such that none are left over."""
+    if steps * max(ops, 1) <= _MOST_OPS:
+        return steps
+    most = min(steps, _ENOUGH, _MOST_A_TRIP // ops)
+    whole = (n for n in range(most, most // 2, -1) if steps % n == 0)
+    return next(whole, most)
+
+
+def unroll(loop: Any, steps: range, factor: int) -> None:
+    """Let each trip of an ``scf.for`` run ``factor`` steps; those left over run in a second loop.
+
+    ``steps``: what the loop counts through.
+    """
+    trips, left = divmod(len(steps), factor)
+    with loop.context, loop.location:
+        if left:
+            _split(loop, steps, trips * factor)
+        with ir.InsertionPoint(loop):
+            loop.operands[1] = _constant(steps.start + trips * factor * steps.step)
+            loop.operands[2] = _constant(factor * steps.step)
+        _repeat(loop.regions[0].blocks[0], steps.step, factor)
+
+
+def _split(loop: Any, steps: range, first: int) -> None:
+    """Let a copy of a loop behind it run all steps but the ``first`` ones."""
+    results = list(loop.results)
+    users = [[(use.owner, use.operand_number) for use in value.uses] for value in results]
+    behind = _copied(loop, {}, ir.InsertionPoint.after(loop))
+    with ir.InsertionPoint(behind):
+        behind.operands[0] = _constant(steps.start + first * steps.step)
+    for position, value in enumerate(results):
+        behind.operands[3 + position] = value
+        for owner, number in users[position]:
+            owner.operation.operands[number] = behind.results[position]
+
+
+def _repeat(block: Any, step: int, factor: int) -> None:
+    """Write the ops of a loop's block ``factor`` times, each reading what the one before yields."""
+    *body, end = [op.operation for op in block.operations]
+    variable, *carried = block.arguments
+    yielded = list(end.operands)
+    for number in range(1, factor):
+        with ir.InsertionPoint(end):
+            place = _sum(variable, _constant(number * step))
+        known = {variable: place} | dict(zip(carried, yielded, strict=True))
+        for op in body:
+            _copied(op, known, ir.InsertionPoint(end))
+        yielded = [known.get(value, value) for value in end.operands]
+    for position, value in enumerate(yielded):
+        end.operands[position] = value
+
+
+def _copied(op: Any, known: dict[Any, Any], place: Any) -> Any:
+    """A copy of an op that reads other values; what it and the ops inside it make becomes known."""
+    copy = op.clone(place).operation
+    for one, other in zip(nested_ops(op), nested_ops(copy), strict=True):
+        for position, value in enumerate(one.operands):
+            if value in known:
+                other.operands[position] = known[value]
+        known.update(zip(one.results, other.results, strict=True))
+        known.update(zip(_arguments(one), _arguments(other), strict=True))
+    return copy
+
+
+def _arguments(operation: Any) -> Sequence[Any]:
+    return [a for region in operation.regions for block in region.blocks for a in block.arguments]
+
+
+def _constant(number: int) -> Any:
+    kind = ir.IndexType.get()
+    attributes = {"value": ir.IntegerAttr.get(kind, number)}
+    return ir.Operation.create("arith.constant", results=[kind], attributes=attributes).results[0]
+
+
+def _sum(one: Any, other: Any) -> Any:
+    made = ir.Operation.create("arith.addi", results=[one.type], operands=[one, other])
+    return made.results[0]
