@@ -185,12 +185,12 @@ class Module:
         lowered: Mapping[int, Lowered],
         carried: Mapping[str, Layout] = MappingProxyType({}),
         specialized: Mapping[int, Sequence[Branch]] = MappingProxyType({}),
-    ) -> dict[str, int]:
+    ) -> None:
         """Put lowered plans, by place, in place of the blocks' ops. Raises LoweringError.
 
         A block goes ahead of those whose values it captures. ``carried``: the layouts of what
         control flow hands on, by name. ``specialized``: functions with a plan for each of several
-        ranges of their sizes. Returns, by block of a loop, how many steps a trip runs now.
+        ranges of their sizes.
         """
         for place in (*lowered, *specialized):
             for stated in self.blocks[place].sizes.assumptions:
@@ -210,6 +210,9 @@ class Module:
             if "sym_name" in op.operation.attributes and symbol_name(op) in functions:
                 erase_dead_ops(op)
         relaid.finish()
+
+    def unroll(self) -> dict[str, int]:
+        """Unroll loops whose plans are in place; by block, how many steps a trip runs then."""
         return unroll_loops(self.operation, self.blocks)
 
     def replace(

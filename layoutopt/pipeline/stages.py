@@ -312,7 +312,7 @@ def lower(model: Model, plans: Sequence[GraphPlan]) -> LoweredModel:
         )
     planned = {f.place: plan for f, plan in zip(model.functions, plans, strict=True)}
     carried = {end.name: end.layout for plan in plans for end in plan.ends.carried}
-    unrolled = module.replace_all(
+    module.replace_all(
         {place: p.lowered() for place, p in planned.items() if not p.specializations},
         carried,
         {
@@ -321,6 +321,7 @@ def lower(model: Model, plans: Sequence[GraphPlan]) -> LoweredModel:
             if p.specializations
         },
     )
+    unrolled = module.unroll()
     flags = (*model.source.phase_flags, *model.target.flags, *_tiling_flags(model.target, plans))
     path = model.folder / "optimized.mlirbc"
     module.write(path, flags)

@@ -1,0 +1,76 @@
+"""Loops over time: what they compute of a step alone goes ahead of them, and they are unrolled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import layoutopt
+from layoutopt.options import Objective
+
+H, W = "tensor<2x16xf32>", "tensor<16x16xf32>"
+
+
+def recurrent(steps: range, place: str, sequence: str, size: str) -> str:
+    """h = tanh(slice(xs) @ w + h @ w), every h kept; ``size``: of the slice of ``sequence``."""
+    offset, count = place, len(steps)
+    every = f"tensor<{count}x2x16xf32>"
+    ones = ", ".join("1" for _ in size.split("x"))
+    whole = f"tensor<{sequence}xf32>"
+    return f"""
+func.func @main(%xs: {whole}, %h0: {H}) -> ({every}, {H}) {{
+  %w = arith.constant dense<0.02> : {W}
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant {steps.start} : index
+  %high = arith.constant {steps.stop} : index
+  %by = arith.constant {steps.step} : index
+  %last = arith.constant {steps[-1]} : index
+  %e = tensor.empty() : {H}
+  %f = linalg.fill ins(%zero : f32) outs(%e : {H}) -> {H}
+  %all = tensor.empty() : {every}
+  %r:2 = scf.for %i = %low to %high step %by iter_args(%out = %all, %h = %h0) -> ({every}, {H}) {{
+    %far = arith.subi %last, %i : index
+    %near = arith.subi %i, %low : index
+    %row = arith.divui %near, %by : index
+    %x = tensor.extract_slice %xs[{offset}] [{size.replace("x", ", ")}] [{ones}]
+      : {whole} to {H}
+    %a = linalg.matmul ins(%x, %w : {H}, {W}) outs(%f : {H}) -> {H}
+    %b = linalg.matmul ins(%h, %w : {H}, {W}) outs(%f : {H}) -> {H}
+    %c = linalg.map {{ arith.addf }} ins(%a, %b : {H}, {H}) outs(%e : {H})
+    %t = linalg.map {{ math.tanh }} ins(%c : {H}) outs(%e : {H})
+    %kept = tensor.insert_slice %t into %out[%row, 0, 0] [1, 2, 16] [1, 1, 1] : {H} into {every}
+    scf.yield %kept, %t : {every}, {H}
+  }}
+  return %r#0, %r#1 : {every}, {H}
+}}
+"""
+
+
+LOOPS = {
+    "along dim 1": (recurrent(range(6), "0, %i, 0", "2x6x16", "2x1x16"), 6),
+    "every other from the end": (
+        recurrent(range(1, 12, 2), "%far, 0, 0", "11x2x16", "1x2x16"),
+        6,
+    ),
+    "and some left over": (recurrent(range(701), "%far, 0, 0", "701x2x16", "1x2x16"), 16),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_over_time_compute_the_same(tmp_path: Path, name: str) -> None:
+    text, steps = LOOPS[name]
+    (tmp_path / "model.mlir").write_text(text, encoding="utf-8")
+    options = layoutopt.Options(cache=tmp_path / "cache", objective=Objective.CONVERSIONS)
+    plan = layoutopt.optimize(tmp_path / "model.mlir", options=options)
+    assert plan.report.verification is not None
+    assert plan.report.verification.passed
+    assert plan.report.verification.unverified == ()
+    assert plan.report.discrepancies == ()
+    (block,) = plan.report.blocks
+    assert (block.name, block.ahead, block.steps_a_trip) == ("main/for.0", 1, steps)
+    plan.apply(tmp_path / "planned.mlir")
+    ahead, _, inside = (tmp_path / "planned.mlir").read_text(encoding="utf-8").partition("scf.for")
+    assert ahead.count("linalg.") > 0
+    first = inside.partition("scf.for")[0]
+    assert first.count("math.tanh") == steps

@@ -1,0 +1,102 @@
+"""What a loop computes of its step alone stands ahead of it in what is planned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from layoutopt.ir.graph import Graph, Structured
+from layoutopt.mlir.module import Module, parse_for_planning, parse_module
+
+H, W, S = "tensor<2x8xf32>", "tensor<8x8xf32>", "tensor<5x2x8xf32>"
+HEAD = f"""
+util.global private @u = dense_resource<u> : {W}
+func.func @main(%xs: {S}, %h0: {H}, %p: i1, %n: index) -> {H} {{
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c5 = arith.constant 5 : index
+  %e = tensor.empty() : {H}
+  %f = linalg.fill ins(%zero : f32) outs(%e : {H}) -> {H}
+"""
+STEP = f"""
+    %u = util.global.load immutable @u : {W}
+    %x = tensor.extract_slice %xs[%i, 0, 0] [1, 2, 8] [1, 1, 1] : {S} to {H}
+    %a = linalg.matmul ins(%x, %u : {H}, {W}) outs(%f : {H}) -> {H}
+    %b = linalg.matmul ins(%h, %u : {H}, {W}) outs(%a : {H}) -> {H}
+    scf.yield %b : {H}
+"""
+
+
+def loop(body: str, high: str = "%c5") -> str:
+    return f"%r = scf.for %i = %c0 to {high} step %c1 iter_args(%h = %h0) -> ({H}) {{{body}}}"
+
+
+def read(folder: Path, body: str) -> Module:
+    path = folder / "model.mlir"
+    path.write_text(f"{HEAD}{body}\n  return %r : {H}\n}}", encoding="utf-8")
+    return parse_for_planning(path)
+
+
+def contractions(graph: Graph) -> int:
+    return sum(isinstance(op, Structured) and op.is_contraction for op in graph.ops)
+
+
+def counts(module: Module) -> dict[str, int]:
+    return {b.shown: contractions(b.graph) for b in module.blocks}
+
+
+def test_a_contraction_of_the_step_goes_ahead(tmp_path: Path) -> None:
+    module = read(tmp_path, loop(STEP))
+    assert module.operation.verify()
+    assert module.ahead == {"main/for.0": 1}
+    assert counts(module) == {"main": 1, "main/for.0": 1}
+    (outside,) = (
+        op for op in module.graphs[0].ops if isinstance(op, Structured) and op.is_contraction
+    )
+    assert outside.domain == (5, 2, 8, 8)
+
+
+def test_the_module_as_it_came_is_read_as_it_is(tmp_path: Path) -> None:
+    read(tmp_path, loop(STEP))
+    module = parse_module(tmp_path / "model.mlir")
+    assert module.ahead == {}
+    assert counts(module) == {"main": 0, "main/for.0": 2}
+
+
+def test_a_loop_in_a_branch_keeps_it_inside(tmp_path: Path) -> None:
+    module = read(
+        tmp_path,
+        f"%q = scf.if %p -> ({H}) {{ {loop(STEP)} scf.yield %r : {H} "
+        f"}} else {{ scf.yield %f : {H} }}"
+        f"%r = linalg.map {{ math.exp }} ins(%q : {H}) outs(%e : {H})",
+    )
+    assert module.operation.verify()
+    assert counts(module)["main/if.0.then"] == 1
+    assert counts(module)["main"] == 0
+
+
+def test_of_nested_loops_it_goes_ahead_of_the_one_that_it_is_in(tmp_path: Path) -> None:
+    inner = loop(STEP).replace("%r =", "%q =").replace("%h0", "%g")
+    module = read(
+        tmp_path,
+        f"%r = scf.for %j = %c0 to %c5 step %c1 iter_args(%g = %h0) -> ({H}) "
+        f"{{ {inner} scf.yield %q : {H} }}",
+    )
+    assert module.operation.verify()
+    assert module.ahead == {"main/for.0/for.0": 1}
+    assert counts(module) == {"main": 0, "main/for.0": 1, "main/for.0/for.0": 1}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        loop(STEP, high="%n"),  # not known how often
+        loop(STEP.replace("%xs[%i, 0, 0]", "%xs[%c0, 0, 0]")),  # the same in all steps
+        loop(STEP.replace("[%i,", "[%k,").replace("%x =", "%k = arith.addi %i, %n : index\n%x =")),
+        loop(STEP.replace("%x, %u", "%h, %u")),  # carried
+    ],
+)
+def test_what_is_not_of_the_step_alone_stays(tmp_path: Path, body: str) -> None:
+    assert read(tmp_path, body).ahead == {}

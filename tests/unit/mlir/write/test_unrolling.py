@@ -1,0 +1,86 @@
+"""Loops whose trips run several steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from layoutopt.mlir.module import parse_module
+from layoutopt.mlir.read.nested import nested_ops
+from tests.splicing import unchanged
+
+H = "tensor<4x8xf32>"
+
+
+def text(steps: range, body: str, result: str = H) -> str:
+    return f"""
+func.func @main(%x: {H}, %p: i1) -> {result} {{
+  %low = arith.constant {steps.start} : index
+  %high = arith.constant {steps.stop} : index
+  %by = arith.constant {steps.step} : index
+  %e = tensor.empty() : {H}
+  %r = scf.for %i = %low to %high step %by iter_args(%h = %x) -> ({H}) {{
+    {body}
+  }}
+  return %r : {H}
+}}"""
+
+
+TANH = f"%t = linalg.map {{ math.tanh }} ins(%h : {H}) outs(%e : {H}) scf.yield %t : {H}"
+MANY = (
+    "".join(
+        f"%t{n + 1} = linalg.map {{ math.tanh }} ins(%t{n} : {H}) outs(%e : {H})\n"
+        for n in range(30)
+    ).replace("%t0", "%h")
+    + f"scf.yield %t30 : {H}"
+)
+BRANCH = f"""
+  %q = scf.if %p -> ({H}) {{ {TANH} }} else {{ scf.yield %h : {H} }}
+  scf.yield %q : {H}
+"""
+MOVED = """
+  %s = tensor.empty() : tensor<8x4xf32>
+  %m = linalg.transpose ins(%h : tensor<4x8xf32>) outs(%s : tensor<8x4xf32>) permutation = [1, 0]
+  %k = linalg.map { math.exp } ins(%m : tensor<8x4xf32>) outs(%s : tensor<8x4xf32>)
+  %o = linalg.transpose ins(%k : tensor<8x4xf32>) outs(%e : tensor<4x8xf32>) permutation = [1, 0]
+  scf.yield %o : tensor<4x8xf32>
+"""
+
+
+@pytest.mark.parametrize(
+    ("steps", "body", "trips"),
+    [
+        (range(7), TANH, [7]),  # all in one
+        (range(200), TANH, [200]),
+        (range(2050), TANH, [10] * 205),  # 205 trips, none is left over
+        (range(2053), TANH, [16] * 128 + [1] * 5),
+        (range(3, 2053 * 4, 4), TANH, [16] * 128 + [1] * 5),
+        (range(100), MANY, [5] * 20),
+        (range(101), MANY, [8] * 12 + [1] * 5),
+        (range(7), MOVED, [1] * 7),
+        (range(7), BRANCH, [1] * 7),  # blocks inside
+    ],
+)
+def test_each_step_is_run_once(tmp_path: Path, steps: range, body: str, trips: list[int]) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(text(steps, body), encoding="utf-8")
+    module = parse_module(path)
+    module.replace_all({place: unchanged(graph) for place, graph in enumerate(module.graphs)})
+    found = module.unroll()
+    assert module.operation.verify()
+    assert found == ({} if trips[0] == 1 else {"main/for.0": trips[0]})
+    (tmp_path / "again.mlir").write_text(str(module.operation), encoding="utf-8")
+    ops = body.count("math.")
+    ran: list[int] = []
+    seen: list[int] = []
+    again = parse_module(tmp_path / "again.mlir")
+    for lifted in again.blocks:
+        if lifted.steps is None or "if" in lifted.shown:
+            continue
+        run = sum(op.name.startswith("math.") for op in nested_ops(lifted.block.owner.operation))
+        ran += [run // ops] * len(lifted.steps)
+        seen += [*lifted.steps]
+    assert ran == trips
+    assert seen[0] == steps[0]
+    assert seen == sorted(set(seen))
