@@ -42,7 +42,9 @@ def computed_values(
     ``given``: arguments of the body that always hold one value, as MLIR text.
     """
     found: dict[Any, ComputedIndex] = {}
-    for value, text in (*((v, t) for v, (t, _) in scalars.items()), *given.items()):
+    operands = dict.fromkeys(v for op in block.operations for v in op.operation.operands)
+    outside = {v: scalars[v][0] for v in operands if v in scalars}
+    for value, text in (outside | dict(given)).items():
         number = constant(text, str(value.type))
         if number is not None:
             found[value] = ComputedIndex(None, number)
