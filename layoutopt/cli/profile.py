@@ -31,7 +31,7 @@ from layoutopt.errors import InputError
 from layoutopt.frontend.converted import ConvertedModels, converted_folder
 from layoutopt.frontend.source import open_source
 from layoutopt.ir.graph import Graph
-from layoutopt.ir.weights import run_bytes
+from layoutopt.ir.weights import weight_reuse
 from layoutopt.mlir.module import has_work
 from layoutopt.options import Options
 from layoutopt.pipeline.block_flow import trips_in_a_row
@@ -136,7 +136,8 @@ def _placed(
             trips = trips_in_a_row(module, {})
             busy = [i for i, graph in enumerate(module.graphs) if has_work(graph)]
             graphs = [module.graphs[i] for i in busy]
-            weights_from = weights_of(target, options, run_bytes(graphs, [trips[i] for i in busy]))
+            reuse = weight_reuse(graphs, [trips[i] for i in busy])
+            weights_from = weights_of(target, options, reuse)
             elements = frozenset(t.element for graph in graphs for t in graph.types)
             found.setdefault((weights_from, elements), []).extend(graphs)
     return found

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
 
-from layoutopt.ir.graph import Constant, Graph, Op
+from layoutopt.ir.graph import Constant, Graph, Insert, Op, Slice
 from layoutopt.ir.renaming import counted_from_zero
 
 
@@ -19,8 +20,22 @@ def weight_bytes(graphs: Iterable[Graph]) -> int:
     return sum(sizes.values())
 
 
-def run_bytes(graphs: Iterable[Graph], trips: Iterable[int] = ()) -> int:
-    """Bytes that a run goes through between two uses of a weight: weights, and what lives between.
+@dataclass(frozen=True, slots=True)
+class WeightReuse:
+    """What comes between two uses of a weight."""
+
+    size_bytes: int = 0
+    """Of weights, and of what lives between them."""
+    in_loop: bool = False
+    """It is a trip of a loop, which others cannot come between."""
+
+
+ONCE = WeightReuse()
+"""Nothing that is known of."""
+
+
+def weight_reuse(graphs: Iterable[Graph], trips: Iterable[int] = ()) -> WeightReuse:
+    """What a run goes through between two uses of a weight.
 
     ``trips``: how often each graph runs in a row, once where none are given. Where loops read most
     of the weights that a run reads, it is what one trip of the loop that reads most goes through.
@@ -30,21 +45,32 @@ def run_bytes(graphs: Iterable[Graph], trips: Iterable[int] = ()) -> int:
     counts = list(trips) or [1] * len(graphs)
     read = [weight_bytes([graph]) * n for graph, n in zip(graphs, counts, strict=True)]
     loops = [place for place, n in enumerate(counts) if n > 1]
-    if 2 * sum(read[place] for place in loops) > sum(read):
+    in_loop = 2 * sum(read[place] for place in loops) > sum(read)
+    if in_loop:
         graphs = [graphs[max(loops, key=read.__getitem__)]]
-    return weight_bytes(graphs) + max(map(_most_alive, graphs), default=0)
+    most = max((_most_alive(graph, in_loop) for graph in graphs), default=0)
+    return WeightReuse(weight_bytes(graphs) + most, in_loop)
 
 
-def _most_alive(graph: Graph) -> int:
-    """Bytes of the tensors that are alive at once, at most, as ops come one after another."""
+def _most_alive(graph: Graph, in_loop: bool) -> int:
+    """Bytes of the tensors that are alive at once, at most, as ops come one after another.
+
+    Not of weights, nor of what is computed of them ahead of time. ``in_loop``: of what a trip only
+    takes slices of, or writes a part of, the rest is for other trips.
+    """
     sizes = [kind.size_bytes for kind in graph.types]
     last = {t: place for place, op in enumerate(graph.ops) for t in op.inputs}
     last |= dict.fromkeys(graph.outputs, len(graph.ops))
+    if in_loop:
+        for op in graph.ops:
+            if isinstance(op, Slice) and op.source in graph.inputs:
+                sizes[op.source] = 0
+            if isinstance(op, Insert):
+                sizes[op.destination] = sizes[op.result] = 0
     alive = {t for t in graph.inputs if t in last}
     most = 0
     for place, op in enumerate(graph.ops):
-        if not isinstance(op, Constant):
-            alive |= {t for t in op.outputs if t in last}
+        alive |= {t for t in op.outputs if t in last and t not in graph.constants}
         most = max(most, sum(sizes[t] for t in alive))
         alive -= {t for t in op.inputs if last[t] == place}
     return most

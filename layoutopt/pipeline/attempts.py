@@ -163,7 +163,7 @@ class Attempts:
             return given_plans(self.given, asked, model.target, model.options)
         if self.pricer is not None:
             return self._planned(self.pricer, refused)
-        with prices(model.target, model.options, since, model.run_bytes) as pricer:
+        with prices(model.target, model.options, since, model.weight_reuse) as pricer:
             if isinstance(pricer, Measured):
                 model.ahead.start()  # candidates are enumerated on one core
             return self._planned(pricer, refused)

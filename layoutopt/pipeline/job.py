@@ -173,7 +173,7 @@ class _Job:
             size_names=model.size_names,
             decomposed=model.source.decomposed,
             restated=model.source.restated,
-            run_bytes=model.run_bytes,
+            weight_reuse=model.weight_reuse,
         )
 
     def _alone(

@@ -36,7 +36,7 @@ def compare_searches(
     everything = replace(options, search=Search.GREEDY)  # the integer program leaves out prices
     with (
         read(model, profile, options) as opened,
-        prices(opened.target, options, run_bytes=opened.run_bytes) as pricer,
+        prices(opened.target, options, weight_reuse=opened.weight_reuse) as pricer,
     ):
         spaces = [enumerate(f.graph, opened.target, options) for f in opened.functions]
         priced = [price(space, pricer, everything) for space in spaces]

@@ -3,7 +3,7 @@
 model = read("model.onnx")                       # linalg, and what is known of the target
 functions = lift(model)                          # graphs
 space = enumerate(functions[0].graph)            # candidates and conversions
-with prices(run_bytes=model.run_bytes) as pricer:
+with prices(weight_reuse=model.weight_reuse) as pricer:
     priced = price(space, pricer)                # nanoseconds
 plan = select(space, priced)                     # the cheapest consistent choice
 lowered = lower(model, [plan])                   # a module for IREE
@@ -33,7 +33,7 @@ from layoutopt.frontend.source import Source, open_source
 from layoutopt.ir.fitting_sizes import fitting_sizes
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.planned_sizes import divided, open_sizes, planned_for
-from layoutopt.ir.weights import run_bytes
+from layoutopt.ir.weights import ONCE, WeightReuse, weight_reuse
 from layoutopt.mlir.module import Module, exported_name, has_work, parse_for_planning
 from layoutopt.options import Options
 from layoutopt.oracle.size_limits import size_limits
@@ -165,11 +165,11 @@ class Model:
         )
 
     @cached_property
-    def run_bytes(self) -> int:
+    def weight_reuse(self) -> WeightReuse:
         """What a run goes through between two uses of a weight."""
         trips = trips_in_a_row(self.module, self.trip_counts, self.options.sizes)
         places = [f.place for f in self.functions]
-        return run_bytes((f.graph for f in self.functions), [trips[p] for p in places])
+        return weight_reuse((f.graph for f in self.functions), [trips[p] for p in places])
 
     @property
     def flow(self) -> ControlFlow:
@@ -246,19 +246,19 @@ def prices(
     profile: str | Target = "host",
     options: Options | None = None,
     since: str = "",
-    run_bytes: int = 0,
+    weight_reuse: WeightReuse = ONCE,
 ) -> Iterator[Pricer]:
     """The prices of a target: measured where it is here, else estimated; kept in the cache.
 
     ``since``: what was measured before this moment (UTC, ISO 8601) is measured anew.
-    ``run_bytes``: what a run of the model goes through (`Model.run_bytes`), which tells where it
-    finds its weights.
+    ``weight_reuse``: what comes between two uses of a weight (`Model.weight_reuse`), which tells
+    where a run finds its weights.
     """
     options = options or Options()
     target = _target(profile, options)
     with (
         Store(store_path(options.cache), renew=True) as store,
-        open_pricer(store, target, options, since=since, run_bytes=run_bytes) as pricer,
+        open_pricer(store, target, options, since=since, weight_reuse=weight_reuse) as pricer,
     ):
         yield pricer
 

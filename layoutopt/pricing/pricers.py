@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from layoutopt.errors import InputError
+from layoutopt.ir.weights import ONCE, WeightReuse
 from layoutopt.options import Options
 from layoutopt.pricing.analytic.compiled_kernels import Kernels
 from layoutopt.pricing.farm.chunk import setting
@@ -23,6 +24,7 @@ from layoutopt.pricing.weights_place import (
     evicted_bytes,
     weights_of_a_run,
 )
+from layoutopt.profiles.host import caches_of_this_machine
 from layoutopt.profiles.store import Store, store_path
 from layoutopt.profiles.target import Target, measured_on
 from layoutopt.runtime.sampling import Protocol, WeightsFrom, launches_on
@@ -52,8 +54,8 @@ def kernels_path(options: Options) -> Path:
     return store_path(options.cache).with_name("kernels.jsonl")
 
 
-def weights_of(target: Target, options: Options, run_bytes: int) -> WeightsFrom:
-    """Where candidates find their weights, for a model whose runs go through so many bytes.
+def weights_of(target: Target, options: Options, weight_reuse: WeightReuse) -> WeightsFrom:
+    """Where candidates find their weights, by what comes between two uses of one.
 
     Raises InputError where the options ask for what is not known to be so on a device.
     """
@@ -67,10 +69,12 @@ def weights_of(target: Target, options: Options, run_bytes: int) -> WeightsFrom:
                 f"'{options.weights_from}'",
                 "leave it out",
             )
-        return options.weights_from or weights_of_a_run(run_bytes, lambda: known)
+        return options.weights_from or weights_of_a_run(weight_reuse, lambda: known)
     kept = store_path(options.cache).with_name("caches.json") if options.remember else None
+    if weight_reuse.in_loop:
+        return options.weights_from or weights_of_a_run(weight_reuse, caches_of_this_machine)
     left = partial(caches_left, target.place, kept)
-    return options.weights_from or weights_of_a_run(run_bytes, left)
+    return options.weights_from or weights_of_a_run(weight_reuse, left)
 
 
 @contextmanager
@@ -80,15 +84,15 @@ def open_pricer(
     options: Options,
     scheduler: str | None = None,
     since: str = "",
-    run_bytes: int = 0,
+    weight_reuse: WeightReuse = ONCE,
 ) -> Iterator[Pricer]:
     """The source of prices for a target; ``store`` is what it reads first and writes to.
 
     ``scheduler``: address of the Dask scheduler whose workers measure. InputError where none is.
     ``since``: times measured on this machine before this moment (UTC) are taken anew.
-    ``run_bytes``: what a run of the model that the prices are for goes through.
+    ``weight_reuse``: what comes between two uses of a weight in the model that they are for.
     """
-    weights_from = weights_of(target, options, run_bytes)
+    weights_from = weights_of(target, options, weight_reuse)
     protocol = Protocol(
         launches=launches_on(target.device),
         weights_from=weights_from,

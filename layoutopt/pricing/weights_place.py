@@ -9,6 +9,7 @@ from pathlib import Path
 
 from layoutopt.files.sealed import sealed, unsealed
 from layoutopt.files.written import write_text
+from layoutopt.ir.weights import WeightReuse
 from layoutopt.profiles.host import Caches, caches_of_this_machine
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.memory_rate import cache_bytes_left
@@ -51,25 +52,26 @@ def caches_of(target: Target) -> Caches | None:
     return Caches(0, levels[-1].size_bytes) if levels else None
 
 
-def weights_of_a_run(run_bytes: int, left: Callable[[], Caches | None]) -> WeightsFrom:
+def weights_of_a_run(weight_reuse: WeightReuse, left: Callable[[], Caches | None]) -> WeightsFrom:
     """Where the weights of a model are when one run after another reaches them.
 
     ``left``: finds out which caches a run has, which takes half a second. Where they are not known,
     weights stay as near as they are.
-    ``run_bytes``: what a run goes through between two uses of a weight. It is to fit into half of
-    a cache: plans have copies and workspace of their own, and caches do not replace quite what was
-    used last. On a GPU, whose cache serves nothing else, into three quarters: on an H100 (50 MiB),
-    33 MiB were found there again (BERT, 2 layers), and 50 were not (ResNet-18).
+    What comes between two uses of a weight is to fit into half of a cache: plans have copies and
+    workspace of their own, and caches do not replace quite what was used last. On a GPU, whose
+    cache serves nothing else, into three quarters: on an H100 (50 MiB), 33 MiB were found there
+    again (BERT, 2 layers), and 50 were not (ResNet-18). Of a trip of a loop, into all of the last
+    cache: forms that all wait for memory cost the same there, and not where some weights are near.
     """
-    caches = left()
+    caches, size = left(), weight_reuse.size_bytes
     if caches is None:
         return WeightsFrom.CACHES
     if not caches.core_bytes:
-        fits = run_bytes <= caches.last_bytes * 3 // 4
+        fits = size <= caches.last_bytes * 3 // 4
         return WeightsFrom.CACHES if fits else WeightsFrom.MEMORY
-    if run_bytes <= caches.core_bytes // 2:
+    if size <= caches.core_bytes // 2:
         return WeightsFrom.CACHES
-    if run_bytes <= caches.last_bytes // 2:
+    if size <= (caches.last_bytes if weight_reuse.in_loop else caches.last_bytes // 2):
         return WeightsFrom.LAST_CACHE
     return WeightsFrom.MEMORY
 

@@ -167,7 +167,7 @@ def _cost_source(outcome: OptimizationResult) -> PriceSource:
 def _weights_from(outcome: OptimizationResult) -> str:
     if _cost_source(outcome) is not PriceSource.MEASURED:
         return ""
-    return weights_of(outcome.target, outcome.options, outcome.run_bytes).value
+    return weights_of(outcome.target, outcome.options, outcome.weight_reuse).value
 
 
 def _not_run(outcome: OptimizationResult) -> str:

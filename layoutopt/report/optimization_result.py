@@ -10,6 +10,7 @@ from layoutopt.candidates.identity import is_unchanged
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.planned_sizes import divided, open_sizes
 from layoutopt.ir.size_range import Ranges, body_name, serves
+from layoutopt.ir.weights import ONCE, WeightReuse
 from layoutopt.mlir.read.census import ModuleCensus
 from layoutopt.options import Options
 from layoutopt.planning.chosen_sizes import points_of
@@ -66,7 +67,7 @@ class OptimizationResult:
     """Kinds of op that IREE does not import; they stand as the ops that they are made of."""
     restated: tuple[str, ...] = ()
     """Tensors of an ONNX model whose stated shapes its ops contradict, and that have others."""
-    run_bytes: int = 0
+    weight_reuse: WeightReuse = ONCE
     """What a run goes through between two uses of a weight."""
 
     @property

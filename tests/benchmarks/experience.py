@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from layoutopt import Function, Options, enumerate, lift, load_target, price, prices, read
+from layoutopt.ir.weights import WeightReuse
 from layoutopt.planning.priced import Keys, text_of
 from layoutopt.pricing.analytic.lower_bound import roofs_of
 from layoutopt.pricing.learned import by_size, described, names_of
@@ -26,10 +27,12 @@ Row = tuple[tuple[str, ...], tuple[float, ...], float]
 """(names of labels, sizes, ratio), as `Experience` has them."""
 
 
-def rows_of(function: Function, target: Target, options: Options, run_bytes: int) -> list[Row]:
+def rows_of(
+    function: Function, target: Target, options: Options, weight_reuse: WeightReuse
+) -> list[Row]:
     """The prices of one function."""
     space = enumerate(function.graph, target, options)
-    with prices(target, options, run_bytes=run_bytes) as pricer:
+    with prices(target, options, weight_reuse=weight_reuse) as pricer:
         priced = price(space, pricer, options)
     roofs = roofs_of(target.rates)
     rows: dict[object, Row] = {}
@@ -88,7 +91,7 @@ def main() -> None:
     for name in arguments.models:
         with read(name, target, options) as model:
             for function in lift(model):
-                found = rows_of(function, target, options, model.run_bytes)
+                found = rows_of(function, target, options, model.weight_reuse)
                 print(f"{name}: {len(found)} prices", flush=True)
                 rows += found
     arguments.out.write_text(written(some(rows, arguments.rows)))

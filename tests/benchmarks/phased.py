@@ -50,7 +50,7 @@ def compare(path: Path, profile: str, options: layoutopt.Options, run: bool) -> 
     everything = replace(options, search=layoutopt.Search.GREEDY)  # prices all candidates
     found: dict[str, list[GraphPlan]] = {"two steps": [], "together": []}
     with layoutopt.read(path, profile, options) as model:
-        with layoutopt.prices(model.target, options, run_bytes=model.run_bytes) as pricer:
+        with layoutopt.prices(model.target, options, weight_reuse=model.weight_reuse) as pricer:
             for function in model.functions:
                 space = layoutopt.enumerate(function.graph, model.target, options)
                 priced = layoutopt.price(space, pricer, everything)

@@ -10,6 +10,7 @@ import pytest
 
 import layoutopt
 from layoutopt.errors import InputError, LoweringError
+from layoutopt.ir.weights import ONCE, WeightReuse
 from layoutopt.options import Options
 from layoutopt.pipeline import attempts
 from layoutopt.pipeline.stages import LoweredModel, Model
@@ -42,7 +43,7 @@ class Runs:
 
     @contextmanager
     def prices(
-        self, target: Target, options: Options, since: str = "", run_bytes: int = 0
+        self, target: Target, options: Options, since: str = "", weight_reuse: WeightReuse = ONCE
     ) -> Iterator[MadeUpPrices]:
         """Prices, noting how old they may be."""
         self.priced_since.append(since)

@@ -8,7 +8,7 @@ import pytest
 from layoutopt.errors import InputError
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.types import TensorType
-from layoutopt.ir.weights import constant_names, run_bytes, weight_bytes
+from layoutopt.ir.weights import ONCE, constant_names, weight_bytes, weight_reuse
 from layoutopt.mlir.module import parse_module
 from layoutopt.options import Budget, Objective, Options
 from layoutopt.planning.graph_plan import GraphPlan
@@ -99,9 +99,9 @@ def test_what_a_run_goes_through() -> None:
     }}""")
     weight, big = 16 * 4, 4 * 1024 * 4
     assert weight_bytes([graph]) == weight
-    assert run_bytes([graph]) == weight + 3 * big  # x, a and b
-    assert run_bytes([graph, graph]) == 2 * weight + 3 * big
-    assert run_bytes([]) == 0
+    assert weight_reuse([graph]).size_bytes == weight + 3 * big  # x, a and b
+    assert weight_reuse([graph, graph]).size_bytes == 2 * weight + 3 * big
+    assert weight_reuse([]) == ONCE
 
 
 def _weighted(columns: int) -> Graph:
@@ -125,11 +125,13 @@ def _weighted(columns: int) -> Graph:
 def test_in_a_loop_a_trip_lies_between_two_uses_of_a_weight() -> None:
     """Unless what is outside reads more weights than all trips do."""
     outside, body = (_weighted(columns) for columns in (4096, 16))
-    whole = run_bytes([outside, body])
-    assert run_bytes([outside, body], [1, 1]) == whole
-    assert run_bytes([outside, body], [1, 100]) == whole
-    assert run_bytes([outside, body], [1, 10_000]) == run_bytes([body]) < whole
-    assert run_bytes([body, outside], [1, 3]) == run_bytes([outside])
+    whole = weight_reuse([outside, body])
+    assert weight_reuse([outside, body], [1, 1]) == whole
+    assert weight_reuse([outside, body], [1, 100]) == whole
+    one = weight_reuse([outside, body], [1, 10_000])
+    assert one == replace(weight_reuse([body]), in_loop=True)
+    assert one.size_bytes < whole.size_bytes
+    assert weight_reuse([body, outside], [1, 3]) == replace(weight_reuse([outside]), in_loop=True)
 
 
 def test_functions_share_one_budget(graph: Graph) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from layoutopt.errors import InputError
+from layoutopt.ir.weights import WeightReuse
 from layoutopt.options import Options
 from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand
 from layoutopt.pricing.measure.measure import Measurer, Place
@@ -50,20 +51,22 @@ CACHES = Caches(1 << 20, 32 << 20)
 
 
 @pytest.mark.parametrize(
-    ("run_bytes", "expected", "evicted"),
+    ("reuse", "expected", "evicted"),
     [
-        (0, WeightsFrom.CACHES, 0),
-        (1 << 19, WeightsFrom.CACHES, 0),
-        ((1 << 19) + 1, WeightsFrom.LAST_CACHE, 2 << 20),
-        (16 << 20, WeightsFrom.LAST_CACHE, 2 << 20),
-        ((16 << 20) + 1, WeightsFrom.MEMORY, 64 << 20),
+        (WeightReuse(0), WeightsFrom.CACHES, 0),
+        (WeightReuse(1 << 19), WeightsFrom.CACHES, 0),
+        (WeightReuse((1 << 19) + 1), WeightsFrom.LAST_CACHE, 2 << 20),
+        (WeightReuse(16 << 20), WeightsFrom.LAST_CACHE, 2 << 20),
+        (WeightReuse((16 << 20) + 1), WeightsFrom.MEMORY, 64 << 20),
+        (WeightReuse(32 << 20, in_loop=True), WeightsFrom.LAST_CACHE, 2 << 20),
+        (WeightReuse((32 << 20) + 1, in_loop=True), WeightsFrom.MEMORY, 64 << 20),
     ],
 )
 def test_weights_are_where_so_many_bytes_fit(
-    run_bytes: int, expected: WeightsFrom, evicted: int
+    reuse: WeightReuse, expected: WeightsFrom, evicted: int
 ) -> None:
-    assert weights_of_a_run(run_bytes, lambda: CACHES) is expected
-    assert weights_of_a_run(run_bytes, lambda: None) is WeightsFrom.CACHES
+    assert weights_of_a_run(reuse, lambda: CACHES) is expected
+    assert weights_of_a_run(reuse, lambda: None) is WeightsFrom.CACHES
     assert evicted_bytes(expected, CACHES) == evicted
     assert evicted_bytes(expected, None) == 0
 
@@ -77,7 +80,7 @@ def test_what_the_user_says_of_weights_goes_before_their_size(tmp_path: Path) ->
     ):
         with (
             Store(tmp_path / "prices.sqlite") as store,
-            open_pricer(store, host, options, run_bytes=1 << 40) as pricer,
+            open_pricer(store, host, options, weight_reuse=WeightReuse(1 << 40)) as pricer,
         ):
             assert place_of(pricer).weights_from is expected
 
@@ -85,8 +88,8 @@ def test_what_the_user_says_of_weights_goes_before_their_size(tmp_path: Path) ->
 def test_weights_are_in_the_cache_of_a_gpu_or_in_its_memory(tmp_path: Path) -> None:
     gpu = at_device(load_target("h100"), "cuda", None, 1)
     size = gpu.machine.levels[-1].size_bytes
-    assert weights_of(gpu, Options(), size * 3 // 4) is WeightsFrom.CACHES
-    assert weights_of(gpu, Options(), size * 3 // 4 + 1) is WeightsFrom.MEMORY
+    assert weights_of(gpu, Options(), WeightReuse(size * 3 // 4)) is WeightsFrom.CACHES
+    assert weights_of(gpu, Options(), WeightReuse(size * 3 // 4 + 1)) is WeightsFrom.MEMORY
     assert evicted_bytes(WeightsFrom.MEMORY, caches_of(gpu)) == 2 * size
     with (
         Store(tmp_path / "prices.sqlite") as store,
@@ -95,9 +98,9 @@ def test_weights_are_in_the_cache_of_a_gpu_or_in_its_memory(tmp_path: Path) -> N
     ):
         pass
     unknown = replace(gpu, machine=replace(gpu.machine, levels=()))
-    assert weights_of(unknown, Options(), 1 << 40) is WeightsFrom.CACHES
+    assert weights_of(unknown, Options(), WeightReuse(1 << 40)) is WeightsFrom.CACHES
     with pytest.raises(InputError, match="--weights-from: expected 'caches' on cuda, but got"):
-        weights_of(unknown, Options(weights_from=WeightsFrom.MEMORY), 1 << 40)
+        weights_of(unknown, Options(weights_from=WeightsFrom.MEMORY), WeightReuse(1 << 40))
 
 
 def test_threads_compute_together() -> None:
