@@ -44,7 +44,7 @@ from layoutopt.mlir.write.hoisting import hoist_weights
 from layoutopt.mlir.write.relaid import Relaid
 from layoutopt.mlir.write.specialize import Branch, splice_branches
 from layoutopt.mlir.write.splice import splice
-from layoutopt.mlir.write.unrolling import unroll_loops
+from layoutopt.mlir.write.unrolling import of_layers, unroll_loops
 from layoutopt.mlir.write.weight_globals import WeightGlobals
 
 _FUNCTIONS = ("func.func", "util.func")
@@ -65,6 +65,9 @@ class Module:
     """By private function that calls alone name, the place of the block of each of them."""
     ahead: Mapping[str, int] = field(default_factory=dict)
     """By block of a loop, how many of its contractions are computed ahead of it."""
+    inlined: Mapping[str, int] = field(default_factory=dict)
+    """By block of a loop that is none anymore, how many steps it had: now they are written one
+    after another."""
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
@@ -281,17 +284,25 @@ def parse_module(path: Path, model: Path | None = None) -> Module:
 
 
 def parse_for_planning(path: Path, model: Path | None = None) -> Module:
-    """The same with what its loops compute of their steps alone put ahead of them."""
+    """The same with what its loops compute of their steps alone put ahead of them.
+
+    Loops over layers are written out.
+    """
     operation = _checked(path, model)
     places = numbered(operation)
     module = _module(operation)
     ahead = ahead_of_loops(module.blocks, places)
-    if not ahead:
+    layers = {places[b.block.arguments[0]][0]: b for b in of_layers(module.blocks)}
+    if not ahead and not layers:
         return module
     operation = _checked(path, model)
-    distribute_loops(operation, ahead)
-    gained = {exported_name(each.loop): each.contractions for each in ahead}
-    return replace(_module(operation), ahead=gained)
+    steps = {place: b.steps for place, b in layers.items() if b.steps is not None}
+    distribute_loops(operation, ahead, steps)
+    return replace(
+        _module(operation),
+        ahead={exported_name(each.loop): each.contractions for each in ahead},
+        inlined={b.shown: len(b.steps or ()) for b in layers.values()},
+    )
 
 
 def _checked(path: Path, model: Path | None) -> Any:

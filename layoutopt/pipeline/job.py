@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import MappingProxyType
 
 from layoutopt.ir.graph import Graph
-from layoutopt.mlir.module import Module, parse_module
+from layoutopt.mlir.module import has_work, parse_module
+from layoutopt.mlir.read.census import ModuleCensus
 from layoutopt.options import Objective, Options
 from layoutopt.pipeline.attempts import Attempts
 from layoutopt.pipeline.plan import Plan, PlannedFunction
@@ -157,7 +157,7 @@ class _Job:
             held.verification,
             held.evaluation,
             dispatches,
-            self._as_it_came().census([f.place for f in functions]),
+            self._census_before(),
             written.module.census(),
             tuple(size for symbol, size in computed.items() if symbol not in already),
             written.variant,
@@ -167,12 +167,13 @@ class _Job:
             self._captured(written, graphs),
             model.options,
             held.kept_for,
-            tuple(self._blocks(written.unrolled)),
+            tuple(self._blocks(written)),
             self._alone(plans, held),
             compiled,
             size_names=model.size_names,
             decomposed=model.source.decomposed,
             restated=model.source.restated,
+            inlined=model.module.inlined,
             weight_reuse=model.weight_reuse,
         )
 
@@ -210,17 +211,22 @@ class _Job:
             calls = planned_calls(subjects_of(model.module, places, model.options))
             return written.compiled(model.source, model.target, kernels, limit_s, calls)
 
-    def _as_it_came(self) -> Module:
-        """The module before anything was put ahead of its loops."""
-        model = self.model
-        return parse_module(model.source.path) if model.module.ahead else model.module
+    def _census_before(self) -> ModuleCensus:
+        """Of the module before anything was done to its loops."""
+        module = self.model.module
+        if not module.ahead and not module.inlined:
+            return module.census([f.place for f in self.model.functions])
+        came = parse_module(self.model.source.path)
+        return came.census([i for i, graph in enumerate(came.graphs) if has_work(graph)])
 
-    def _blocks(self, unrolled: Mapping[str, int] = MappingProxyType({})) -> Iterator[BlockReport]:
+    def _blocks(self, written: Written | None = None) -> Iterator[BlockReport]:
         """The blocks of control flow that are planned, and functions that are called often.
 
-        ``unrolled``: the steps that a trip of a loop runs in the module that was written.
+        ``written``: what was written, which tells what became of loops.
         """
-        ahead = self.model.module.ahead
+        planned = written is not None and written.variant == OPTIMIZED
+        ahead = self.model.module.ahead if planned else {}
+        unrolled = {} if written is None else written.unrolled
         given = self.model.trip_counts
         unknown = self.model.module.uncounted
         for f in self.model.functions:

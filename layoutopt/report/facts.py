@@ -142,11 +142,17 @@ def _trips(report: Report) -> Iterator[Fact]:
     often = [f"{block.name} {block.runs} times" for block in report.blocks if block.runs != 1]
     if often:
         yield Fact(f"In predicted times, {_few(often)} a call.")
+    written_out = [f"{name} ({steps} steps)" for name, steps in report.inlined.items()]
+    if written_out:
+        yield Fact(
+            "Loops that were written out before they were planned, for each of their steps reads "
+            f"weights of its own: {_few(written_out)}."
+        )
     ahead = [f"{block.ahead} of {block.name}" for block in report.blocks if block.ahead]
     if ahead:
         yield Fact(
-            "Contractions computed ahead of their loop, for all its steps at once, in predicted "
-            f"times before and after: {_few(ahead)}."
+            "Contractions computed ahead of their loop, for all its steps at once (in the time "
+            f"predicted for the model as it came, too): {_few(ahead)}."
         )
     unrolled = [f"{b.steps_a_trip} steps of {b.name}" for b in report.blocks if b.steps_a_trip > 1]
     if unrolled:

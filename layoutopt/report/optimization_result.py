@@ -68,6 +68,8 @@ class OptimizationResult:
     restated: tuple[str, ...] = ()
     """Tensors of an ONNX model whose stated shapes its ops contradict, and that have others."""
     weight_reuse: WeightReuse = ONCE
+    inlined: Mapping[str, int] = field(default_factory=dict)
+    """By loop that was written out before it was planned, how many steps it has."""
     """What a run goes through between two uses of a weight."""
 
     @property

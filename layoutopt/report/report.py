@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -350,6 +350,9 @@ class Report:
     """Kinds of op that IREE does not import: both modules have the ops that they are made of."""
     restated: tuple[str, ...] = ()
     """Tensors of an ONNX model whose stated shapes its ops contradict: both modules have others."""
+    inlined: dict[str, int] = field(default_factory=dict)
+    """By loop that was written out in the module, for each of its steps reads weights of its own,
+    how many steps it had."""
 
     @property
     def speedup(self) -> float | None:

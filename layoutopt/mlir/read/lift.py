@@ -25,7 +25,7 @@ from layoutopt.mlir.read.handed_sizes import Known, branched_sizes, handed_sizes
 from layoutopt.mlir.read.lift_op import lift_op
 from layoutopt.mlir.read.regions import Body, bodies
 from layoutopt.mlir.read.run_time_scalars import realize, realize_elsewhere
-from layoutopt.mlir.read.sizes import Sizes
+from layoutopt.mlir.read.sizes import Sizes, as_index
 from layoutopt.mlir.read.state import State, add_symbols, given, known_type
 
 ASYNC = "$async"
@@ -176,7 +176,7 @@ class _Walk:
         decompose(block)
         operations = list(block.operations)
         if body.steps:
-            _name_step(state.sizes, block.arguments[0], f"{prefix}step", body.steps)
+            _name_step(state.sizes, block, f"{prefix}step", body.steps)
         for position, argument in enumerate(block.arguments):
             add_symbols(state, argument, f"{prefix}arg{position}")
             kind = known_type(state, argument)
@@ -203,11 +203,12 @@ class _Walk:
         return bodies(state, op, _shown(body.name), seen) if self.inside else iter(())
 
 
-def _name_step(sizes: Sizes, value: Any, name: str, steps: range) -> None:
+def _name_step(sizes: Sizes, block: Any, name: str, steps: range) -> None:
     """Let the variable of a loop be a symbol: index arithmetic is worked out with it."""
     middle = steps[len(steps) // 2]
     make = partial(symbol, low=steps[0], high=steps[-1], planned=middle)
-    sizes.numbers[value] = sizes.name(name, make, value, 0)
+    variable = block.arguments[0]
+    sizes.numbers[variable] = sizes.name(name, make, as_index(variable), 0)
 
 
 def _shown(name: str) -> str:

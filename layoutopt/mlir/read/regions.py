@@ -65,7 +65,10 @@ def _steps(state: State, operation: Any) -> range | None:
         return None
     ends = [_number(state, v) for v in list(operation.operands)[:3]]
     known = [n for n in ends if isinstance(n, int)]
-    return range(*known) if len(known) == len(ends) and known[2] > 0 else None
+    counts = len(known) == len(ends) and known[2] > 0
+    if "unsignedCmp" in operation.attributes and min(known, default=0) < 0:
+        return None
+    return range(*known) if counts else None
 
 
 def _trips(state: State, operation: Any) -> int | None:

@@ -204,6 +204,16 @@ def divide(sizes: Sizes, size: int, divisor: int) -> None:
     sizes.equal[whole.name] = divisor * one_symbol(part)
 
 
+def as_index(argument: Any) -> Any:
+    """An argument of a block as an index, cast ahead of the block's ops where it is no index."""
+    kind = ir.IndexType.get(argument.context)
+    if str(argument.type) == "index":
+        return argument
+    with ir.InsertionPoint.at_block_begin(argument.owner), ir.Location.unknown(argument.context):
+        made = ir.Operation.create("arith.index_cast", results=[kind], operands=[argument])
+    return made.results[0]
+
+
 def materialized(sizes: Sizes, number: Number, kind: Any, reader: Any) -> Any:
     """The value of a number, computed in front of the op ``reader``."""
     with ir.InsertionPoint(reader.operation), reader.operation.location:

@@ -10,11 +10,14 @@ from iree.compiler import ir
 
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.loop_distribution import AheadResult, Distributed, Steps, distributed
+from layoutopt.ir.size import Size
 from layoutopt.ir.types import TensorType
 from layoutopt.mlir.read.lift import Lifted
 from layoutopt.mlir.read.nested import nested_ops
+from layoutopt.mlir.read.sizes import as_index
 from layoutopt.mlir.write.dead_ops import erase_dead_ops
 from layoutopt.mlir.write.emit import function_text
+from layoutopt.mlir.write.unrolling import inline
 
 Place = tuple[int, int, bool]
 """An op's number in its module, and the number of its result, or of an argument of its block."""
@@ -61,8 +64,10 @@ def _ahead(block: Lifted, places: Mapping[Any, Place]) -> AheadOfLoop | None:
     if not block.steps:
         return None
     variable = block.block.arguments[0]
-    (symbol,) = (name for name, value in block.sizes.values.items() if value == variable)
-    graph, loop = block.graph, places[variable][0]
+    step = block.sizes.numbers[variable]
+    if not isinstance(step, Size):  # one step
+        return None
+    symbol, graph, loop = str(step), block.graph, places[variable][0]
     stood = {t: places[value] for t, value in block.values.items() if value in places}
     outside = {t for t in graph.inputs if t in stood and _is_outside(block, t)}
     found = distributed(
@@ -85,13 +90,21 @@ def _is_outside(block: Lifted, tensor: int) -> bool:
     return bool(owner.operation.block != block.block)
 
 
-def distribute_loops(module: Any, ahead: Sequence[AheadOfLoop]) -> None:
-    """Compute tensors ahead of the loops of a module of the same text."""
+def distribute_loops(
+    module: Any, ahead: Sequence[AheadOfLoop], inlined: Mapping[int, range]
+) -> None:
+    """Compute tensors ahead of the loops of a module of the same text.
+
+    ``inlined``: loops whose steps take their place, by number, each ahead of those inside it, and
+    what they count through.
+    """
     operations = list(nested_ops(module))
     for each in ahead:
         loop = operations[each.place]
         with module.context, loop.location:
             _distribute(operations, loop, each)
+    for place, steps in reversed([*inlined.items()]):
+        inline(operations[place], steps)
     for op in module.regions[0].blocks[0].operations:
         if op.operation.regions and "sym_name" in op.operation.attributes:
             erase_dead_ops(op)
@@ -114,12 +127,13 @@ def _distribute(operations: Sequence[Any], loop: Any, each: AheadOfLoop) -> None
     results = list(dict.fromkeys(found.tensor for found in each.found.results.values()))
     text = function_text(graph, each.found.leaves, results, "ahead")
     made = dict(zip(results, _inlined(text, leaves, loop), strict=True))
-    first = block.operations[0]
+    step = as_index(block.arguments[0])
+    first = block.operations[0] if step == block.arguments[0] else block.operations[1]
     for tensor, found in each.found.results.items():
         old = value_of(tensor)
         kind = TensorType(graph.types[found.tensor].shape[1:], graph.types[found.tensor].element)
         row = _row_text(graph, found, kind, each.steps)
-        (new,) = _inlined(row, [made[found.tensor], block.arguments[0]], first)
+        (new,) = _inlined(row, [made[found.tensor], step], first)
         old.replace_all_uses_with(new)
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from iree.compiler import ir
 
-from layoutopt.ir.graph import Graph, Op, Reshape
+from layoutopt.ir.graph import Graph, Op, Reshape, Slice
+from layoutopt.ir.size import symbols
 from layoutopt.mlir.read.census import census
 from layoutopt.mlir.read.lift import Lifted
 from layoutopt.mlir.read.nested import nested_ops
@@ -36,11 +37,40 @@ def unroll_loops(module: Any, blocks: Sequence[Lifted]) -> dict[str, int]:
     for block in blocks:
         if block.steps is None or block.function in moving or block.shown in around:
             continue
-        factor = _factor(len(block.steps), sum(_is_run(block.graph, op) for op in block.graph.ops))
+        factor = _factor(len(block.steps), _run_ops(block.graph))
         if factor > 1:
             unroll(block.block.owner.operation, block.steps, factor)
             found[block.shown] = factor
     return found
+
+
+def of_layers(blocks: Sequence[Lifted]) -> tuple[Lifted, ...]:
+    """The bodies of loops each of whose steps reads weights of its own, as layers do.
+
+    Written one after another, the weights of each are constants that a plan can lay out. Not of
+    loops that would be too many ops.
+    """
+    return tuple(
+        block
+        for block in blocks
+        if block.steps
+        and _reads_own_weights(block)
+        and len(block.steps) * _run_ops(block.graph) <= _MOST_OPS
+    )
+
+
+def _reads_own_weights(block: Lifted) -> bool:
+    graph, step = block.graph, block.sizes.numbers[block.block.arguments[0]]
+    return any(
+        isinstance(op, Slice)
+        and op.source in graph.constants
+        and any(s in symbols(step) for n in op.offsets for s in symbols(n))
+        for op in graph.ops
+    )
+
+
+def _run_ops(graph: Graph) -> int:
+    return sum(_is_run(graph, op) for op in graph.ops)
 
 
 def _is_run(graph: Graph, op: Op) -> bool:
@@ -66,9 +96,28 @@ def unroll(loop: Any, steps: range, factor: int) -> None:
         if left:
             _split(loop, steps, trips * factor)
         with ir.InsertionPoint(loop):
-            loop.operands[1] = _constant(steps.start + trips * factor * steps.step)
-            loop.operands[2] = _constant(factor * steps.step)
+            kind = loop.operands[0].type
+            loop.operands[1] = _constant(steps.start + trips * factor * steps.step, kind)
+            loop.operands[2] = _constant(factor * steps.step, kind)
         _repeat(loop.regions[0].blocks[0], steps.step, factor)
+
+
+def inline(loop: Any, steps: range) -> None:
+    """Write the ops of all steps of an ``scf.for`` in its place."""
+    *body, end = [op.operation for op in loop.regions[0].blocks[0].operations]
+    variable, *carried = loop.regions[0].blocks[0].arguments
+    values = list(loop.operands)[3:]
+    with loop.context, loop.location:
+        for number in steps:
+            with ir.InsertionPoint(loop):
+                place = _constant(number, variable.type)
+            known = {variable: place} | dict(zip(carried, values, strict=True))
+            for op in body:
+                _copied(op, known, ir.InsertionPoint(loop))
+            values = [known.get(value, value) for value in end.operands]
+    for result, value in zip(loop.results, values, strict=True):
+        result.replace_all_uses_with(value)
+    loop.erase()
 
 
 def _split(loop: Any, steps: range, first: int) -> None:
@@ -77,7 +126,8 @@ def _split(loop: Any, steps: range, first: int) -> None:
     users = [[(use.owner, use.operand_number) for use in value.uses] for value in results]
     behind = _copied(loop, {}, ir.InsertionPoint.after(loop))
     with ir.InsertionPoint(behind):
-        behind.operands[0] = _constant(steps.start + first * steps.step)
+        start = steps.start + first * steps.step
+        behind.operands[0] = _constant(start, loop.operands[0].type)
     for position, value in enumerate(results):
         behind.operands[3 + position] = value
         for owner, number in users[position]:
@@ -91,7 +141,7 @@ def _repeat(block: Any, step: int, factor: int) -> None:
     yielded = list(end.operands)
     for number in range(1, factor):
         with ir.InsertionPoint(end):
-            place = _sum(variable, _constant(number * step))
+            place = _sum(variable, _constant(number * step, variable.type))
         known = {variable: place} | dict(zip(carried, yielded, strict=True))
         for op in body:
             _copied(op, known, ir.InsertionPoint(end))
@@ -116,8 +166,7 @@ def _arguments(operation: Any) -> Sequence[Any]:
     return [a for region in operation.regions for block in region.blocks for a in block.arguments]
 
 
-def _constant(number: int) -> Any:
-    kind = ir.IndexType.get()
+def _constant(number: int, kind: Any) -> Any:
     attributes = {"value": ir.IntegerAttr.get(kind, number)}
     return ir.Operation.create("arith.constant", results=[kind], attributes=attributes).results[0]
 
