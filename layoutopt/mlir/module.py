@@ -66,8 +66,7 @@ class Module:
     ahead: Mapping[str, int] = field(default_factory=dict)
     """By block of a loop, how many of its contractions are computed ahead of it."""
     inlined: Mapping[str, int] = field(default_factory=dict)
-    """By block of a loop that is none anymore, how many steps it had: now they are written one
-    after another."""
+    """By block of a loop whose steps are written one after another now, how many these are."""
 
     @property
     def graphs(self) -> tuple[Graph, ...]:

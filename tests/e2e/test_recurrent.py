@@ -57,6 +57,50 @@ LOOPS = {
 }
 
 
+LAYERS = f"""
+func.func @main(%x: {H}) -> {H} {{
+  %w = arith.constant dense<{
+    [
+        [[((7 * i + 3 * j + k) % 11 - 5) / 32 for k in range(16)] for j in range(16)]
+        for i in range(3)
+    ]
+}> : tensor<3x16x16xf32>
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c3 = arith.constant 3 : i32
+  %first = arith.constant 0 : index
+  %last = arith.constant 2 : index
+  %e = tensor.empty() : {H}
+  %f = linalg.fill ins(%zero : f32) outs(%e : {H}) -> {H}
+  %r = scf.for %i = %c0 to %c3 step %c1 iter_args(%h = %x) -> ({H}) : i32 {{
+    %n = arith.index_cast %i : i32 to index
+    %m = arith.maxsi %n, %first : index
+    %k = arith.minsi %m, %last : index
+    %v = tensor.extract_slice %w[%k, 0, 0] [1, 16, 16] [1, 1, 1] : tensor<3x16x16xf32> to {W}
+    %a = linalg.matmul ins(%h, %v : {H}, {W}) outs(%f : {H}) -> {H}
+    %t = linalg.map {{ math.tanh }} ins(%a : {H}) outs(%e : {H})
+    scf.yield %t : {H}
+  }}
+  return %r : {H}
+}}
+"""
+
+
+def test_layers_in_a_loop_are_planned_one_after_another(tmp_path: Path) -> None:
+    (tmp_path / "model.mlir").write_text(LAYERS, encoding="utf-8")
+    options = layoutopt.Options(cache=tmp_path / "cache", objective=Objective.CONVERSIONS)
+    plan = layoutopt.optimize(tmp_path / "model.mlir", options=options)
+    assert plan.report.verification is not None
+    assert plan.report.verification.passed
+    assert plan.report.inlined == {"main/for.0": 3}
+    assert plan.report.blocks == ()
+    plan.apply(tmp_path / "planned.mlir")
+    text = (tmp_path / "planned.mlir").read_text(encoding="utf-8")
+    assert "scf.for" not in text
+    assert text.count("math.tanh") == 3
+
+
 @pytest.mark.parametrize("name", LOOPS)
 def test_loops_over_time_compute_the_same(tmp_path: Path, name: str) -> None:
     text, steps = LOOPS[name]

@@ -58,6 +58,24 @@ def test_how_often_blocks_are_taken_to_run_is_said() -> None:
     assert "Not known is how often" not in printed(REPORT)
 
 
+def test_what_became_of_loops_is_said() -> None:
+    blocks = (
+        BlockReport("main/for.0", "main", 64, ahead=4, steps_a_trip=64),
+        BlockReport("main/for.1", "main", 100, steps_a_trip=10),
+    )
+    text = " ".join(printed(replace(REPORT, blocks=blocks, inlined={"main/for.2": 12})).split())
+    assert (
+        "Contractions computed ahead of their loop, for all its steps at once (in the time "
+        "predicted for the model as it came, too): 4 of main/for.0."
+    ) in text
+    assert "Unrolled: 64 steps of main/for.0, 10 steps of main/for.1 are one trip." in text
+    assert (
+        "Loops that were written out before they were planned, for each of their steps reads "
+        "weights of its own: main/for.2 (12 steps)."
+    ) in text
+    assert "Unrolled" not in printed(REPORT)
+
+
 def test_what_iree_does_not_import_is_said() -> None:
     text = printed(replace(REPORT, decomposed=("Attention", "GRU")))
     assert "IREE does not import Attention, GRU as ONNX defines them" in text

@@ -100,3 +100,60 @@ def test_of_nested_loops_it_goes_ahead_of_the_one_that_it_is_in(tmp_path: Path) 
 )
 def test_what_is_not_of_the_step_alone_stays(tmp_path: Path, body: str) -> None:
     assert read(tmp_path, body).ahead == {}
+
+
+LAYER = f"""
+    %v = tensor.extract_slice %ws[%i, 0, 0] [1, 8, 8] [1, 1, 1] : tensor<5x8x8xf32> to {W}
+    %a = linalg.matmul ins(%h, %v : {H}, {W}) outs(%f : {H}) -> {H}
+    scf.yield %a : {H}
+"""
+STACK = "%ws = arith.constant dense_resource<ws> : tensor<5x8x8xf32>\n"
+
+
+def test_a_loop_over_layers_is_none(tmp_path: Path) -> None:
+    module = read(tmp_path, STACK + loop(LAYER))
+    assert module.operation.verify()
+    assert module.inlined == {"main/for.0": 5}
+    assert module.names == ("main",)
+    (graph,) = module.graphs
+    found = [op for op in graph.ops if isinstance(op, Structured) and op.is_contraction]
+    assert len(found) == 5
+    assert all(op.sources[1] in graph.constants for op in found)
+
+
+def test_layers_of_layers_are_written_out_too(tmp_path: Path) -> None:
+    inner = loop(LAYER).replace("%r =", "%q =").replace("%h0", "%g")
+    module = read(
+        tmp_path,
+        f"{STACK}%r = scf.for %j = %c0 to %c5 step %c1 iter_args(%g = %h0) -> ({H}) "
+        f"{{ {inner} scf.yield %q : {H} }}",
+    )
+    assert module.operation.verify()
+    assert module.inlined == {"main/for.0/for.0": 5}
+    assert counts(module) == {"main": 0, "main/for.0": 5}
+
+
+def test_a_loop_over_more_layers_than_a_plan_should_hold_stays(tmp_path: Path) -> None:
+    many = STACK.replace("5x8x8", "5000x8x8") + loop(LAYER, high="%n")
+    many = many.replace("tensor<5x8x8xf32>", "tensor<5000x8x8xf32>")
+    module = read(
+        tmp_path,
+        many.replace("%n step", "%c5000 step").replace(
+            "%ws =", "%c5000 = arith.constant 5000 : index\n%ws ="
+        ),
+    )
+    assert module.inlined == {}
+    assert module.names == ("main", "main/for.0")
+
+
+def test_loops_may_count_in_any_integer(tmp_path: Path) -> None:
+    body = STEP.replace("[%i,", "[%k,")
+    text = loop(f"%k = arith.index_cast %i : i32 to index\n{body}").replace(
+        f"-> ({H}) {{", f"-> ({H}) : i32 {{"
+    )
+    for name in ("%c0", "%c1", "%c5"):
+        text = text.replace(f"{name} ", f"{name}i ", 1)
+    counters = "".join(f"%c{n}i = arith.constant {n} : i32\n" for n in (0, 1, 5))
+    module = read(tmp_path, counters + text)
+    assert module.operation.verify()
+    assert module.ahead == {"main/for.0": 1}
