@@ -21,7 +21,7 @@ from layoutopt.ir.roles import roles
 from layoutopt.ir.size import Size
 from layoutopt.ir.types import is_complex, is_float
 from layoutopt.rules.rewrites.examples import convolution_example
-from layoutopt.rules.rewrites.interior_padding import is_zero
+from layoutopt.rules.rewrites.interior_padding import zero_pad
 from layoutopt.rules.rewrites.window import Convolution, Window, convolution
 from layoutopt.rules.rule import Evidence, Exactness, Example, Expression, over_budget
 
@@ -147,7 +147,7 @@ def _in_steps(
         wide = builder.tensor(tuple(shape), element)
         zero = _zero(element)
         assert zero is not None  # as matched
-        pad = _zero_pad(graph, tensor) or Pad(tensor, wide, none, none, zero)
+        pad = zero_pad(graph, tensor) or Pad(tensor, wide, none, none, zero)
         high = tuple(n + lacking * (a == axis) for a, n in enumerate(pad.high))
         builder.add(replace(pad, result=wide, high=high))
         tensor = wide
@@ -161,13 +161,3 @@ def _zero(element: str) -> str | None:
     if is_float(element):
         return f"0.0 : {element}"
     return None if is_complex(element) else f"0 : {element}"
-
-
-def _zero_pad(graph: Graph, tensor: int) -> Pad | None:
-    """The op that put zeros around a tensor already: it can put a few more."""
-    element = graph.types[tensor].element
-    for index in graph.producers[tensor]:
-        op = graph.ops[index]
-        if isinstance(op, Pad) and not op.anything and is_zero(op.value, element):
-            return op
-    return None

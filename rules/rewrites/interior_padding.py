@@ -40,6 +40,19 @@ def splat_of(graph: Graph, tensor: int) -> str | None:
     return None
 
 
+def zero_pad(graph: Graph, tensor: int) -> Pad | None:
+    """What puts zeros around a tensor, and could put a few more; None where nothing does.
+
+    Not what may leave the memory around it as it was.
+    """
+    element = graph.types[tensor].element
+    for index in graph.producers[tensor]:
+        op = graph.ops[index]
+        if isinstance(op, Pad) and not op.anything and is_zero(op.value, element):
+            return op
+    return None
+
+
 def is_zero(text: str, element: str) -> bool:
     """Whether a scalar attribute is zero of an element type."""
     value = constant(text, element)

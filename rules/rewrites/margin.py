@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from layoutopt.ir.affine import Affine, plain_dims
 from layoutopt.ir.graph import Graph, Pad, Structured
-from layoutopt.rules.rewrites.interior_padding import is_zero
+from layoutopt.rules.rewrites.interior_padding import zero_pad
 from layoutopt.rules.rewrites.window import Convolution
 
 
@@ -32,7 +32,7 @@ def margin(graph: Graph, small: Convolution, large: Convolution) -> Margin | Non
     if [w.axis for w in small.windows] != [w.axis for w in large.windows]:
         return None
     ahead: dict[int, tuple[int, int]] = {}
-    pads = [_padding(graph, found.image) for found in (small, large)]
+    pads = [zero_pad(graph, found.image) for found in (small, large)]
     source = [
         found.image if pad is None else pad.source
         for found, pad in zip((small, large), pads, strict=True)
@@ -69,12 +69,3 @@ def _elsewhere(one: Structured, other: Structured, axis: int) -> bool:
     """Whether two convolutions read a dim of the image along other loops."""
     forms: tuple[Affine, Affine] = (one.source_maps[0][axis], other.source_maps[0][axis])
     return forms[0] != forms[1]
-
-
-def _padding(graph: Graph, tensor: int) -> Pad | None:
-    """What puts zeros around a tensor."""
-    for maker in graph.producers[tensor]:
-        op = graph.ops[maker]
-        if isinstance(op, Pad) and is_zero(op.value, graph.types[tensor].element):
-            return op
-    return None

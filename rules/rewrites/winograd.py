@@ -29,7 +29,7 @@ from layoutopt.ir.graph import (
 from layoutopt.ir.minimal_filtering import Matrix
 from layoutopt.ir.refusal import Refusal
 from layoutopt.rules.rewrites.examples import convolution_example, depthwise_example
-from layoutopt.rules.rewrites.interior_padding import is_zero
+from layoutopt.rules.rewrites.interior_padding import zero_pad
 from layoutopt.rules.rewrites.separable import (
     Index,
     elements_read,
@@ -97,7 +97,7 @@ class _Rewriting:
         if any(lacking):
             wide = self.builder.tensor(map(operator.add, shape, lacking), self.element)
             none = (0,) * len(shape)
-            pad = self._zero_pad() or Pad(image, wide, none, none, f"0.0 : {self.element}")
+            pad = zero_pad(self.graph, image) or Pad(image, wide, none, none, f"0.0 : {self.element}")
             high = tuple(map(operator.add, pad.high, lacking))
             self.builder.add(replace(pad, result=wide, high=high))
             image = wide
@@ -106,14 +106,6 @@ class _Rewriting:
             self.builder.add(Slice(image, cut, (0,) * len(shape), (1,) * len(shape)))
             image = cut
         return image
-
-    def _zero_pad(self) -> Pad | None:
-        """The op that put zeros around the image already: it can put a few more."""
-        for index in self.graph.producers[self.found.image]:
-            op = self.graph.ops[index]
-            if isinstance(op, Pad) and is_zero(op.value, self.element):
-                return op
-        return None
 
     def _filters(self) -> dict[Index, int]:
         """G g: element i of every transformed filter."""

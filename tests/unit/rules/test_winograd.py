@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -95,6 +96,15 @@ def test_zeros_that_lack_are_added_to_the_pad_that_is_there(image: int, high: in
         assert not pads
         return
     assert [(op.source, op.high) for op in pads] == [(0, (0, 0, high, high))]
+
+
+def test_zeros_do_not_join_what_may_be_anything() -> None:
+    graph = convolution(7, "0.0")
+    ops = tuple(replace(op, anything=True) if isinstance(op, Pad) else op for op in graph.ops)
+    found = apply(ConvolutionToWinogradF4(), replace(graph, ops=ops), 1)
+    assert isinstance(found, Expression)
+    (pad,) = (op for op in found.ops if isinstance(op, Pad))
+    assert (pad.source, pad.high, pad.anything) == (1, (0, 0, 1, 1), False)
 
 
 def test_other_values_around_the_image_are_kept() -> None:
