@@ -34,21 +34,8 @@ from layoutopt.ir.graph import (
 )
 from layoutopt.ir.renaming import renumbered
 from layoutopt.ir.scalar import copy_body
-from layoutopt.ir.size import linear
-
-
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """What a loop's induction variable counts through."""
-
-    symbol: str
-    """The name of the variable in the graph of the loop's body."""
-    values: range
-
-    @property
-    def count(self) -> int:
-        """How many steps there are."""
-        return len(self.values)
+from layoutopt.ir.size import Size, Symbol, bounds, coefficient, one_symbol, planned, symbols
+from layoutopt.ir.steps import Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +60,36 @@ class Distributed:
     """The ops of the body that gain, by number."""
 
 
-def distributed(
-    body: Graph, steps: Steps, varying: Collection[int], named: Collection[int]
-) -> Distributed | None:
+@dataclass(frozen=True, slots=True)
+class LoopBody:
+    """A loop's body, and what is known of it outside."""
+
+    graph: Graph
+    step: Symbol
+    """The loop's variable."""
+    steps: Steps
+    varying: Collection[int]
+    """Inputs that are not the same in all steps."""
+    known: Collection[str] = ()
+    """Names of symbols whose values are there ahead of the loop."""
+
+
+def distributed(body: LoopBody, named: Collection[int]) -> Distributed | None:
     """What can be computed ahead of a loop; None where that holds no contraction.
 
-    ``varying``: inputs of the body that are not the same in all steps. ``named``: the tensors that
-    can be handed to the loop.
+    ``named``: the tensors that can be handed to the loop.
     """
-    found = _Distribution(body, steps, set(varying))
-    for number, op in enumerate(body.ops):
+    found = _Distribution(body)
+    for number, op in enumerate(body.graph.ops):
         found.add(number, op)
     return found.result(named)
 
 
 class _Distribution:
-    def __init__(self, body: Graph, steps: Steps, varying: set[int]) -> None:
-        self.body = body
-        self.steps = steps
+    def __init__(self, loop: LoopBody) -> None:
+        self.loop = loop
+        self.body = loop.graph
+        self.steps = loop.steps
         self.builder = GraphBuilder()
         self.leaves: dict[int, int] = {}
         self.same: dict[int, int] = {}
@@ -99,9 +98,14 @@ class _Distribution:
         self.gaining: list[int] = []
         self.moved: set[int] = set()
         """Tensors that the loop no longer computes."""
-        for t in body.inputs:
-            if t not in varying and body.types[t].is_static:
+        for t in self.body.inputs:
+            if t not in loop.varying and self._is_known(t):
                 self._leaf(t)
+
+    def _is_known(self, tensor: int) -> bool:
+        """Whether the sizes of a tensor are known ahead of the loop."""
+        shape = self.body.types[tensor].shape
+        return all(s.name in self.loop.known for n in shape for s in symbols(n))
 
     def _leaf(self, tensor: int) -> None:
         self.same[tensor] = self._tensor(self.body.types[tensor].shape, tensor)
@@ -112,7 +116,7 @@ class _Distribution:
 
     def add(self, number: int, op: Op) -> None:
         """Compute an op of the body ahead, if it can be."""
-        if not all(self.body.types[t].is_static for t in op.outputs):
+        if not all(map(self._is_known, op.outputs)):
             return
         if isinstance(op, Constant):
             self._leaf(op.result)
@@ -139,16 +143,17 @@ class _Distribution:
         if len(moving) != 1 or shape[moving[0]] != 1:
             return
         (axis,) = moving
-        found = linear(op.offsets[axis])
-        if found is None or found[0].name != self.steps.symbol or not found[1]:
+        times = coefficient(op.offsets[axis], self.loop.step)
+        more: int = op.offsets[axis] - times * one_symbol(self.loop.step)
+        source, count = self.same[op.source], self.steps.count
+        start = more + times * (self.steps.first if times > 0 else self.steps.last)
+        by = abs(times) * self.steps.by
+        end = start + by * (count - 1)
+        room: int = self.builder.types[source].shape[axis] - 1 - end
+        if not times or self.loop.step in symbols(more) or isinstance(start, Size):
             return
-        _, times, more = found
-        start = more + times * self.steps.values[0 if times > 0 else -1]
-        by = abs(times) * self.steps.values.step
-        source = self.same[op.source]
-        count = self.steps.count
-        if start < 0 or start + by * (count - 1) >= self.builder.types[source].shape[axis]:
-            return  # at run time it would fail
+        if start < 0 or bounds(room)[0] < 0:
+            return  # at run time it would fail, or it is not known that it would not
         whole = self._tensor((*shape[:axis], count, *shape[axis + 1 :]), op.result)
         offsets = (*op.offsets[:axis], start, *op.offsets[axis + 1 :])
         strides = (*op.strides[:axis], by, *op.strides[axis + 1 :])
@@ -269,4 +274,4 @@ def _reads_more_than_once(op: Op, same: Collection[int]) -> bool:
 
 
 def _elements(graph: Graph, tensors: Iterable[int]) -> int:
-    return sum(math.prod(graph.types[t].shape) for t in tensors)
+    return sum(math.prod(map(planned, graph.types[t].shape)) for t in tensors)

@@ -271,9 +271,27 @@ def symbols(size: int) -> tuple[Symbol, ...]:
     found: dict[Symbol, None] = {}
     for monomial, _ in _terms(size):
         for atom in monomial:
-            inside = (atom,) if isinstance(atom, Symbol) else symbols(atom.dividend)
-            found.update(dict.fromkeys(inside))
+            found.update(dict.fromkeys(_inside(atom)))
     return tuple(sorted(found))
+
+
+def coefficient(size: int, symbol: Symbol) -> int:
+    """How often a size counts a symbol by itself: ``c`` of ``c * s + k``."""
+    return dict(_terms(size)).get((symbol,), 0)
+
+
+def is_linear_in(size: int, name: str) -> bool:
+    """Whether a size is ``c * s + k`` of the symbol of that name, neither of which holds it."""
+    for monomial, _ in _terms(size):
+        held = [s.name == name for atom in monomial for s in _inside(atom)]
+        alone = len(monomial) == 1 and isinstance(monomial[0], Symbol)
+        if any(held) and not alone:
+            return False
+    return True
+
+
+def _inside(atom: Atom) -> tuple[Symbol, ...]:
+    return (atom,) if isinstance(atom, Symbol) else symbols(atom.dividend)
 
 
 def with_symbols(size: int, replaced: Callable[[Symbol], int]) -> int:

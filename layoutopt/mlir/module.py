@@ -295,12 +295,12 @@ def parse_for_planning(path: Path, model: Path | None = None) -> Module:
     if not ahead and not layers:
         return module
     operation = _checked(path, model)
-    steps = {place: b.steps for place, b in layers.items() if b.steps is not None}
+    steps = {place: b.steps.values for place, b in layers.items() if b.steps and b.steps.values}
     distribute_loops(operation, ahead, steps)
     return replace(
         _module(operation),
         ahead={exported_name(each.loop): each.contractions for each in ahead},
-        inlined={b.shown: len(b.steps or ()) for b in layers.values()},
+        inlined={b.shown: len(steps[place]) for place, b in layers.items()},
     )
 
 

@@ -10,7 +10,6 @@ from layoutopt.ir.graph import (
     Concat,
     Fill,
     FromTensor,
-    Graph,
     GraphBuilder,
     Init,
     IteratorType,
@@ -20,9 +19,10 @@ from layoutopt.ir.graph import (
     Structured,
     Uninitialized,
 )
-from layoutopt.ir.loop_distribution import Steps
+from layoutopt.ir.loop_distribution import LoopBody
 from layoutopt.ir.scalar import Body, ScalarOp, contraction_body
-from layoutopt.ir.size import symbol
+from layoutopt.ir.size import MOST, symbol, symbols
+from layoutopt.ir.steps import Steps
 
 P, R = IteratorType.PARALLEL, IteratorType.REDUCTION
 ADD = Body(("f32",) * 3, (ScalarOp("arith.addf", (0, 1), "f32"),), (3,))
@@ -39,7 +39,7 @@ INDEXED = Body(
 
 
 @dataclass
-class LoopBody:
+class RandomLoop:
     """A loop's body with what of its inputs is carried."""
 
     random: Random
@@ -49,19 +49,27 @@ class LoopBody:
     rows: list[int] = field(default_factory=list)
     """Tensors of shape (rows, columns) that are computed by now."""
 
-    def build(self) -> tuple[Graph, Steps, tuple[int, ...]]:
-        """The graph, what the loop counts through, and the inputs that change from step to step."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """Of symbols, but for the step."""
+
+    def build(self) -> LoopBody:
+        """The loop; its sizes may be open."""
         random, builder = self.random, self.builder
-        first, by, count = random.randint(0, 2), random.randint(1, 2), random.randint(2, 4)
-        steps = Steps("step", range(first, first + by * count, by))
-        self.step = symbol("step", low=first, high=steps.values[-1])
+        is_open = random.random() < 0.4
+        first, by = random.randint(0, 2), 1 if is_open else random.randint(1, 2)
+        count = self._size("n", random.randint(2, 4), is_open)
+        steps = Steps(first, by, count)
+        high = first + by * 3
+        self.step = symbol("step", low=first, high=MOST if is_open else high)
+        (step,) = symbols(self.step)
         self.columns = random.randint(2, 3)
-        self.height = random.choice((1, 1, 2))
+        self.tall = random.choice((1, 1, 2))
+        self.height = self._size("b", self.tall, random.random() < 0.2)
         self.weight = self._given((self.columns, self.columns))
         self.rows.append(self._given((self.height, self.columns)))
         self.carried.append(self.rows[-1])
         for _ in range(random.randint(1, 2)):
-            self.rows.append(self._slice(steps.values))
+            self.rows.append(self._slice(steps))
         for _ in range(random.randint(2, 6)):
             make = random.choice(
                 (self._product, self._product, self._sum, self._view, self._cut, self._other)
@@ -69,7 +77,14 @@ class LoopBody:
             self.rows.append(make())
         outputs = random.sample(self.rows, random.randint(1, 2))
         graph = builder.build(self.inputs, dict.fromkeys([*outputs, self.rows[-1]]))
-        return graph, steps, tuple(self.carried)
+        return LoopBody(graph, step, steps, tuple(self.carried), tuple(self.sizes))
+
+    def _size(self, name: str, number: int, is_open: bool) -> int:
+        """A number, or a symbol that is one."""
+        if not is_open:
+            return number
+        self.sizes[name] = number
+        return symbol(name)
 
     def _given(self, shape: tuple[int, ...]) -> int:
         self.inputs.append(self.builder.tensor(shape, "f32"))
@@ -81,11 +96,11 @@ class LoopBody:
     def _made(self) -> int:
         return self.builder.tensor((self.height, self.columns), "f32")
 
-    def _slice(self, steps: range) -> int:
+    def _slice(self, steps: Steps) -> int:
         """Rows at the step along some dim, forwards or from the end."""
         random = self.random
         times, more = random.choice((1, 1, 2)), random.randint(0, 1)
-        reach = times * steps[-1] + more
+        reach: int = times * steps.last + more
         place = times * self.step + more if random.random() < 0.7 else reach - times * self.step
         axis = random.randint(0, 2)
         shape = [self.height, self.columns]
@@ -162,5 +177,5 @@ class LoopBody:
             return made
         twice = self.builder.tensor((self.height * 2, self.columns), "f32")
         self.builder.add(Concat((self._row(), self._row()), twice, 0))
-        self.builder.add(Slice(twice, made, (self.random.randint(0, self.height), 0), (1, 1)))
+        self.builder.add(Slice(twice, made, (self.random.randint(0, self.tall), 0), (1, 1)))
         return made

@@ -47,6 +47,7 @@ def _know_symbols(sizes: Sizes, outer: Sizes) -> None:
     sizes.stages.update(dict.fromkeys(outer.values, 0))
     sizes.equal.update(outer.equal)
     sizes.narrowed.update(outer.narrowed)
+    sizes.ends.update(outer.ends)
 
 
 def _know(state: State, value: Any, outer: State) -> bool:

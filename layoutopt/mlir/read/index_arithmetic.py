@@ -10,7 +10,16 @@ from typing import Any
 
 from iree.compiler import ir
 
-from layoutopt.ir.size import MOST, Undecided, bounds, planned
+from layoutopt.ir.size import (
+    MOST,
+    Undecided,
+    bounds,
+    is_linear_in,
+    one_symbol,
+    planned,
+    symbols,
+    with_symbols,
+)
 from layoutopt.mlir.read.sizes import SCALARS, Number, Sizes
 
 _DIM = "tensor.dim"
@@ -24,7 +33,7 @@ def read_number(sizes: Sizes, op: Any, scalars: Mapping[Any, tuple[str, str]]) -
     try:
         found = _number(sizes, operation, scalars)
     except Undecided:
-        return False
+        found = _in_all_steps(sizes, operation, scalars)
     if found is not None:
         sizes.numbers[operation.results[0]] = found
     return found is not None
@@ -51,6 +60,43 @@ def undecided(
         return low, high, int(compute(*map(planned, known)))
     except Undecided:  # a quotient of a negative number, an unsigned one of what may be negative
         return low, high, 1
+
+
+def _in_all_steps(
+    sizes: Sizes, operation: Any, scalars: Mapping[Any, tuple[str, str]]
+) -> Number | None:
+    """What a comparison finds in all steps of a loop: at the ends, since it is linear between."""
+    read = [sizes.number_of(v, scalars) for v in operation.operands]
+    known = [n for n in read if n is not None and not isinstance(n, bool)]
+    if len(known) != len(read) or len(known) != 2:
+        return None
+    gap: int = known[0] - known[1]
+    steps = [s.name for s in symbols(gap) if s.name in sizes.ends]
+    if len(steps) != 1 or not is_linear_in(gap, steps[0]):
+        return None
+    ends = [bounds(_at(gap, steps[0], end)) for end in sizes.ends[steps[0]]]
+    low, high = min(least for least, _ in ends), max(most for _, most in ends)
+    if operation.name in ("arith.minsi", "arith.maxsi") and not low < 0 < high:
+        least = operation.name == "arith.minsi"
+        return known[0] if (high <= 0) == least else known[1]
+    if operation.name == "arith.cmpi":
+        return _compared_within(
+            int(ir.IntegerAttr(operation.attributes["predicate"]).value), low, high
+        )
+    return None
+
+
+def _at(size: int, name: str, value: int) -> int:
+    return with_symbols(size, lambda s: value if s.name == name else one_symbol(s))
+
+
+def _compared_within(predicate: int, low: float, high: float) -> bool | None:
+    """What ``arith.cmpi`` of signed numbers finds whose difference lies in [low, high]."""
+    always = {2: high < 0, 3: high <= 0, 4: low > 0, 5: low >= 0}
+    never = {2: low >= 0, 3: low > 0, 4: high <= 0, 5: high < 0}
+    if always.get(predicate):
+        return True
+    return False if never.get(predicate) else None
 
 
 def _number(sizes: Sizes, operation: Any, scalars: Mapping[Any, tuple[str, str]]) -> Number | None:

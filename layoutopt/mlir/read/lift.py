@@ -17,7 +17,8 @@ from iree.compiler import ir
 from layoutopt.ir.concrete import with_sizes
 from layoutopt.ir.graph import Constant, Graph
 from layoutopt.ir.layout import Layout
-from layoutopt.ir.size import symbol
+from layoutopt.ir.size import MOST, bounds, planned, symbol, symbols
+from layoutopt.ir.steps import Steps
 from layoutopt.mlir.read.captured import capture
 from layoutopt.mlir.read.decomposed import decompose
 from layoutopt.mlir.read.dominators import dominated
@@ -57,7 +58,7 @@ class Lifted:
     """The name of the block that it runs in; empty where it runs once a call of the function."""
     trips: int | None = 1
     """How often it runs each time that the enclosing block does, see `Body.trips`."""
-    steps: range | None = None
+    steps: Steps | None = None
     """Of a loop's body: what its first argument counts through, see `Body.steps`."""
     taken: Mapping[int, Any] = field(default_factory=dict)
     """By tensor, the value of those that come in another layout than that of the graph."""
@@ -203,12 +204,16 @@ class _Walk:
         return bodies(state, op, _shown(body.name), seen) if self.inside else iter(())
 
 
-def _name_step(sizes: Sizes, block: Any, name: str, steps: range) -> None:
+def _name_step(sizes: Sizes, block: Any, name: str, steps: Steps) -> None:
     """Let the variable of a loop be a symbol: index arithmetic is worked out with it."""
-    middle = steps[len(steps) // 2]
-    make = partial(symbol, low=steps[0], high=steps[-1], planned=middle)
+    middle = steps.first + steps.by * (planned(steps.count) // 2)
+    most = min(bounds(steps.last)[1], MOST)
+    make = partial(symbol, low=steps.first, high=int(most), planned=middle)
     variable = block.arguments[0]
-    sizes.numbers[variable] = sizes.name(name, make, as_index(variable), 0)
+    step = sizes.name(name, make, as_index(variable), 0)
+    sizes.numbers[variable] = step
+    for one in symbols(step):
+        sizes.ends[one.name] = (steps.first, steps.last)
 
 
 def _shown(name: str) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 
 from iree.compiler import ir
 
+from layoutopt.ir.size import Size
+from layoutopt.ir.steps import Steps
 from layoutopt.mlir.read.sizes import DYNAMIC
 from layoutopt.mlir.read.state import State
 
@@ -35,8 +37,8 @@ class Body:
 
     A size where it is known at run time; less than none is none.
     """
-    steps: range | None = None
-    """What the first argument of the block counts through, where these are numbers."""
+    steps: Steps | None = None
+    """What the first argument of the block counts through, where that is known and not nothing."""
 
 
 def bodies(
@@ -60,15 +62,16 @@ def bodies(
             yield region, Body(name, enclosing, _trips(state, operation), _steps(state, operation))
 
 
-def _steps(state: State, operation: Any) -> range | None:
-    if operation.name != "scf.for":
+def _steps(state: State, operation: Any) -> Steps | None:
+    if operation.name != "scf.for" or "unsignedCmp" in operation.attributes:
         return None
-    ends = [_number(state, v) for v in list(operation.operands)[:3]]
-    known = [n for n in ends if isinstance(n, int)]
-    counts = len(known) == len(ends) and known[2] > 0
-    if "unsignedCmp" in operation.attributes and min(known, default=0) < 0:
+    first, high, by = (_number(state, v) for v in list(operation.operands)[:3])
+    count = _count(first, high, by)
+    if not isinstance(first, int) or not isinstance(by, int) or count in (0, None):
         return None
-    return range(*known) if counts else None
+    if isinstance(count, Size) and by != 1:
+        return None
+    return Steps(first, by, count)
 
 
 def _trips(state: State, operation: Any) -> int | None:

@@ -72,6 +72,8 @@ class Sizes:
     """By name of a symbol, the size that the module takes it to be."""
     narrowed: dict[str, Symbol] = field(default_factory=dict)
     """By name of a symbol, the same in a smaller range."""
+    ends: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """By name of a symbol that a loop counts with, its first and its last value."""
     assumptions: list[Assumption] = field(default_factory=list)
     """What the block states of numbers, and plans may rely on."""
 
@@ -84,6 +86,7 @@ class Sizes:
             dict(self.stages),
             dict(self.equal),
             dict(self.narrowed),
+            dict(self.ends),
             [*self.assumptions],
         )
 

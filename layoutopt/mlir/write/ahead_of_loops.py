@@ -8,10 +8,10 @@ from typing import Any
 
 from iree.compiler import ir
 
-from layoutopt.ir.graph import Graph
-from layoutopt.ir.loop_distribution import AheadResult, Distributed, Steps, distributed
-from layoutopt.ir.size import Size
-from layoutopt.ir.types import TensorType
+from layoutopt.ir.graph import Graph, GraphBuilder, Reshape, Slice
+from layoutopt.ir.loop_distribution import AheadResult, Distributed, LoopBody, distributed
+from layoutopt.ir.size import Symbol, alone, one_symbol, symbols
+from layoutopt.ir.size_values import symbols_in
 from layoutopt.mlir.read.lift import Lifted
 from layoutopt.mlir.read.nested import nested_ops
 from layoutopt.mlir.read.sizes import as_index
@@ -24,6 +24,14 @@ Place = tuple[int, int, bool]
 
 
 @dataclass(frozen=True, slots=True)
+class SizePlace:
+    """Where the value of a symbol is: it stands there, or is a dim of a tensor that does."""
+
+    place: Place
+    dim: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AheadOfLoop:
     """What a module computes ahead of one of its loops."""
 
@@ -32,11 +40,13 @@ class AheadOfLoop:
     contractions: int
     """How many of those of the loop."""
     found: Distributed
-    steps: range
+    body: LoopBody
     place: int
     """The loop's number in its module."""
     values: Mapping[int, Place]
     """By tensor of the block, where it stands."""
+    sizes: Mapping[str, SizePlace]
+    """By name of a symbol, where its value is."""
 
 
 def numbered(module: Any) -> dict[Any, Place]:
@@ -61,25 +71,48 @@ def ahead_of_loops(
 
 
 def _ahead(block: Lifted, places: Mapping[Any, Place]) -> AheadOfLoop | None:
-    if not block.steps:
+    if block.steps is None:
         return None
     variable = block.block.arguments[0]
-    step = block.sizes.numbers[variable]
-    if not isinstance(step, Size):  # one step
+    step = alone(block.sizes.numbers[variable])
+    if step is None:  # one step
         return None
-    symbol, graph, loop = str(step), block.graph, places[variable][0]
+    graph, loop = block.graph, places[variable][0]
     stood = {t: places[value] for t, value in block.values.items() if value in places}
     outside = {t for t in graph.inputs if t in stood and _is_outside(block, t)}
-    found = distributed(
+    sizes = _sizes_ahead(block, places, loop)
+    body = LoopBody(
         graph,
-        Steps(symbol, block.steps),
+        step,
+        block.steps,
         [t for t in graph.inputs if t not in outside],
-        stood,
+        [name for name in sizes if name != step.name],
     )
+    if any(s.name not in sizes for s in symbols(block.steps.count)):
+        return None
+    found = distributed(body, stood)
     if found is None or any(t not in stood for t in found.leaves.values()):
         return None
     read = {t: stood[t] for t in (*found.leaves.values(), *found.results)}
-    return AheadOfLoop(block.name, len(found.contractions), found, block.steps, loop, read)
+    return AheadOfLoop(block.name, len(found.contractions), found, body, loop, read, sizes)
+
+
+def _sizes_ahead(block: Lifted, places: Mapping[Any, Place], loop: int) -> dict[str, SizePlace]:
+    """The symbols whose values stand ahead of a loop, or are dims of tensors that do."""
+    found: dict[str, SizePlace] = {}
+    for name, value in block.sizes.values.items():
+        asked = getattr(value.owner, "operation", None)
+        if value in places:
+            place = SizePlace(places[value])
+        elif asked is not None and asked.name == "tensor.dim" and asked.operands[0] in places:
+            stated = asked.operands[1].owner.attributes["value"]
+            place = SizePlace(places[asked.operands[0]], ir.IntegerAttr(stated).value)
+        else:
+            continue
+        number, _, is_argument = place.place
+        if number < loop or (number == loop and not is_argument):
+            found[name] = place
+    return found
 
 
 def _is_outside(block: Lifted, tensor: int) -> bool:
@@ -113,58 +146,59 @@ def distribute_loops(
 def _distribute(operations: Sequence[Any], loop: Any, each: AheadOfLoop) -> None:
     graph, block = each.found.graph, loop.regions[0].blocks[0]
 
-    def value_of(tensor: int) -> Any:
-        number, position, is_argument = each.values[tensor]
+    def value_at(place: Place) -> Any:
+        number, position, is_argument = place
         held = operations[number]
         if is_argument:
             return held.regions[0].blocks[0].arguments[position]
         return held.results[position]
 
-    leaves = [value_of(t) for t in each.found.leaves.values()]
+    def size_of(symbol: Symbol) -> Any:
+        found = each.sizes[symbol.name]
+        value = value_at(found.place)
+        if found.dim is None:
+            return value
+        with ir.InsertionPoint(loop):
+            return _dim(value, found.dim)
+
+    leaves = [value_at(each.values[t]) for t in each.found.leaves.values()]
     for value in leaves:  # a constant may stand inside
         if not isinstance(value.owner, ir.Block) and value.owner.operation.block == block:
             value.owner.operation.move_before(loop)
     results = list(dict.fromkeys(found.tensor for found in each.found.results.values()))
     text = function_text(graph, each.found.leaves, results, "ahead")
-    made = dict(zip(results, _inlined(text, leaves, loop), strict=True))
+    given = [*leaves, *map(size_of, symbols_in([text]))]
+    made = dict(zip(results, _inlined(text, given, loop), strict=True))
     step = as_index(block.arguments[0])
     first = block.operations[0] if step == block.arguments[0] else block.operations[1]
     for tensor, found in each.found.results.items():
-        old = value_of(tensor)
-        kind = TensorType(graph.types[found.tensor].shape[1:], graph.types[found.tensor].element)
-        row = _row_text(graph, found, kind, each.steps)
-        (new,) = _inlined(row, [made[found.tensor], step], first)
-        old.replace_all_uses_with(new)
+        row = _row_text(graph, found, each.body)
+        read = [step if s == each.body.step else size_of(s) for s in symbols_in([row])]
+        (new,) = _inlined(row, [made[found.tensor], *read], first)
+        value_at(each.values[tensor]).replace_all_uses_with(new)
 
 
-def _row_text(graph: Graph, found: AheadResult, kind: TensorType, steps: range) -> str:
-    """A function that takes what holds all steps, and the loop's variable, and returns one row."""
-    whole = graph.types[found.tensor]
-    lines = []
-    place = "%step"
-    if found.backwards or steps.start:
-        end = steps[-1] if found.backwards else steps.start
-        ends = ("%end", place) if found.backwards else (place, "%end")
-        lines.append(f"%end = arith.constant {end} : index")
-        lines.append("%far = arith.subi {}, {} : index".format(*ends))
-        place = "%far"
-    if steps.step != 1:
-        lines.append(f"%by = arith.constant {steps.step} : index")
-        lines.append(f"%row = arith.divui {place}, %by : index")
-        place = "%row"
-    offsets = ", ".join([place, *("0" for _ in kind.shape)])
-    sizes = ", ".join(map(str, (1, *kind.shape)))
-    strides = ", ".join("1" for _ in whole.shape)
-    return "\n".join(
-        [
-            f"func.func @row(%all: {whole}, %step: index) -> {kind} {{",
-            *lines,
-            f"%slice = tensor.extract_slice %all[{offsets}] [{sizes}] [{strides}] "
-            f": {whole} to {kind}",
-            f"return %slice : {kind}",
-            "}",
-        ]
+def _dim(tensor: Any, dim: int) -> Any:
+    kind = ir.IndexType.get()
+    number = ir.Operation.create(
+        "arith.constant", results=[kind], attributes={"value": ir.IntegerAttr.get(kind, dim)}
     )
+    operands = [tensor, number.results[0]]
+    return ir.Operation.create("tensor.dim", results=[kind], operands=operands).results[0]
+
+
+def _row_text(graph: Graph, found: AheadResult, body: LoopBody) -> str:
+    """A function that takes what holds all steps and returns the row of one step."""
+    whole, step, steps = graph.types[found.tensor], one_symbol(body.step), body.steps
+    passed = steps.last - step if found.backwards else step - steps.first
+    builder = GraphBuilder()
+    source = builder.tensor(whole.shape, whole.element)
+    one = builder.tensor((1, *whole.shape[1:]), whole.element)
+    row = builder.tensor(whole.shape[1:], whole.element)
+    none = (0,) * (len(whole.shape) - 1)
+    builder.add(Slice(source, one, (passed // steps.by, *none), (1,) * len(whole.shape)))
+    builder.add(Reshape(one, row))
+    return function_text(builder.build((source,), (row,)), [source], [row], "row")
 
 
 def _inlined(text: str, operands: Sequence[Any], ahead_of: Any) -> list[Any]:

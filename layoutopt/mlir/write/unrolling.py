@@ -35,11 +35,12 @@ def unroll_loops(module: Any, blocks: Sequence[Lifted]) -> dict[str, int]:
     around = {block.enclosing for block in blocks}
     found: dict[str, int] = {}
     for block in blocks:
-        if block.steps is None or block.function in moving or block.shown in around:
+        steps = _counted(block)
+        if steps is None or block.function in moving or block.shown in around:
             continue
-        factor = _factor(len(block.steps), _run_ops(block.graph))
+        factor = _factor(len(steps), _run_ops(block.graph))
         if factor > 1:
-            unroll(block.block.owner.operation, block.steps, factor)
+            unroll(block.block.owner.operation, steps, factor)
             found[block.shown] = factor
     return found
 
@@ -53,10 +54,14 @@ def of_layers(blocks: Sequence[Lifted]) -> tuple[Lifted, ...]:
     return tuple(
         block
         for block in blocks
-        if block.steps
+        if (steps := _counted(block)) is not None
         and _reads_own_weights(block)
-        and len(block.steps) * _run_ops(block.graph) <= _MOST_OPS
+        and len(steps) * _run_ops(block.graph) <= _MOST_OPS
     )
+
+
+def _counted(block: Lifted) -> range | None:
+    return None if block.steps is None else block.steps.values
 
 
 def _reads_own_weights(block: Lifted) -> bool:
