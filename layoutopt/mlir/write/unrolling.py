@@ -12,7 +12,8 @@ from typing import Any
 from iree.compiler import ir
 
 from layoutopt.ir.graph import Graph, Op, Reshape, Slice
-from layoutopt.ir.size import symbols
+from layoutopt.ir.size import Size, symbols
+from layoutopt.ir.steps import Steps
 from layoutopt.mlir.read.census import census
 from layoutopt.mlir.read.lift import Lifted
 from layoutopt.mlir.read.nested import nested_ops
@@ -35,12 +36,11 @@ def unroll_loops(module: Any, blocks: Sequence[Lifted]) -> dict[str, int]:
     around = {block.enclosing for block in blocks}
     found: dict[str, int] = {}
     for block in blocks:
-        steps = _counted(block)
-        if steps is None or block.function in moving or block.shown in around:
+        if block.steps is None or block.function in moving or block.shown in around:
             continue
-        factor = _factor(len(steps), _run_ops(block.graph))
+        factor = _factor(block.steps.count, _run_ops(block.graph))
         if factor > 1:
-            unroll(block.block.owner.operation, steps, factor)
+            unroll(block.block.owner.operation, block.steps, factor)
             found[block.shown] = factor
     return found
 
@@ -84,6 +84,8 @@ def _is_run(graph: Graph, op: Op) -> bool:
 
 def _factor(steps: int, ops: int) -> int:
     """How many steps are one trip: if possible such that none are left over."""
+    if isinstance(steps, Size):
+        return min(_ENOUGH, _MOST_A_TRIP // max(ops, 1))
     if steps * max(ops, 1) <= _MOST_OPS:
         return steps
     most = min(steps, _ENOUGH, _MOST_A_TRIP // ops)
@@ -91,20 +93,32 @@ def _factor(steps: int, ops: int) -> int:
     return next(whole, most)
 
 
-def unroll(loop: Any, steps: range, factor: int) -> None:
+def unroll(loop: Any, steps: Steps, factor: int) -> None:
     """Let each trip of an ``scf.for`` run ``factor`` steps; those left over run in a second loop.
 
     ``steps``: what the loop counts through.
     """
-    trips, left = divmod(len(steps), factor)
+    kind = loop.operands[0].type
     with loop.context, loop.location:
-        if left:
-            _split(loop, steps, trips * factor)
         with ir.InsertionPoint(loop):
-            kind = loop.operands[0].type
-            loop.operands[1] = _constant(steps.start + trips * factor * steps.step, kind)
-            loop.operands[2] = _constant(factor * steps.step, kind)
-        _repeat(loop.regions[0].blocks[0], steps.step, factor)
+            end = _end_of_trips(loop, steps, factor)
+            by = _constant(factor * steps.by, kind)
+        if isinstance(steps.count, Size) or steps.count % factor:
+            _split(loop, end)
+        loop.operands[1], loop.operands[2] = end, by
+        _repeat(loop.regions[0].blocks[0], steps.by, factor)
+
+
+def _end_of_trips(loop: Any, steps: Steps, factor: int) -> Any:
+    """Where whole trips end, computed ahead of the loop."""
+    first, end, kind = *list(loop.operands)[:2], loop.operands[0].type
+    if not isinstance(steps.count, Size):
+        whole = steps.count // factor * factor
+        return _constant(steps.first + whole * steps.by, kind)
+    left = _arith("subi", end, first)
+    left = _arith("maxsi", left, _constant(0, kind))
+    rest = _arith("remui", left, _constant(factor, kind))
+    return _arith("addi", first, _arith("subi", left, rest))
 
 
 def inline(loop: Any, steps: range) -> None:
@@ -125,14 +139,12 @@ def inline(loop: Any, steps: range) -> None:
     loop.erase()
 
 
-def _split(loop: Any, steps: range, first: int) -> None:
-    """Let a copy of a loop behind it run all steps but the ``first`` ones."""
+def _split(loop: Any, start: Any) -> None:
+    """Let a copy of a loop behind it run the steps from ``start`` on."""
     results = list(loop.results)
     users = [[(use.owner, use.operand_number) for use in value.uses] for value in results]
     behind = _copied(loop, {}, ir.InsertionPoint.after(loop))
-    with ir.InsertionPoint(behind):
-        start = steps.start + first * steps.step
-        behind.operands[0] = _constant(start, loop.operands[0].type)
+    behind.operands[0] = start
     for position, value in enumerate(results):
         behind.operands[3 + position] = value
         for owner, number in users[position]:
@@ -146,7 +158,7 @@ def _repeat(block: Any, step: int, factor: int) -> None:
     yielded = list(end.operands)
     for number in range(1, factor):
         with ir.InsertionPoint(end):
-            place = _sum(variable, _constant(number * step, variable.type))
+            place = _arith("addi", variable, _constant(number * step, variable.type))
         known = {variable: place} | dict(zip(carried, yielded, strict=True))
         for op in body:
             _copied(op, known, ir.InsertionPoint(end))
@@ -176,6 +188,6 @@ def _constant(number: int, kind: Any) -> Any:
     return ir.Operation.create("arith.constant", results=[kind], attributes=attributes).results[0]
 
 
-def _sum(one: Any, other: Any) -> Any:
-    made = ir.Operation.create("arith.addi", results=[one.type], operands=[one, other])
+def _arith(name: str, one: Any, other: Any) -> Any:
+    made = ir.Operation.create(f"arith.{name}", results=[one.type], operands=[one, other])
     return made.results[0]
