@@ -101,6 +101,45 @@ def test_layers_in_a_loop_are_planned_one_after_another(tmp_path: Path) -> None:
     assert text.count("math.tanh") == 3
 
 
+OPEN = f"""
+func.func @main(%xs: tensor<2x?x16xf32>, %h0: {H}) -> (tensor<?x2x16xf32>, {H}) {{
+  %w = arith.constant dense<0.02> : {W}
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %d = tensor.dim %xs, %c1 : tensor<2x?x16xf32>
+  %last = arith.subi %d, %c1 : index
+  %e = tensor.empty() : {H}
+  %f = linalg.fill ins(%zero : f32) outs(%e : {H}) -> {H}
+  %all = tensor.empty(%d) : tensor<?x2x16xf32>
+  %r:2 = scf.for %i = %c0 to %d step %c1 iter_args(%out = %all, %h = %h0)
+      -> (tensor<?x2x16xf32>, {H}) {{
+    %k = arith.subi %last, %i : index
+    %x = tensor.extract_slice %xs[0, %k, 0] [2, 1, 16] [1, 1, 1] : tensor<2x?x16xf32> to {H}
+    %a = linalg.matmul ins(%x, %w : {H}, {W}) outs(%f : {H}) -> {H}
+    %b = linalg.matmul ins(%h, %w : {H}, {W}) outs(%f : {H}) -> {H}
+    %c = linalg.map {{ arith.addf }} ins(%a, %b : {H}, {H}) outs(%e : {H})
+    %t = linalg.map {{ math.tanh }} ins(%c : {H}) outs(%e : {H})
+    %kept = tensor.insert_slice %t into %out[%i, 0, 0] [1, 2, 16] [1, 1, 1]
+      : {H} into tensor<?x2x16xf32>
+    scf.yield %kept, %t : tensor<?x2x16xf32>, {H}
+  }}
+  return %r#0, %r#1 : tensor<?x2x16xf32>, {H}
+}}
+"""
+
+
+def test_loops_over_sequences_of_any_length(tmp_path: Path) -> None:
+    (tmp_path / "model.mlir").write_text(OPEN, encoding="utf-8")
+    options = layoutopt.Options(cache=tmp_path / "cache", objective=Objective.CONVERSIONS)
+    plan = layoutopt.optimize(tmp_path / "model.mlir", options=options)
+    assert plan.report.verification is not None
+    assert plan.report.verification.passed
+    assert plan.report.verification.unverified == ()
+    (block,) = plan.report.blocks
+    assert (block.ahead, block.steps_a_trip) == (1, 16)
+
+
 @pytest.mark.parametrize("name", LOOPS)
 def test_loops_over_time_compute_the_same(tmp_path: Path, name: str) -> None:
     text, steps = LOOPS[name]

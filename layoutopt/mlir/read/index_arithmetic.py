@@ -6,13 +6,16 @@ d = tensor.dim x, 1; c = cmpi slt, d, 0; select c, 0, d      ->      the size of
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from iree.compiler import ir
 
 from layoutopt.ir.size import (
     MOST,
+    Symbol,
     Undecided,
+    alone,
     bounds,
     is_linear_in,
     one_symbol,
@@ -74,7 +77,8 @@ def _in_all_steps(
     steps = [s.name for s in symbols(gap) if s.name in sizes.ends]
     if len(steps) != 1 or not is_linear_in(gap, steps[0]):
         return None
-    ends = [bounds(_at(gap, steps[0], end)) for end in sizes.ends[steps[0]]]
+    first, last = sizes.ends[steps[0]]
+    ends = [bounds(_at(gap, steps[0], end, last - first + 1)) for end in (first, last)]
     low, high = min(least for least, _ in ends), max(most for _, most in ends)
     if operation.name in ("arith.minsi", "arith.maxsi") and not low < 0 < high:
         least = operation.name == "arith.minsi"
@@ -86,8 +90,15 @@ def _in_all_steps(
     return None
 
 
-def _at(size: int, name: str, value: int) -> int:
-    return with_symbols(size, lambda s: value if s.name == name else one_symbol(s))
+def _at(size: int, name: str, value: int, count: int) -> int:
+    """A size at one value of the symbol of that name, where ``count`` is at least 1."""
+    counted = alone(count)
+
+    def known(one: Symbol) -> int:
+        return one_symbol(replace(one, low=max(one.low, 1)) if one == counted else one)
+
+    there = with_symbols(size, lambda s: value if s.name == name else one_symbol(s))
+    return with_symbols(there, known)
 
 
 def _compared_within(predicate: int, low: float, high: float) -> bool | None:

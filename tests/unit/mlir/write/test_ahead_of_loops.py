@@ -157,3 +157,60 @@ def test_loops_may_count_in_any_integer(tmp_path: Path) -> None:
     module = read(tmp_path, counters + text)
     assert module.operation.verify()
     assert module.ahead == {"main/for.0": 1}
+
+
+OPEN = """
+func.func @main(%xs: tensor<?x?x8xf32>, %h0: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %u = arith.constant dense_resource<u> : tensor<8x8xf32>
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %d = tensor.dim %xs, %c0 : tensor<?x?x8xf32>
+  %b = tensor.dim %xs, %c1 : tensor<?x?x8xf32>
+  %last = arith.subi %d, %c1 : index
+  %e = tensor.empty(%b) : tensor<?x8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x8xf32>) -> tensor<?x8xf32>
+  %r = scf.for %i = %c0 to %d step %c1 iter_args(%h = %f) -> (tensor<?x8xf32>) {
+    PLACE
+    %x = tensor.extract_slice %xs[%k, 0, 0] [1, %b, 8] [1, 1, 1]
+      : tensor<?x?x8xf32> to tensor<?x8xf32>
+    %a = linalg.matmul ins(%x, %u : tensor<?x8xf32>, tensor<8x8xf32>)
+      outs(%f : tensor<?x8xf32>) -> tensor<?x8xf32>
+    %t = linalg.matmul ins(%h, %u : tensor<?x8xf32>, tensor<8x8xf32>)
+      outs(%a : tensor<?x8xf32>) -> tensor<?x8xf32>
+    scf.yield %t : tensor<?x8xf32>
+  }
+  return %r : tensor<?x8xf32>
+}
+"""
+CLAMPED = """
+    %n = arith.index_cast %i : index to i64
+    %m = arith.index_cast %d : index to i64
+    %z = arith.constant 0 : i64
+    %below = arith.cmpi slt, %n, %z : i64
+    %more = arith.addi %n, %m : i64
+    %own = arith.select %below, %more, %n : i64
+    %low = arith.maxsi %own, %z : i64
+    %high = arith.minsi %low, %m : i64
+    %k = arith.index_cast %high : i64 to index
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "ahead"),
+    [
+        ("%k = arith.addi %i, %c0 : index", 1),
+        ("%k = arith.subi %last, %i : index", 1),
+        ("%k = arith.minsi %i, %last : index", 1),
+        (CLAMPED, 1),
+        ("%k = arith.addi %i, %c1 : index", 0),  # the last one lies outside
+        ("%k = arith.muli %i, %i : index", 0),
+    ],
+)
+def test_loops_over_open_sizes(tmp_path: Path, place: str, ahead: int) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(OPEN.replace("PLACE", place), encoding="utf-8")
+    module = parse_for_planning(path)
+    assert module.operation.verify()
+    assert module.ahead == ({"main/for.0": 1} if ahead else {})
+    assert counts(module) == {"main": ahead, "main/for.0": 2 - ahead}

@@ -85,3 +85,19 @@ def test_each_step_is_run_once(tmp_path: Path, steps: range, body: str, trips: l
     assert ran == trips
     assert seen[0] == steps[0]
     assert seen == sorted(set(seen))
+
+
+def test_a_loop_over_an_open_size_has_one_for_the_rest(tmp_path: Path) -> None:
+    path = tmp_path / "model.mlir"
+    opened = text(range(7), TANH).replace("%p: i1", "%p: i1, %y: tensor<?x8xf32>")
+    dim = "%c0 = arith.constant 0 : index\n%high = tensor.dim %y, %c0 : tensor<?x8xf32>"
+    path.write_text(opened.replace("%high = arith.constant 7 : index", dim), encoding="utf-8")
+    module = parse_module(path)
+    module.replace_all({place: unchanged(graph) for place, graph in enumerate(module.graphs)})
+    assert module.unroll() == {"main/for.0": 16}
+    assert module.operation.verify()
+    loops = [op for op in nested_ops(module.operation) if op.name == "scf.for"]
+    counts = [sum(op.name == "math.tanh" for op in nested_ops(loop)) for loop in loops]
+    assert counts == [16, 1]
+    assert loops[1].operands[0] == loops[0].operands[1]
+    assert loops[1].operands[3] == loops[0].results[0]
