@@ -197,12 +197,13 @@ class _Job:
     ) -> CompiledModules | None:
         """Both modules compiled for the target, where kernels are priced and nothing was timed.
 
-        Not where blocks of control flow are planned: the compiled code does not tell how often each
-        of its kernels runs.
+        Not where the model has control flow that is planned: the compiled code does not tell how
+        often each of its kernels runs.
         """
         model = self.model
         priced = plans and plans[0].source is PriceSource.COMPILED
-        if not priced or held.evaluation is not None or any(self._blocks()):
+        flows = any(self._blocks()) or bool(model.module.inlined)
+        if not priced or held.evaluation is not None or flows:
             return None
         with self.clock.stage("count"):
             kernels = Kernels(kernels_path(model.options), model.target.place)

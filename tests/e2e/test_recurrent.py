@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import layoutopt
-from layoutopt.options import Objective
+from layoutopt.options import Effort, Objective
 
 H, W = "tensor<2x16xf32>", "tensor<16x16xf32>"
 
@@ -99,6 +99,19 @@ def test_layers_in_a_loop_are_planned_one_after_another(tmp_path: Path) -> None:
     text = (tmp_path / "planned.mlir").read_text(encoding="utf-8")
     assert "scf.for" not in text
     assert text.count("math.tanh") == 3
+
+
+def test_layers_in_a_loop_count_as_often_as_they_run_where_kernels_are_priced(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "model.mlir").write_text(LAYERS, encoding="utf-8")
+    options = layoutopt.Options(cache=tmp_path / "cache", effort=Effort.QUICK)
+    report = layoutopt.optimize(tmp_path / "model.mlir", "mi355x", options=options).report
+    assert report.kept_for == ""
+    assert report.inlined == {"main/for.0": 3}
+    assert report.before.dispatches == 1
+    assert report.after.dispatches == 3
+    assert report.before.predicted_ms == pytest.approx(report.after.predicted_ms, rel=0.2)
 
 
 OPEN = f"""
