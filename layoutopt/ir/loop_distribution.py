@@ -1,4 +1,4 @@
-"""Loop distribution: what a loop computes of its step alone, for all steps at once.
+"""Loop distribution, and loop-invariant code motion: contractions that need not be in their loop.
 
     for t: x = slice(xs, t); y = x * W; h = f(h, y)
       ->
@@ -6,8 +6,8 @@
 
 Sound because what reads nothing that the loop carries is the same in whatever order the steps come.
 Contractions with an operand that no step changes gain by it: they read that operand once, and not
-once a step. What only they need goes with them, and what is computed of their results alone as long
-as that takes no more memory.
+once a step. So do those that no step changes at all. What only they need goes with them, and what
+is computed of their results alone as long as that takes no more memory.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class AheadResult:
 
     tensor: int
     """Of `Distributed.graph`: dim 0 are the steps."""
-    backwards: bool
+    backwards: bool | None
+    """None where it is the same in all steps: then it has no such dim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +127,17 @@ class _Distribution:
         elif needs_open_sizes(op):
             return
         elif op.inputs and all(t in self.same for t in op.inputs):
-            self._once(op)
+            self._once(number, op)
         elif any(t in self.of_all for t in op.inputs):
             self._for_all(number, op)
 
-    def _once(self, op: Op) -> None:
+    def _once(self, number: int, op: Op) -> None:
         """An op that is the same in all steps."""
         for t in op.outputs:
             self.same[t] = self._tensor(self.body.types[t].shape, t)
         self.builder.add(renumbered(op, self.same))
+        if not all(t in self.body.constants for t in op.outputs):  # those are ahead of all runs
+            self._move(number, op, isinstance(op, Structured) and op.is_contraction)
 
     def _step(self, op: Slice) -> None:
         """The slices of all steps, where each is one place along one dim."""
@@ -199,10 +202,13 @@ class _Distribution:
         (backwards,) = ways
         self.builder.add(renumbered(widened, known | made))
         self.of_all |= {t: AheadResult(n, backwards) for t, n in made.items()}
-        if _reads_more_than_once(op, self.same):
+        self._move(number, op, _reads_more_than_once(op, self.same))
+
+    def _move(self, number: int, op: Op, gains: bool) -> None:
+        """Take an op out of the loop if that gains, or if it only goes on from what is outside."""
+        if gains:
             self.gaining.append(number)
-            self.moved.update(op.outputs)
-        elif self._follows(op):
+        if gains or self._follows(op):
             self.moved.update(op.outputs)
 
     def _follows(self, op: Op) -> bool:
@@ -252,7 +258,10 @@ class _Distribution:
         for op in body.ops:
             if not self.moved.intersection(op.outputs):
                 read.update(op.inputs)
-        results = {t: self.of_all[t] for t in sorted(self.moved & read)}
+        results = {
+            t: self.of_all[t] if t in self.of_all else AheadResult(self.same[t], None)
+            for t in sorted(self.moved & read)
+        }
         if not results or not all(t in named for t in results):
             return None
         made = [found.tensor for found in results.values()]

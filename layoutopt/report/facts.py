@@ -151,7 +151,7 @@ def _trips(report: Report) -> Iterator[Fact]:
     ahead = [f"{block.ahead} of {block.name}" for block in report.blocks if block.ahead]
     if ahead:
         yield Fact(
-            "Contractions computed ahead of their loop, for all its steps at once (in the time "
+            "Contractions computed ahead of their loop, once for all its steps (in the time "
             f"predicted for the model as it came, too): {_few(ahead)}."
         )
     unrolled = [f"{b.steps_a_trip} steps of {b.name}" for b in report.blocks if b.steps_a_trip > 1]

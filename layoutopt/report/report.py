@@ -154,7 +154,7 @@ class BlockReport:
     """Those of the blocks that it stands in, and itself, that count as run once for want of a
     trip count."""
     ahead: int = 0
-    """How many contractions of a loop are computed ahead of it for all its steps at once."""
+    """How many contractions of a loop are computed ahead of it, once for all its steps."""
     steps_a_trip: int = 1
     """Of a loop: how many of its steps one trip runs in the module that was written."""
 

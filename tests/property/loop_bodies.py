@@ -68,6 +68,8 @@ class RandomLoop:
         self.weight = self._given((self.columns, self.columns))
         self.rows.append(self._given((self.height, self.columns)))
         self.carried.append(self.rows[-1])
+        if random.random() < 0.4:
+            self.rows.append(self._given((self.height, self.columns)))
         for _ in range(random.randint(1, 2)):
             self.rows.append(self._slice(steps))
         for _ in range(random.randint(2, 6)):

@@ -172,10 +172,14 @@ def _distribute(operations: Sequence[Any], loop: Any, each: AheadOfLoop) -> None
     step = as_index(block.arguments[0])
     first = block.operations[0] if step == block.arguments[0] else block.operations[1]
     for tensor, found in each.found.results.items():
+        old = value_at(each.values[tensor])
+        if found.backwards is None:
+            old.replace_all_uses_with(made[found.tensor])
+            continue
         row = _row_text(graph, found, each.body)
         read = [step if s == each.body.step else size_of(s) for s in symbols_in([row])]
         (new,) = _inlined(row, [made[found.tensor], *read], first)
-        value_at(each.values[tensor]).replace_all_uses_with(new)
+        old.replace_all_uses_with(new)
 
 
 def _dim(tensor: Any, dim: int) -> Any:

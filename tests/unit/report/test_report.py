@@ -65,7 +65,7 @@ def test_what_became_of_loops_is_said() -> None:
     )
     text = " ".join(printed(replace(REPORT, blocks=blocks, inlined={"main/for.2": 12})).split())
     assert (
-        "Contractions computed ahead of their loop, for all its steps at once (in the time "
+        "Contractions computed ahead of their loop, once for all its steps (in the time "
         "predicted for the model as it came, too): 4 of main/for.0."
     ) in text
     assert "Unrolled: 64 steps of main/for.0, 10 steps of main/for.1 are one trip." in text

@@ -58,6 +58,14 @@ def test_a_contraction_of_the_step_goes_ahead(tmp_path: Path) -> None:
     assert outside.domain == (5, 2, 8, 8)
 
 
+def test_a_contraction_that_is_the_same_in_all_steps_goes_ahead(tmp_path: Path) -> None:
+    module = read(tmp_path, loop(STEP.replace("%xs[%i, 0, 0]", "%xs[%c0, 0, 0]")))
+    assert module.operation.verify()
+    assert module.ahead == {"main/for.0": 1}
+    assert counts(module) == {"main": 1, "main/for.0": 1}
+    assert "tensor.extract_slice" not in str(module.blocks[1].block)
+
+
 def test_the_module_as_it_came_is_read_as_it_is(tmp_path: Path) -> None:
     read(tmp_path, loop(STEP))
     module = parse_module(tmp_path / "model.mlir")
@@ -93,7 +101,6 @@ def test_of_nested_loops_it_goes_ahead_of_the_one_that_it_is_in(tmp_path: Path) 
     "body",
     [
         loop(STEP, high="%n"),  # not known how often
-        loop(STEP.replace("%xs[%i, 0, 0]", "%xs[%c0, 0, 0]")),  # the same in all steps
         loop(STEP.replace("[%i,", "[%k,").replace("%x =", "%k = arith.addi %i, %n : index\n%x =")),
         loop(STEP.replace("%x, %u", "%h, %u")),  # carried
     ],
