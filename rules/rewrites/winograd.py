@@ -97,7 +97,9 @@ class _Rewriting:
         if any(lacking):
             wide = self.builder.tensor(map(operator.add, shape, lacking), self.element)
             none = (0,) * len(shape)
-            pad = zero_pad(self.graph, image) or Pad(image, wide, none, none, f"0.0 : {self.element}")
+            pad = zero_pad(self.graph, image) or Pad(
+                image, wide, none, none, f"0.0 : {self.element}"
+            )
             high = tuple(map(operator.add, pad.high, lacking))
             self.builder.add(replace(pad, result=wide, high=high))
             image = wide
