@@ -19,11 +19,11 @@ from layoutopt.mlir.read.lift import Lifted
 from layoutopt.mlir.read.nested import nested_ops
 
 _MOST_OPS = 2048
-"""A loop of that many ops in all its steps runs them in one trip: it takes seconds to compile."""
-_MOST_A_TRIP = 256
-"""Ops in a trip of any other loop, at most."""
-_ENOUGH = 16
-"""Steps in a trip: with more, what a trip costs beside its ops is small."""
+"""Ops of all steps of a trip, at most: they take seconds to compile."""
+_MOST_OPEN = 32
+"""Steps of a trip, at most, where it is not known how many there are."""
+_LEFT_OVER = 8
+"""Steps in a trip of those that are left over where a trip has twice as many or more."""
 
 
 def unroll_loops(module: Any, blocks: Sequence[Lifted]) -> dict[str, int]:
@@ -84,11 +84,10 @@ def _is_run(graph: Graph, op: Op) -> bool:
 
 def _factor(steps: int, ops: int) -> int:
     """How many steps are one trip: if possible such that none are left over."""
+    most = _MOST_OPS // max(ops, 1)
     if isinstance(steps, Size):
-        return min(_ENOUGH, _MOST_A_TRIP // max(ops, 1))
-    if steps * max(ops, 1) <= _MOST_OPS:
-        return steps
-    most = min(steps, _ENOUGH, _MOST_A_TRIP // ops)
+        return min(most, _MOST_OPEN)
+    most = min(steps, most)
     whole = (n for n in range(most, most // 2, -1) if steps % n == 0)
     return next(whole, most)
 
@@ -103,10 +102,14 @@ def unroll(loop: Any, steps: Steps, factor: int) -> None:
         with ir.InsertionPoint(loop):
             end = _end_of_trips(loop, steps, factor)
             by = _constant(factor * steps.by, kind)
-        if isinstance(steps.count, Size) or steps.count % factor:
-            _split(loop, end)
+        left = steps.count if isinstance(steps.count, Size) else steps.count % factor
+        behind = None if left == 0 else _split(loop, end)
         loop.operands[1], loop.operands[2] = end, by
         _repeat(loop.regions[0].blocks[0], steps.by, factor)
+    many = isinstance(left, Size) or left > _LEFT_OVER
+    if behind is not None and many and factor >= 2 * _LEFT_OVER:
+        first = steps.last + steps.by * (1 - left)
+        unroll(behind, Steps(first, steps.by, left), _LEFT_OVER)
 
 
 def _end_of_trips(loop: Any, steps: Steps, factor: int) -> Any:
@@ -139,8 +142,8 @@ def inline(loop: Any, steps: range) -> None:
     loop.erase()
 
 
-def _split(loop: Any, start: Any) -> None:
-    """Let a copy of a loop behind it run the steps from ``start`` on."""
+def _split(loop: Any, start: Any) -> Any:
+    """Let a copy of a loop behind it run the steps from ``start`` on; the copy."""
     results = list(loop.results)
     users = [[(use.owner, use.operand_number) for use in value.uses] for value in results]
     behind = _copied(loop, {}, ir.InsertionPoint.after(loop))
@@ -149,6 +152,7 @@ def _split(loop: Any, start: Any) -> None:
         behind.operands[3 + position] = value
         for owner, number in users[position]:
             owner.operation.operands[number] = behind.results[position]
+    return behind
 
 
 def _repeat(block: Any, step: int, factor: int) -> None:
