@@ -80,7 +80,8 @@ class OptimizationResult:
     @cached_property
     def winner(self) -> str:
         """What was written, as the report names it."""
-        unchanged = not self.options.size_ranges and all(
+        loops = any(block.ahead or block.steps_a_trip > 1 for block in self.blocks)
+        unchanged = not (self.options.size_ranges or self.inlined or loops) and all(
             is_unchanged(p.egraph, p.choice, p.identity) for _, p in self.bodies
         )
         return UNCHANGED if unchanged and not self.original_kept else self.variant

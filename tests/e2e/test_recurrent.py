@@ -114,6 +114,35 @@ def test_layers_in_a_loop_count_as_often_as_they_run_where_kernels_are_priced(
     assert report.before.predicted_ms == pytest.approx(report.after.predicted_ms, rel=0.2)
 
 
+CARRIED = f"""
+func.func @main(%h0: {H}) -> tensor<50x2x16xf32> {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c50 = arith.constant 50 : index
+  %e = tensor.empty() : {H}
+  %all = tensor.empty() : tensor<50x2x16xf32>
+  %r:2 = scf.for %i = %c0 to %c50 step %c1 iter_args(%out = %all, %h = %h0)
+      -> (tensor<50x2x16xf32>, {H}) {{
+    %t = linalg.map {{ math.tanh }} ins(%h : {H}) outs(%e : {H})
+    %kept = tensor.insert_slice %t into %out[%i, 0, 0] [1, 2, 16] [1, 1, 1]
+      : {H} into tensor<50x2x16xf32>
+    scf.yield %kept, %t : tensor<50x2x16xf32>, {H}
+  }}
+  return %r#0 : tensor<50x2x16xf32>
+}}
+"""
+
+
+def test_a_module_whose_loops_are_unrolled_is_not_called_unchanged(tmp_path: Path) -> None:
+    (tmp_path / "model.mlir").write_text(CARRIED, encoding="utf-8")
+    options = layoutopt.Options(cache=tmp_path / "cache", objective=Objective.CONVERSIONS)
+    report = layoutopt.optimize(tmp_path / "model.mlir", options=options).report
+    assert report.verification is not None
+    assert report.verification.passed
+    assert [block.steps_a_trip for block in report.blocks] == [50]
+    assert report.winner == "layoutopt"
+
+
 OPEN = f"""
 func.func @main(%xs: tensor<2x?x16xf32>, %h0: {H}) -> (tensor<?x2x16xf32>, {H}) {{
   %w = arith.constant dense<0.02> : {W}
