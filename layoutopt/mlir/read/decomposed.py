@@ -15,6 +15,7 @@ from typing import Any
 from iree.compiler import ir
 
 from layoutopt.ir.types import TensorType, roundoff
+from layoutopt.mlir.read.inlined import inlined
 from layoutopt.mlir.read.winograd import (
     Transform,
     filter_transform,
@@ -107,17 +108,9 @@ def _replace(op: Any, found: _Lines) -> None:
             "}",
         ]
     )
-    with op.context:
-        module = ir.Module.parse(text)
-    (function,) = module.body.operations
-    made = function.operation.regions[0].blocks[0]
-    for argument, value in zip(made.arguments, op.operands, strict=True):
-        argument.replace_all_uses_with(value)
-    *operations, end = made.operations
-    for value, new in zip(op.results, end.operation.operands, strict=True):
+    made = inlined(text, list(op.operands), op)
+    for value, new in zip(op.results, made, strict=True):
         value.replace_all_uses_with(new)
-    for operation in operations:
-        operation.operation.move_before(op)
     op.erase()
 
 

@@ -200,7 +200,7 @@ def divide(sizes: Sizes, size: int, divisor: int) -> None:
     at_start = isinstance(owner, ir.Block)
     point = ir.InsertionPoint.at_block_begin(owner) if at_start else ir.InsertionPoint.after(owner)
     with point, ir.Location.unknown():
-        sizes.values[name] = _arith("divui", value, _constant(divisor, value.type))
+        sizes.values[name] = arith_op("divui", value, constant_op(divisor, value.type))
     sizes.stages[name] = sizes.stages[whole.name]
     planned = max(whole.planned // divisor, -(-whole.low // divisor))
     part = Symbol(name, -(-whole.low // divisor), whole.high // divisor, planned)
@@ -221,7 +221,7 @@ def materialized(sizes: Sizes, number: Number, kind: Any, reader: Any) -> Any:
     """The value of a number, computed in front of the op ``reader``."""
     with ir.InsertionPoint(reader.operation), reader.operation.location:
         if isinstance(number, bool) or str(kind) == "i1":
-            return _constant(int(number), kind)
+            return constant_op(int(number), kind)
         found = built(sizes, sizes.resolved(number))
         if str(kind) == "index":
             return found
@@ -231,21 +231,23 @@ def materialized(sizes: Sizes, number: Number, kind: Any, reader: Any) -> Any:
 def built(sizes: Sizes, size: int) -> Any:
     """The index value of a size, computed where ops are put just now."""
     if not isinstance(size, Size):
-        return _constant(size, ir.IndexType.get())
+        return constant_op(size, ir.IndexType.get())
     made = computed(size)
     if made is None:
         return sizes.values[str(size)]
     name, *parts = made
     lhs, rhs = (built(sizes, part) for part in parts)
-    return _arith(name, lhs, rhs)
+    return arith_op(name, lhs, rhs)
 
 
-def _arith(name: str, one: Any, other: Any) -> Any:
+def arith_op(name: str, one: Any, other: Any) -> Any:
+    """The result of a new op of two values of one type, put where ops are put just now."""
     made = ir.Operation.create(f"arith.{name}", results=[one.type], operands=[one, other])
     return made.results[0]
 
 
-def _constant(number: int, kind: Any) -> Any:
+def constant_op(number: int, kind: Any) -> Any:
+    """A new constant of an integer type, put where ops are put just now."""
     attributes = {"value": ir.IntegerAttr.get(kind, number)}
     return ir.Operation.create("arith.constant", results=[kind], attributes=attributes).results[0]
 

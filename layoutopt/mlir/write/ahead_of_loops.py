@@ -12,9 +12,10 @@ from layoutopt.ir.graph import Graph, GraphBuilder, Reshape, Slice
 from layoutopt.ir.loop_distribution import AheadResult, Distributed, LoopBody, distributed
 from layoutopt.ir.size import Symbol, alone, one_symbol, symbols
 from layoutopt.ir.size_values import symbols_in
+from layoutopt.mlir.read.inlined import inlined
 from layoutopt.mlir.read.lift import Lifted
 from layoutopt.mlir.read.nested import nested_ops
-from layoutopt.mlir.read.sizes import as_index
+from layoutopt.mlir.read.sizes import as_index, constant_op
 from layoutopt.mlir.write.dead_ops import erase_dead_ops
 from layoutopt.mlir.write.emit import function_text
 from layoutopt.mlir.write.unrolling import inline
@@ -124,19 +125,19 @@ def _is_outside(block: Lifted, tensor: int) -> bool:
 
 
 def distribute_loops(
-    module: Any, ahead: Sequence[AheadOfLoop], inlined: Mapping[int, range]
+    module: Any, ahead: Sequence[AheadOfLoop], written_out: Mapping[int, range]
 ) -> None:
     """Compute tensors ahead of the loops of a module of the same text.
 
-    ``inlined``: loops whose steps take their place, by number, each ahead of those inside it, and
-    what they count through.
+    ``written_out``: loops whose steps take their place, by number, each ahead of those inside it,
+    and what they count through.
     """
     operations = list(nested_ops(module))
     for each in ahead:
         loop = operations[each.place]
         with module.context, loop.location:
             _distribute(operations, loop, each)
-    for place, steps in reversed([*inlined.items()]):
+    for place, steps in reversed([*written_out.items()]):
         inline(operations[place], steps)
     for op in module.regions[0].blocks[0].operations:
         if op.operation.regions and "sym_name" in op.operation.attributes:
@@ -168,7 +169,7 @@ def _distribute(operations: Sequence[Any], loop: Any, each: AheadOfLoop) -> None
     results = list(dict.fromkeys(found.tensor for found in each.found.results.values()))
     text = function_text(graph, each.found.leaves, results, "ahead")
     given = [*leaves, *map(size_of, symbols_in([text]))]
-    made = dict(zip(results, _inlined(text, given, loop), strict=True))
+    made = dict(zip(results, inlined(text, given, loop), strict=True))
     step = as_index(block.arguments[0])
     first = block.operations[0] if step == block.arguments[0] else block.operations[1]
     for tensor, found in each.found.results.items():
@@ -178,16 +179,13 @@ def _distribute(operations: Sequence[Any], loop: Any, each: AheadOfLoop) -> None
             continue
         row = _row_text(graph, found, each.body)
         read = [step if s == each.body.step else size_of(s) for s in symbols_in([row])]
-        (new,) = _inlined(row, [made[found.tensor], *read], first)
+        (new,) = inlined(row, [made[found.tensor], *read], first)
         old.replace_all_uses_with(new)
 
 
 def _dim(tensor: Any, dim: int) -> Any:
     kind = ir.IndexType.get()
-    number = ir.Operation.create(
-        "arith.constant", results=[kind], attributes={"value": ir.IntegerAttr.get(kind, dim)}
-    )
-    operands = [tensor, number.results[0]]
+    operands = [tensor, constant_op(dim, kind)]
     return ir.Operation.create("tensor.dim", results=[kind], operands=operands).results[0]
 
 
@@ -203,17 +201,3 @@ def _row_text(graph: Graph, found: AheadResult, body: LoopBody) -> str:
     builder.add(Slice(source, one, (passed // steps.by, *none), (1,) * len(whole.shape)))
     builder.add(Reshape(one, row))
     return function_text(builder.build((source,), (row,)), [source], [row], "row")
-
-
-def _inlined(text: str, operands: Sequence[Any], ahead_of: Any) -> list[Any]:
-    """Put what a function computes of operands in front of an op; its results."""
-    module = ir.Module.parse(text)
-    (function,) = module.body.operations
-    body = function.operation.regions[0].blocks[0]
-    for argument, value in zip(body.arguments, operands, strict=True):
-        argument.replace_all_uses_with(value)
-    *made, end = body.operations
-    results = list(end.operation.operands)
-    for operation in made:
-        operation.operation.move_before(ahead_of)
-    return results

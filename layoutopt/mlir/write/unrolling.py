@@ -17,6 +17,7 @@ from layoutopt.ir.steps import Steps
 from layoutopt.mlir.read.census import census
 from layoutopt.mlir.read.lift import Lifted
 from layoutopt.mlir.read.nested import nested_ops
+from layoutopt.mlir.read.sizes import arith_op, constant_op
 
 _MOST_OPS = 2048
 """Ops of all steps of a trip, at most: they take seconds to compile."""
@@ -101,7 +102,7 @@ def unroll(loop: Any, steps: Steps, factor: int) -> None:
     with loop.context, loop.location:
         with ir.InsertionPoint(loop):
             end = _end_of_trips(loop, steps, factor)
-            by = _constant(factor * steps.by, kind)
+            by = constant_op(factor * steps.by, kind)
         left = steps.count if isinstance(steps.count, Size) else steps.count % factor
         behind = None if left == 0 else _split(loop, end)
         loop.operands[1], loop.operands[2] = end, by
@@ -117,11 +118,11 @@ def _end_of_trips(loop: Any, steps: Steps, factor: int) -> Any:
     first, end, kind = *list(loop.operands)[:2], loop.operands[0].type
     if not isinstance(steps.count, Size):
         whole = steps.count // factor * factor
-        return _constant(steps.first + whole * steps.by, kind)
-    left = _arith("subi", end, first)
-    left = _arith("maxsi", left, _constant(0, kind))
-    rest = _arith("remui", left, _constant(factor, kind))
-    return _arith("addi", first, _arith("subi", left, rest))
+        return constant_op(steps.first + whole * steps.by, kind)
+    left = arith_op("subi", end, first)
+    left = arith_op("maxsi", left, constant_op(0, kind))
+    rest = arith_op("remui", left, constant_op(factor, kind))
+    return arith_op("addi", first, arith_op("subi", left, rest))
 
 
 def inline(loop: Any, steps: range) -> None:
@@ -132,7 +133,7 @@ def inline(loop: Any, steps: range) -> None:
     with loop.context, loop.location:
         for number in steps:
             with ir.InsertionPoint(loop):
-                place = _constant(number, variable.type)
+                place = constant_op(number, variable.type)
             known = {variable: place} | dict(zip(carried, values, strict=True))
             for op in body:
                 _copied(op, known, ir.InsertionPoint(loop))
@@ -162,7 +163,7 @@ def _repeat(block: Any, step: int, factor: int) -> None:
     yielded = list(end.operands)
     for number in range(1, factor):
         with ir.InsertionPoint(end):
-            place = _arith("addi", variable, _constant(number * step, variable.type))
+            place = arith_op("addi", variable, constant_op(number * step, variable.type))
         known = {variable: place} | dict(zip(carried, yielded, strict=True))
         for op in body:
             _copied(op, known, ir.InsertionPoint(end))
@@ -185,13 +186,3 @@ def _copied(op: Any, known: dict[Any, Any], place: Any) -> Any:
 
 def _arguments(operation: Any) -> Sequence[Any]:
     return [a for region in operation.regions for block in region.blocks for a in block.arguments]
-
-
-def _constant(number: int, kind: Any) -> Any:
-    attributes = {"value": ir.IntegerAttr.get(kind, number)}
-    return ir.Operation.create("arith.constant", results=[kind], attributes=attributes).results[0]
-
-
-def _arith(name: str, one: Any, other: Any) -> Any:
-    made = ir.Operation.create(f"arith.{name}", results=[one.type], operands=[one, other])
-    return made.results[0]
