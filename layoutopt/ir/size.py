@@ -218,13 +218,13 @@ def solved(one: int, other: int, rank: Callable[[str], int]) -> tuple[Symbol, in
     """
     gap: int = one - other
     found = max(symbols(gap), key=lambda s: rank(s.name), default=None)
-    coefficient = 0 if found is None else dict(_terms(gap)).get((found,), 0)
-    if found is None or not coefficient:
+    times = 0 if found is None else coefficient(gap, found)
+    if found is None or not times:
         return None
-    rest: int = gap - coefficient * one_symbol(found)
-    if found in symbols(rest) or any(c % coefficient for _, c in _terms(rest)):
+    rest: int = gap - times * one_symbol(found)
+    if found in symbols(rest) or any(c % times for _, c in _terms(rest)):
         return None
-    value = _of((m, -c // coefficient) for m, c in _terms(rest))
+    value = _of((m, -c // times) for m, c in _terms(rest))
     return (found, value) if bounds(value)[0] >= 0 else None
 
 
@@ -234,9 +234,9 @@ def linear(size: int) -> tuple[Symbol, int, int] | None:
     if len(found) != 1:
         return None
     (one,) = found
-    coefficient = dict(_terms(size)).get((one,), 0)
-    rest: int = size - coefficient * one_symbol(one)
-    return None if isinstance(rest, Size) else (one, coefficient, rest)
+    times = coefficient(size, one)
+    rest: int = size - times * one_symbol(one)
+    return None if isinstance(rest, Size) else (one, times, rest)
 
 
 @lru_cache(maxsize=_KEPT)

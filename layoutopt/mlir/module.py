@@ -299,7 +299,7 @@ def parse_for_planning(path: Path, model: Path | None = None) -> Module:
     distribute_loops(operation, ahead, steps)
     return replace(
         _module(operation),
-        ahead={exported_name(each.loop): each.contractions for each in ahead},
+        ahead={exported_name(each.loop): len(each.found.contractions) for each in ahead},
         inlined={b.shown: len(steps[place]) for place, b in layers.items()},
     )
 

@@ -38,8 +38,6 @@ class AheadOfLoop:
 
     loop: str
     """The name of the loop's block."""
-    contractions: int
-    """How many of those of the loop."""
     found: Distributed
     body: LoopBody
     place: int
@@ -95,7 +93,7 @@ def _ahead(block: Lifted, places: Mapping[Any, Place]) -> AheadOfLoop | None:
     if found is None or any(t not in stood for t in found.leaves.values()):
         return None
     read = {t: stood[t] for t in (*found.leaves.values(), *found.results)}
-    return AheadOfLoop(block.name, len(found.contractions), found, body, loop, read, sizes)
+    return AheadOfLoop(block.name, found, body, loop, read, sizes)
 
 
 def _sizes_ahead(block: Lifted, places: Mapping[Any, Place], loop: int) -> dict[str, SizePlace]:
