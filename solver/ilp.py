@@ -116,8 +116,9 @@ _WORST_FIRST = (StopReason.TIME_LIMIT, StopReason.NUMERICS)
 def _search(reduced: Reduced, deadline: float, gap: float) -> _Found:
     """Solve near the linear relaxation, then as far from it as the answer found there demands.
 
-    An answer that uses a variable costs at least the relaxation's bound plus its reduced cost. So
-    variables beyond `reach_ns` are left out; an answer within the reach is proved against them.
+    A relaxation without fractions is the answer. An answer that uses a variable costs at least the
+    relaxation's bound plus its reduced cost. So variables beyond `reach_ns` are left out; an answer
+    within the reach is proved against them.
     A circular answer, or one that holds too much at some steps, is forbidden, and the same solved
     again.
     """
@@ -126,13 +127,15 @@ def _search(reduced: Reduced, deadline: float, gap: float) -> _Found:
     flow = build(reduced.problem)
     tables = Derivability(reduced.problem)
     memory = MemoryRows(tables, flow, reduced.problem.memory.budget_bytes)
-    floor, costs = _bounded(flow, _relaxed(tables, flow, deadline))
+    relaxed = _relaxed(tables, flow, deadline)
+    floor, costs = _bounded(flow, relaxed)
+    whole = flow.program.whole(relaxed)
     reach_ns = max(_SMALLEST_REACH_NS, floor * _FIRST_REACH)
     best = _Found(None, math.inf, _ceil_ns(floor), StopReason.TIME_LIMIT)
     while (left_s := deadline - time.perf_counter()) > 0:
         keep = [cost <= reach_ns for cost in costs]
         horizon = math.inf if all(keep) else floor + reach_ns
-        outcome = flow.program.solve(left_s, keep, gap)
+        outcome = whole or flow.program.solve(left_s, keep, gap)
         if outcome.infeasible:
             if all(keep):
                 return replace(best, stop_reason=StopReason.PROVED, infeasible=True)
@@ -143,10 +146,11 @@ def _search(reduced: Reduced, deadline: float, gap: float) -> _Found:
         if chosen is None:
             reason = StopReason.TIME_LIMIT if outcome.timed_out else StopReason.NUMERICS
             return replace(best, stop_reason=reason)
-        if forbidden(tables, flow, *chosen):
-            continue
-        if memory.add(held_bytes(tables.problem, *chosen)):
-            floor, costs = _bounded(flow, flow.program.relax(deadline - time.perf_counter()))
+        broken = forbidden(tables, flow, *chosen)
+        if broken or memory.add(held_bytes(tables.problem, *chosen)):
+            relaxed = flow.program.relax(deadline - time.perf_counter())
+            floor, costs = _bounded(flow, relaxed)
+            whole = flow.program.whole(relaxed)
             best = replace(best, bound_ns=max(best.bound_ns, _ceil_ns(floor)))
             continue
         cost_ns = tables.cost_ns(*chosen)
@@ -156,6 +160,9 @@ def _search(reduced: Reduced, deadline: float, gap: float) -> _Found:
             break
         if best.cost_ns - best.bound_ns <= gap * best.cost_ns:
             return replace(best, stop_reason=StopReason.CLOSE)
+        if whole is not None:
+            whole = None
+            continue
         if cost_ns <= horizon:
             return replace(best, stop_reason=StopReason.NUMERICS)
         reach_ns = min(best.cost_ns - floor + 1, reach_ns * _WIDER)

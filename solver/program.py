@@ -1,19 +1,19 @@
 """An integer program over variables in [0, 1]: its relaxation by HiGHS, answers by CP-SAT.
 
-Learning clauses finds and proves answers four to ten times as fast as branching on the relaxation
+The relaxation grows by rows and is solved from where it was, in a tenth of the time that it takes
+from the start; mostly it has no fractions in the end, and is the answer. Where it has some,
+learning clauses finds and proves answers four to ten times as fast as branching on the relaxation
 does (blocks of BERT), as far as all coefficients are whole; with a budget in bytes they are not,
-and HiGHS branches. HiGHS is called through MathOpt and not through OR-Tools' model builder, which
-repeats the objective as the bound, stops at a relative gap of 1e-4 and calls that OPTIMAL, and
-loses the answer at a time limit. MathOpt passes on the dual bound and the reduced costs.
+and HiGHS branches.
 """
 
-import datetime
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from ortools.math_opt import model_pb2
-from ortools.math_opt.python import mathopt
+import highspy
+import numpy as np
 from ortools.sat.python import cp_model
 
 Term = tuple[int, float]  # (variable, coefficient)
@@ -22,6 +22,8 @@ _SHORTEST_LIMIT_S = 0.01  # a limit of 0 would mean no limit
 _SMALLEST_GAP_NS = 0.5  # costs are whole
 _MOST_NS = 2**52
 """Costs in all up to which sums of whole numbers stay exact."""
+_WHOLE = 1e-6
+"""How far off a whole number may be in a relaxation."""
 _CLAUSES_AND_CUTS = 2
 """Level of linear relaxation in CP-SAT: without it no bound moves."""
 
@@ -59,6 +61,7 @@ class IntegerProgram:
     row_ids: list[int] = field(default_factory=list)
     column_ids: list[int] = field(default_factory=list)
     coefficients: list[float] = field(default_factory=list)
+    relaxation: "_Relaxation | None" = None
 
     def variable(self, cost: int = 0, *, integer: bool = False) -> int:
         """Add a variable in [0, 1]."""
@@ -86,14 +89,23 @@ class IntegerProgram:
 
     def relax(self, time_limit_s: float) -> Relaxed | None:
         """Minimize with fractions; None if there was no time for it, or no answer."""
-        count = len(self.costs)
-        result = self._run(self._proto([False] * count, [1.0] * count), time_limit_s)
-        optimal = result.termination.reason == mathopt.TerminationReason.OPTIMAL
-        if not optimal or not result.has_dual_feasible_solution():
+        if self.relaxation is None or self.relaxation.columns != len(self.costs):
+            self.relaxation = _Relaxation(self)
+        return self.relaxation.solved(self, time_limit_s)
+
+    def whole(self, relaxed: Relaxed | None) -> "ProgramSolution | None":
+        """The answer that a relaxation is; None where what has to be whole is not."""
+        if relaxed is None:
             return None
-        bound = result.termination.objective_bounds.dual_bound
-        values = _by_id(result.variable_values(), count)
-        return Relaxed(bound, _by_id(result.reduced_costs(), count), values)
+        rounded = [float(round(value)) for value in relaxed.values]
+        off = (
+            abs(value - near)
+            for value, near, whole in zip(relaxed.values, rounded, self.integer, strict=True)
+            if whole
+        )
+        if max(off, default=0.0) > _WHOLE:
+            return None
+        return ProgramSolution(rounded, relaxed.bound, infeasible=False, timed_out=False)
 
     def solve(self, time_limit_s: float, keep: Sequence[bool], gap: float = 0.0) -> ProgramSolution:
         """Minimize, with the variables not to keep held at 0, to a gap relative to the answer.
@@ -103,16 +115,27 @@ class IntegerProgram:
         """
         if sum(self.costs) < _MOST_NS and all(c.is_integer() for c in self.coefficients):
             return self._solve_by_clauses(time_limit_s, keep, gap)
-        model = self._proto(self.integer, [float(k) for k in keep])
-        result = self._run(model, time_limit_s, gap)
-        values = None
-        if result.has_primal_feasible_solution():
-            values = _by_id(result.variable_values(), len(self.costs))
+        return self._solve_by_branching(time_limit_s, keep, gap)
+
+    def _solve_by_branching(
+        self, time_limit_s: float, keep: Sequence[bool], gap: float
+    ) -> ProgramSolution:
+        highs = _highs(self, [float(kept) for kept in keep])
+        _add_rows(highs, self, 0, 0)
+        whole = [place for place, integer in enumerate(self.integer) if integer]
+        kinds = [highspy.HighsVarType.kInteger] * len(whole)
+        highs.changeColsIntegrality(len(whole), np.asarray(whole, np.int32), np.asarray(kinds))
+        highs.setOptionValue("mip_rel_gap", gap)
+        highs.setOptionValue("mip_abs_gap", _SMALLEST_GAP_NS)
+        highs.setOptionValue("time_limit", max(time_limit_s, _SHORTEST_LIMIT_S))
+        highs.run()
+        status, info = highs.getModelStatus(), highs.getInfo()
+        answered = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
         return ProgramSolution(
-            values=values,
-            bound=result.termination.objective_bounds.dual_bound,
-            infeasible=result.termination.reason == mathopt.TerminationReason.INFEASIBLE,
-            timed_out=result.termination.limit == mathopt.Limit.TIME,
+            values=list(highs.getSolution().col_value) if answered else None,
+            bound=info.mip_dual_bound,
+            infeasible=status == highspy.HighsModelStatus.kInfeasible,
+            timed_out=status == highspy.HighsModelStatus.kTimeLimit,
         )
 
     def _solve_by_clauses(
@@ -149,42 +172,54 @@ class IntegerProgram:
             status in (cp_model.UNKNOWN, cp_model.FEASIBLE),
         )
 
-    def _run(
-        self, model: model_pb2.ModelProto, time_limit_s: float, gap: float = 0.0
-    ) -> mathopt.SolveResult:
-        limit = datetime.timedelta(seconds=max(time_limit_s, _SHORTEST_LIMIT_S))
-        return mathopt.solve(
-            mathopt.Model.from_model_proto(model),
-            mathopt.SolverType.HIGHS,
-            params=mathopt.SolveParameters(
-                time_limit=limit,
-                relative_gap_tolerance=gap,
-                absolute_gap_tolerance=_SMALLEST_GAP_NS,
-                random_seed=1,
-            ),
-        )
 
-    def _proto(self, integer: Sequence[bool], upper: Sequence[float]) -> model_pb2.ModelProto:
-        model = model_pb2.ModelProto()
-        count = len(self.costs)
-        model.variables.ids.extend(range(count))
-        model.variables.lower_bounds.extend([0.0] * count)
-        model.variables.upper_bounds.extend(upper)
-        model.variables.integers.extend(integer)
-        priced = [v for v in range(count) if self.costs[v]]
-        model.objective.linear_coefficients.ids.extend(priced)
-        model.objective.linear_coefficients.values.extend(float(self.costs[v]) for v in priced)
-        model.linear_constraints.ids.extend(range(len(self.low)))
-        model.linear_constraints.lower_bounds.extend(self.low)
-        model.linear_constraints.upper_bounds.extend(self.high)
-        model.linear_constraint_matrix.row_ids.extend(self.row_ids)
-        model.linear_constraint_matrix.column_ids.extend(self.column_ids)
-        model.linear_constraint_matrix.coefficients.extend(self.coefficients)
-        return model
+class _Relaxation:
+    """A program without whole numbers, in a solver that keeps the rows it has and its basis."""
+
+    def __init__(self, program: IntegerProgram) -> None:
+        self.columns = len(program.costs)
+        self._rows = self._terms = 0
+        self._highs = _highs(program, [1.0] * self.columns)
+
+    def solved(self, program: IntegerProgram, time_limit_s: float) -> Relaxed | None:
+        """Its optimum with the rows that the program has now; None where there is none in time."""
+        _add_rows(self._highs, program, self._rows, self._terms)
+        self._rows, self._terms = len(program.low), len(program.row_ids)
+        # its clock goes on from one run to the next
+        until_s = self._highs.getRunTime() + max(time_limit_s, _SHORTEST_LIMIT_S)
+        self._highs.setOptionValue("time_limit", until_s)
+        self._highs.run()
+        found = self._highs.getSolution()
+        optimal = self._highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
+        if not optimal or not found.dual_valid:
+            return None
+        bound = self._highs.getInfo().objective_function_value
+        return Relaxed(bound, list(found.col_dual), list(found.col_value))
 
 
-def _by_id(values: Mapping[mathopt.Variable, float], count: int) -> list[float]:
-    listed = [0.0] * count
-    for variable, value in values.items():
-        listed[variable.id] = value
-    return listed
+def _highs(program: IntegerProgram, upper: Sequence[float]) -> Any:
+    """A solver with the variables of a program, between 0 and what is given, and no rows."""
+    highs = highspy.Highs()
+    for option, value in (("output_flag", False), ("random_seed", 1), ("threads", 1)):
+        highs.setOptionValue(option, value)
+    model = highspy.HighsLp()
+    model.num_col_, model.num_row_ = len(program.costs), 0
+    model.col_cost_ = np.asarray(program.costs, np.float64)
+    model.col_lower_ = np.zeros(len(program.costs))
+    model.col_upper_ = np.asarray(upper, np.float64)
+    highs.passModel(model)
+    return highs
+
+
+def _add_rows(highs: Any, program: IntegerProgram, rows: int, terms: int) -> None:
+    """Add the rows of a program that a solver lacks, which has so many rows and terms of it."""
+    row_ids = np.asarray(program.row_ids[terms:], np.int64)
+    highs.addRows(
+        len(program.low) - rows,
+        np.asarray(program.low[rows:], np.float64),
+        np.asarray(program.high[rows:], np.float64),
+        len(row_ids),
+        np.searchsorted(row_ids, np.arange(rows, len(program.low))).astype(np.int32),
+        np.asarray(program.column_ids[terms:], np.int32),
+        np.asarray(program.coefficients[terms:], np.float64),
+    )

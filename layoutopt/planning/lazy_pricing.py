@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import replace
 from operator import methodcaller
 
 from layoutopt.candidates.candidate import Candidate
@@ -45,6 +46,12 @@ in 16 rounds, solving took twice as long as they did (GPT-2, 2 layers, mi355x)."
 
 NEAR = 0.03
 """Over what is expected of the cheapest plan, one with known prices may cost in a quick run."""
+
+
+VAGUE = 0.05
+"""Relative gap of an answer that tells too little of what is to be priced: the next round takes
+twice the time. Plans that greedy search found asked for the wrong prices in each round of
+SegFormer."""
 
 
 def asking(candidates: int) -> Enough:
@@ -115,7 +122,7 @@ def price_lazily(space: JointSpace, setting: PlanSetting, progress: Progress) ->
                 return _answered(found, selection, solution)
             enough = CHEAPEST
             continue
-        enough = ask
+        enough = ask = _asking_on(ask, enough, solution)
         bound_ns = solution.bound_ns
         if limit.is_over:
             break
@@ -146,6 +153,20 @@ def _is_near(priced: Solution, solution: Solution) -> bool:
     if priced.objective_ns is None or solution.objective_ns is None:
         return False
     return priced.objective_ns <= (1 + NEAR) * solution.objective_ns
+
+
+def _asking_on(ask: Enough, enough: Enough, solution: Solution) -> Enough:
+    """What the next round waits for, behind one that waited for ``enough``.
+
+    Longer where that told too little, and where the cheapest plan takes less than half of the time
+    that is left.
+    """
+    cut_short = solution.stop_reason is StopReason.TIME_LIMIT
+    if enough is CHEAPEST and not cut_short:
+        return replace(ask, seconds=max(ask.seconds, 2 * solution.seconds), share=0.5)
+    if enough is ask and cut_short and (solution.gap is None or solution.gap > VAGUE):
+        return replace(ask, seconds=2 * ask.seconds)
+    return ask
 
 
 def _each(change: Callable[[Bounds], bool], bounds: Sequence[Bounds]) -> bool:

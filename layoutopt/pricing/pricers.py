@@ -27,7 +27,7 @@ from layoutopt.pricing.weights_place import (
 from layoutopt.profiles.host import caches_of_this_machine
 from layoutopt.profiles.store import Store, store_path
 from layoutopt.profiles.target import Target, measured_on
-from layoutopt.runtime.sampling import Protocol, WeightsFrom, launches_on
+from layoutopt.runtime.sampling import Protocol, WeightsFrom, launching_on
 
 
 def at_device(
@@ -94,7 +94,7 @@ def open_pricer(
     """
     weights_from = weights_of(target, options, weight_reuse)
     protocol = Protocol(
-        launches=launches_on(target.device),
+        launching=launching_on(target.device),
         weights_from=weights_from,
         evict_bytes=evicted_bytes(weights_from, caches_of(target)),
     )

@@ -130,6 +130,10 @@ def _warm(runner: Runner, protocol: Protocol, clock: Clock) -> None:
     """Find out how long a warm call takes; one that is long already is not called again."""
     if runner.twin is not None:  # a call would bring its weights near
         runner.calls = 1
+        if runner.many is not None:
+            runner.twin.time_ns(1, clock)
+            if runner.twin.time_ns(1, clock) < protocol.launching.below_ns:
+                _launch_many(runner, runner.many, protocol)
         return
     call_ns = runner.first_ns
     if call_ns < protocol.budget_ns / 4:
@@ -137,13 +141,18 @@ def _warm(runner: Runner, protocol: Protocol, clock: Clock) -> None:
         call_ns = (
             min(call_ns, runner.call.time_ns(1, clock)) if call_ns < protocol.sample_ns else call_ns
         )
-    if runner.many is not None and call_ns < protocol.sample_ns:
-        runner.call, runner.launches = runner.many, protocol.launches
-        runner.base_ns = runner.many_base_ns
+    if runner.many is not None and call_ns < protocol.launching.below_ns:
+        _launch_many(runner, runner.many, protocol)
         runner.call.time_ns(1, clock)
         call_ns = runner.call.time_ns(1, clock)
     runner.calls = calls_per_sample(call_ns, protocol)
     runner.leads = call_ns < protocol.untimed_below_ns
+
+
+def _launch_many(runner: Runner, many: Call, protocol: Protocol) -> None:
+    """Time the launches of one submission, which read copies of their weights in turn."""
+    runner.call, runner.launches = many, protocol.launching.count
+    runner.base_ns = runner.many_base_ns
 
 
 def _sample(runner: Runner, evictor: _Evictor, clock: Clock) -> None:

@@ -28,6 +28,25 @@ class WeightsFrom(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Launching:
+    """Which candidates are launched many times in one submission, and how often.
+
+    What calling, submitting and waiting cost is shared by all launches then. Only calls shorter
+    than `below_ns` are, of candidates that read and write no more than `most_bytes` (None: of any):
+    of a longer call it is little.
+    """
+
+    count: int = 1
+    below_ns: int = 1_000_000
+    most_bytes: int | None = None
+
+    def of(self, moved_bytes: int) -> int:
+        """Launches in one submission of a candidate that reads and writes so much."""
+        is_small = self.most_bytes is None or moved_bytes <= self.most_bytes
+        return self.count if is_small else 1
+
+
+@dataclass(frozen=True, slots=True)
 class Protocol:
     """How a candidate is timed.
 
@@ -54,17 +73,19 @@ class Protocol:
     untimed_below_ns: int = 0
     """A sample of calls shorter than this begins with one more, which does not count: what ran
     before it in turn left its own tensors in the caches."""
-    launches: int = 1
-    """How often a submission launches the dispatches of a candidate whose call does not fill a
-    sample: what calling, submitting and waiting cost is shared by all of them."""
+    launching: Launching = Launching()
     weights_from: WeightsFrom = WeightsFrom.CACHES
     evict_bytes: int = 0
     seed: int = 0
 
     @property
     def reads_copies(self) -> bool:
-        """Whether launches in one submission read copies of their weights in turn."""
-        return self.launches > 1 and self.weights_from is not WeightsFrom.CACHES
+        """Whether all candidates may be launched often, and so read copies of weights in turn.
+
+        Where only small ones may, a call of another module's comes before each sample of any.
+        """
+        often = self.launching.count > 1 and self.launching.most_bytes is None
+        return often and self.weights_from is not WeightsFrom.CACHES
 
 
 def calls_per_sample(call_ns: float, protocol: Protocol) -> int:
@@ -72,14 +93,18 @@ def calls_per_sample(call_ns: float, protocol: Protocol) -> int:
     return max(1, math.ceil(protocol.sample_ns / max(call_ns, 100.0)))
 
 
-def launches_on(device: str) -> int:
-    """Launches in one submission on a device: many where submitting takes longer than kernels.
+def launching_on(device: str) -> Launching:
+    """What is launched many times in one submission on a device.
 
     A call of a GPU takes some 20 to 60 microseconds to submit and to wait for, and varies by some;
     of 32 launches each is off by a thirtieth of that. IREE 3.13 hands no events of CUDA or HIP out,
-    which would tell a kernel's own time.
+    which would tell a kernel's own time. A call on a CPU takes some microseconds: its arguments are
+    checked, and memory is found for its results. A model pays that once, not in each dispatch, and
+    those of a small one take less.
     """
-    return 1 if device.startswith("local") else 32
+    if device.startswith("local"):
+        return Launching(16, below_ns=100_000, most_bytes=1 << 20)
+    return Launching(32)
 
 
 def empty_call_ns(fewer_ns: float, more_ns: float, fewer: int = 1, more: int = 2) -> float:

@@ -15,7 +15,7 @@ from layoutopt.errors import InputError
 from layoutopt.mlir.module import parse_module
 from layoutopt.mlir.write.many_launches import Launches
 from layoutopt.options import Options
-from layoutopt.pricing.measure.batch import make_batches, write_module
+from layoutopt.pricing.measure.batch import function_name, make_batches, write_module
 from layoutopt.pricing.measure.batch_compile import Compile
 from layoutopt.pricing.measure.compile_many import compile_many
 from layoutopt.pricing.measure.measure import Measurer, MeasureSetting
@@ -62,11 +62,12 @@ def test_a_batch_of_candidates_compiles(name: str, tmp_path: Path) -> None:
     batch = make_batches(benchmarks, list(order), [0] * len(benchmarks), 16)[0]
     source = tmp_path / "batch.mlir"
     source.write_text(write_module(batch).text)
-    outcome = compile_many(Launches(8))(source, tmp_path / "batch.vmfb", batch.flags, 60.0)
+    names = [function_name(place) for place in order]
+    outcome = compile_many(Launches(8), names)(source, tmp_path / "batch.vmfb", batch.flags, 60.0)
     assert outcome.ok, outcome.reason
     assert (tmp_path / "batch.vmfb").stat().st_size > 0
     once, often = (
-        _commands(compile_many(Launches(launches), _to_calls), source, batch.flags)
+        _commands(compile_many(Launches(launches), names, _to_calls), source, batch.flags)
         for launches in (1, 8)
     )
     for place in range(len(batch.benchmarks)):

@@ -12,7 +12,7 @@ which launches read in turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,11 +49,11 @@ class Launches:
         return min(self.count, self.cycle_bytes // size + 1)
 
 
-def with_many_launches(text: str, launches: Launches, is_wanted: Callable[[str], bool]) -> str:
+def with_many_launches(text: str, launches: Launches, wanted: Collection[str]) -> str:
     """A module of the stream phase with one more function, named with ``SUFFIX``, for each wanted.
 
-    ``is_wanted`` is asked by symbol name. A function without commands gets a plain copy. ValueError
-    where the text is not a module.
+    ``wanted`` are symbol names. A function without commands gets a plain copy. ValueError where the
+    text is not a module.
     """
     with ir.Context() as context, ir.Location.unknown():
         context.allow_unregistered_dialects = True
@@ -66,7 +66,7 @@ def with_many_launches(text: str, launches: Launches, is_wanted: Callable[[str],
             if op.operation.name != _FUNCTION:
                 continue
             name = ir.StringAttr(op.operation.attributes["sym_name"]).value
-            if is_wanted(name):
+            if name in wanted:
                 copy = op.operation.clone(ip=ir.InsertionPoint(module.body))
                 copy.attributes["sym_name"] = ir.StringAttr.get(name + SUFFIX)
                 _repeat_commands(copy, copies)

@@ -141,7 +141,7 @@ class Kernels:
         keys, benchmarks = tuple(missing), tuple(missing.values())
         places = range(len(keys))
         batches = make_batches(benchmarks, places, places, BATCH, self._jobs)
-        compiler = BatchCompiler(compile_kernels, folder, self._jobs, self._timeout_s)
+        compiler = BatchCompiler(lambda _: compile_kernels, folder, self._jobs, self._timeout_s)
         with self._path.open("ab") as file:
             for found in compiler.run(batches):
                 if isinstance(found, Compiled):

@@ -47,10 +47,15 @@ class _Attempt:
 
 
 class BatchCompiler:
-    """Compiles into `folder`, `jobs` at a time; a candidate alone gets about `timeout_s`."""
+    """Compiles into `folder`, `jobs` at a time; a candidate alone gets about `timeout_s`.
 
-    def __init__(self, compile_one: Compile, folder: Path, jobs: int, timeout_s: float) -> None:
-        self._compile_one = compile_one
+    `compile_batch` tells what compiles a batch.
+    """
+
+    def __init__(
+        self, compile_batch: Callable[[Batch], Compile], folder: Path, jobs: int, timeout_s: float
+    ) -> None:
+        self._compile_batch = compile_batch
         self._folder = folder
         self._jobs = jobs
         self._timeout_s = timeout_s
@@ -83,7 +88,7 @@ class BatchCompiler:
         source.write_text(module.text)
         try:
             limit_s = self._timeout_s * (1 + len(batch.benchmarks) / 8)
-            outcome = self._compile_one(source, output, batch.flags, limit_s)
+            outcome = self._compile_batch(batch)(source, output, batch.flags, limit_s)
         finally:
             source.unlink(missing_ok=True)
         return _Attempt(batch, output, outcome, module)

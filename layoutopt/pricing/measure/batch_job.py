@@ -27,6 +27,7 @@ def batch_job(compiled: Compiled, groups: Sequence[int], folder: Path, protocol:
         prefix = weight_prefix(place)
         case = benchmark.case()
         arguments = _save(folder, f"c{place}_x", benchmark.arguments, case.arguments)
+        launches = protocol.launching.of(benchmark.moved_bytes)
         own_weights = _save(folder, prefix, benchmark.weights, case.weights, as_parameters=True)
         weights += [(f"{prefix}_{index}", file) for index, file in enumerate(own_weights)]
         tasks.append(
@@ -34,7 +35,7 @@ def batch_job(compiled: Compiled, groups: Sequence[int], folder: Path, protocol:
                 place=place,
                 module=str(compiled.module),
                 function=function_name(place),
-                many=f"{function_name(place)}{SUFFIX}" if protocol.launches > 1 else "",
+                many=f"{function_name(place)}{SUFFIX}" if launches > 1 else "",
                 arguments=arguments,
                 results=()
                 if case.unchecked

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import zip_longest
 
-from layoutopt.runtime.element import Array
+from layoutopt.runtime.element import Array, parse_tensor_type
 
 PROTOCOL = 4
 """Version of timing and checking. It is part of every key: a new protocol makes old prices void."""
@@ -80,6 +82,13 @@ class Benchmark:
         function = self.function("candidate", "weight")
         return f"{self.prelude.strip()}\n{function}" if self.prelude.strip() else function
 
+    @cached_property
+    def moved_bytes(self) -> int:
+        """What a call reads and writes, weights included; an open dim of a result counts as 1."""
+        types = [operand.type for operand in (*self.arguments, *self.weights)]
+        types += [result.type for result in self.results]
+        return sum(_size_bytes(kind, shape) for kind, shape in zip_longest(types, self.sizes))
+
     def key(self, target_fingerprint: str, iree_version: str) -> str:
         """Address of this candidate's price on one target: sha256 in hex."""
         sizes = (str(self.sizes),) if self.sizes else ()
@@ -109,6 +118,13 @@ class Benchmark:
         names = ", ".join(result.name for result in self.results)
         lines += [f"  return {names} : {types}", "}"]
         return _rename_values("\n".join(lines))
+
+
+def _size_bytes(type_text: str, shape: tuple[int, ...] | None) -> int:
+    """Of a tensor of a type, in a shape where it leaves sizes open."""
+    kind = parse_tensor_type(type_text)
+    dims = [1 if dim is None else dim for dim in kind.shape] if shape is None else shape
+    return math.prod(dims) * kind.dtype.itemsize
 
 
 def _rename_values(text: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import time
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 
 from layoutopt.mlir.write.many_launches import Launches, with_many_launches
-from layoutopt.pricing.measure.batch import FUNCTION
+from layoutopt.pricing.measure.batch import Batch, function_name
 from layoutopt.pricing.measure.batch_compile import Compile
 from layoutopt.runtime.compile import (
     CompileOutcome,
@@ -18,10 +18,28 @@ from layoutopt.runtime.compile import (
     onwards_from,
 )
 from layoutopt.runtime.outcome import Outcome
+from layoutopt.runtime.sampling import Protocol
 
 
-def compile_many(launches: Launches, compile_rest: Compile = compile_candidates) -> Compile:
-    """What compiles like ``compile_candidates`` does, with such launches in a submission.
+def compile_timed(protocol: Protocol, compile_one: Compile) -> Callable[[Batch], Compile]:
+    """What compiles a batch by ``compile_one``, for candidates that are timed that way."""
+    launches = Launches(protocol.launching.count, protocol.evict_bytes)
+
+    def of(batch: Batch) -> Compile:
+        names = [
+            function_name(place)
+            for place, benchmark in enumerate(batch.benchmarks)
+            if protocol.launching.of(benchmark.moved_bytes) > 1
+        ]
+        return compile_many(launches, names, compile_one) if names else compile_one
+
+    return of
+
+
+def compile_many(
+    launches: Launches, names: Collection[str], compile_rest: Compile = compile_candidates
+) -> Compile:
+    """What compiles like ``compile_rest`` does, with such launches of some functions, by name.
 
     Candidates whose commands were laid out are compiled to the end from there. Errors of that half
     are about dispatches, which have their candidate's name; its line numbers are not the source's.
@@ -37,9 +55,7 @@ def compile_many(launches: Launches, compile_rest: Compile = compile_candidates)
             if not first.ok:
                 return first
             try:
-                text = with_many_launches(
-                    laid_out.read_text(encoding="utf-8"), launches, _is_candidate
-                )
+                text = with_many_launches(laid_out.read_text(encoding="utf-8"), launches, names)
             except ValueError as error:
                 return replace(first, ok=False, outcome=Outcome.COMPILE_ERROR, reason=str(error))
             laid_out.write_text(text, encoding="utf-8")
@@ -50,7 +66,3 @@ def compile_many(launches: Launches, compile_rest: Compile = compile_candidates)
         return replace(rest, errors={}, seconds=time.monotonic() - started)
 
     return compile_one
-
-
-def _is_candidate(name: str) -> bool:
-    return re.fullmatch(FUNCTION, name) is not None

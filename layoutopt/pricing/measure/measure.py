@@ -10,11 +10,9 @@ from pathlib import Path
 
 from layoutopt.files.closing import Closing
 from layoutopt.ir.types import Array
-from layoutopt.mlir.write.many_launches import Launches
 from layoutopt.pricing.measure.batch_compile import Compile
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.measure.calibration import Calibration
-from layoutopt.pricing.measure.compile_many import compile_many
 from layoutopt.pricing.measure.measurement_run import MeasurementPlan, MeasurementRun, Timer
 from layoutopt.pricing.measure.outputs import outputs_of
 from layoutopt.pricing.measure.setting import MeasureSetting, Place
@@ -58,12 +56,6 @@ def known_measurements(
     ]
 
 
-def _compile_for(protocol: Protocol) -> Compile:
-    if protocol.launches == 1:
-        return compile_candidates
-    return compile_many(Launches(protocol.launches, protocol.evict_bytes))
-
-
 class Measurer(Closing):
     """Measures candidates for one target. Use it as a context manager, or call `close`."""
 
@@ -76,7 +68,7 @@ class Measurer(Closing):
     ) -> None:
         self.place = setting.place
         self.iree_version = iree_version()
-        compile_one = compile_one or _compile_for(setting.protocol)
+        compile_one = compile_one or compile_candidates
         self._plan = MeasurementPlan(
             store=store,
             timer=timer or Supervisor(setting.device, setting.threads, setting.run_timeout_s),

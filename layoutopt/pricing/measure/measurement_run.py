@@ -17,6 +17,7 @@ from layoutopt.pricing.measure.batch_compile import BatchCompiler, Compile, Comp
 from layoutopt.pricing.measure.batch_job import batch_job
 from layoutopt.pricing.measure.benchmark import Benchmark
 from layoutopt.pricing.measure.calibration import Calibration
+from layoutopt.pricing.measure.compile_many import compile_timed
 from layoutopt.pricing.measure.setting import Place
 from layoutopt.pricing.measure.timing_lock import timing_lock
 from layoutopt.profiles.store import Store, utc
@@ -143,7 +144,8 @@ class MeasurementRun:
         self._progress.description(f"compiling {candidates} candidates")
         plan = self._plan
         own = Path(mkdtemp(dir=folder))  # modules of the wave around this one still wait in theirs
-        compiler = BatchCompiler(plan.compile_one, own, plan.jobs, plan.compile_timeout_s)
+        compile_batch = compile_timed(plan.protocol, plan.compile_one)
+        compiler = BatchCompiler(compile_batch, own, plan.jobs, plan.compile_timeout_s)
         modules: list[tuple[Compiled, Job | None]] = []
         held_bytes = 0
         started = time.monotonic()

@@ -17,7 +17,7 @@ from layoutopt.runtime.workspace import workspace
 def outputs_of(plan: MeasurementPlan, benchmark: Benchmark) -> tuple[Array, ...] | None:
     """Compile the candidate, call it once on its own inputs; None where it fails."""
     with workspace() as folder:
-        compiler = BatchCompiler(plan.compile_one, folder, 1, plan.compile_timeout_s)
+        compiler = BatchCompiler(lambda _: plan.compile_one, folder, 1, plan.compile_timeout_s)
         # to its end: where compiling breaks off, tools that run behind it are killed
         (compiled,) = list(compiler.run([Batch((benchmark,), (0,))]))
         return _run(plan, compiled, folder) if isinstance(compiled, Compiled) else None
@@ -25,7 +25,7 @@ def outputs_of(plan: MeasurementPlan, benchmark: Benchmark) -> tuple[Array, ...]
 
 def _run(plan: MeasurementPlan, compiled: Compiled, folder: Path) -> tuple[Array, ...] | None:
     job = batch_job(compiled, [0], folder, plan.protocol)
-    tasks = tuple(replace(task, results=(), outputs=str(folder)) for task in job.tasks)
+    tasks = tuple(replace(task, results=(), outputs=str(folder), many="") for task in job.tasks)
     for verdict in plan.timer.run(replace(job, tasks=tasks, timed=False)):
         if verdict.measurement.ok:
             return tuple(load_array(Path(f.path), f.element) for f in verdict.outputs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from layoutopt.pricing.measure.benchmark import Benchmark
-from layoutopt.runtime.sampling import Protocol, WeightsFrom
+from layoutopt.runtime.sampling import Launching, Protocol, WeightsFrom
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,14 +17,13 @@ class Place:
     device: str = "local-sync"
     threads: int = 1
     weights_from: WeightsFrom = WeightsFrom.CACHES
-    launches: int = 1
-    """Of a candidate in one submission."""
+    launching: Launching = field(default_factory=Launching)
 
     def fingerprint(self, benchmark: Benchmark) -> str:
         """That of one candidate; one without weights has the same price wherever weights are."""
         place = f"{self.target} {self.device} threads={self.threads}"
-        if self.launches > 1:
-            place += f" launches={self.launches}"
+        if (launches := self.launching.of(benchmark.moved_bytes)) > 1:
+            place += f" launches={launches}"
         if not benchmark.weights or self.weights_from is WeightsFrom.CACHES:
             return place
         return f"{place} weights={self.weights_from.value}"
@@ -32,7 +31,7 @@ class Place:
 
 def place_of(target: str, device: str, threads: int, protocol: Protocol) -> Place:
     """Where candidates are timed that way; ``target`` is its fingerprint."""
-    return Place(target, device, threads, protocol.weights_from, protocol.launches)
+    return Place(target, device, threads, protocol.weights_from, protocol.launching)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from layoutopt.runtime.binding import Device
 from layoutopt.runtime.compile import CompileOutcome, compile_candidates, compile_file
 from layoutopt.runtime.element import Array
 from layoutopt.runtime.process import Ended, run_tool
-from layoutopt.runtime.sampling import WeightsFrom
+from layoutopt.runtime.sampling import Launching, WeightsFrom, launching_on
 
 ROOT = Path(__file__).parents[3]
 MakeMatmul = Callable[..., Benchmark]
@@ -195,7 +195,7 @@ def test_a_candidate_that_exceeds_the_stack_limit(
     deep = Benchmark(operands, (), body, (Result("%r", out),), limit, lambda: case)
     sums = elementwise(f"%r = arith.addf %x, %x : {lhs}", x, x * 2, "f32", limit)
     unparsed = elementwise(f"%r = arith.addf %x, %unknown : {lhs}", x, x, "f32", limit)
-    setting = MeasureSetting("host", protocol=Protocol(launches=launches))
+    setting = MeasureSetting("host", protocol=Protocol(launching=Launching(launches)))
     with Measurer(store, setting) as measurer:
         refused, good, bad = measurer.measure([deep, sums, unparsed])
     assert refused.outcome is bad.outcome is Outcome.COMPILE_ERROR
@@ -258,7 +258,7 @@ def test_a_device_of_two_threads(store: Store, matmul: MakeMatmul) -> None:
 @pytest.mark.parametrize("device", ["local-sync", "local-task"])
 def test_many_launches_in_one_submission(device: str, store: Store, matmul: MakeMatmul) -> None:
     """What a GPU is measured with, by the same code on a device that is here."""
-    setting = MeasureSetting("host", device, threads=2, protocol=Protocol(launches=16))
+    setting = MeasureSetting("host", device, threads=2, protocol=Protocol(launching=Launching(16)))
     plain = MeasureSetting("host", device, threads=2)
     candidates = [matmul(64, 64, 64), matmul(32, 64, 64, offset=1.0), matmul(512, 512, 512)]
     with Measurer(store, setting) as many, Measurer(store, plain) as one:
@@ -272,11 +272,29 @@ def test_many_launches_in_one_submission(device: str, store: Store, matmul: Make
 def test_many_launches_that_read_copies_of_their_weights_in_turn(
     device: str, store: Store, matmul: MakeMatmul
 ) -> None:
-    protocol = Protocol(launches=4, weights_from=WeightsFrom.MEMORY, evict_bytes=20_000)
+    protocol = Protocol(launching=Launching(4), weights_from=WeightsFrom.MEMORY, evict_bytes=20_000)
     setting = MeasureSetting("host", device, threads=2, protocol=protocol)
     with Measurer(store, setting) as measurer:
         results = measurer.measure([matmul(64, 64, 64), matmul(8, 16, 16)])
     assert [(r.outcome, r.reason) for r in results] == [(Outcome.OK, "")] * 2
+
+
+@pytest.mark.parametrize("weights_from", WeightsFrom)
+def test_small_and_large_candidates_on_a_cpu(
+    weights_from: WeightsFrom, store: Store, matmul: MakeMatmul
+) -> None:
+    """In one batch, one is launched often and the other is not; both are right."""
+    protocol = Protocol(
+        launching=launching_on("local-sync"), weights_from=weights_from, evict_bytes=20_000
+    )
+    candidates = [matmul(8, 16, 16), matmul(512, 512, 512), matmul(4, 16, 16, offset=1.0)]
+    with Measurer(store, MeasureSetting("host", protocol=protocol)) as measurer:
+        small, large, wrong = measurer.measure(candidates)
+        keys = [measurer.key(candidate) for candidate in candidates]
+    assert [r.outcome for r in (small, large, wrong)] == [Outcome.OK, Outcome.OK, Outcome.MISMATCH]
+    assert small.median_ns < large.median_ns
+    often = ["launches=16" in store.get_many([key])[key].target_fingerprint for key in keys]
+    assert often == [True, False, True]
 
 
 def test_copies_of_weights_hold_what_the_weights_hold(tmp_path: Path, matmul: MakeMatmul) -> None:
@@ -285,7 +303,7 @@ def test_copies_of_weights_hold_what_the_weights_hold(tmp_path: Path, matmul: Ma
     module = tmp_path / "c.vmfb"
     source = tmp_path / "c.mlir"
     source.write_text(candidate.function("c0", "c0_w"))
-    outcome = compile_many(Launches(4, 20_000))(source, module, candidate.flags, 60.0)
+    outcome = compile_many(Launches(4, 20_000), ["c0"])(source, module, candidate.flags, 60.0)
     assert outcome.ok, outcome.reason
     program = Device("local-sync", 1).load(module, {"c0_w_0": case.weights[0]})
     for name in ("c0", "c0_many"):

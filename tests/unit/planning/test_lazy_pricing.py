@@ -175,6 +175,25 @@ def test_rounds_that_are_cut_short_leave_the_proof_to_the_last(
     assert limits[0] < 2 < last
 
 
+def test_rounds_that_learn_too_little_take_longer(
+    models: dict[str, Graph], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each of them asks for prices that a poor plan uses, until the time is over."""
+    limits: list[float] = []
+
+    def slow(problem: Problem, search: Search, limit_s: float, gap: float) -> Solution:
+        limits.append(limit_s)
+        needed = 4 * lazy_pricing.asking(len(problem.candidates)).seconds
+        found = solve(problem, search, limit_s if limit_s >= needed else 0.0, gap)
+        late = StopReason.TIME_LIMIT
+        return found if limit_s >= needed else replace(found, bound_ns=0, stop_reason=late)
+
+    monkeypatch.setattr(time_limit, "solve", slow)
+    plan = planned(models["gradient"], MadeUp(PriceSource.MEASURED, 1.0, 3.0))
+    assert limits[1] == 2 * limits[0]
+    assert plan.solution.status is Status.OPTIMAL
+
+
 def test_rounds_that_ask_take_an_answer_that_is_close(
     models: dict[str, Graph], monkeypatch: pytest.MonkeyPatch
 ) -> None:

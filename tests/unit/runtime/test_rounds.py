@@ -9,7 +9,7 @@ import pytest
 from layoutopt.runtime.binding import Call
 from layoutopt.runtime.job import Event, EventKind, Job
 from layoutopt.runtime.rounds import Runner, time_in_turns
-from layoutopt.runtime.sampling import Protocol, WeightsFrom
+from layoutopt.runtime.sampling import Launching, Protocol, WeightsFrom, launching_on
 
 PROTOCOL = Protocol(
     precision=0.01, sample_ns=1, fewest_samples=5, most_samples=12, cliff=2.0, cliff_samples=5,
@@ -68,10 +68,22 @@ def test_short_calls_are_launched_many_times_in_one_submission(
     runner = Runner(0, 0, "m", cast(Call, FakeCall(alone_ns)), alone_ns, base_ns=3_000.0)
     runner.many, runner.many_base_ns = cast(Call, FakeCall(33_000.0)), 1_000.0
     events: list[Event] = []
-    protocol = Protocol(launches=32, most_samples=4)
+    protocol = Protocol(launching=Launching(32), most_samples=4)
     time_in_turns(Job((), protocol), [runner], random.Random(0), events.append, lambda: 0)
     (result,) = (e for e in events if e.kind is EventKind.RESULT)
     assert set(result.samples_ns) == {price_ns}
+
+
+def test_calls_on_a_cpu_are_launched_often_only_where_they_are_short() -> None:
+    launching = launching_on("local-sync")
+    for alone_ns, price_ns in ((20_000.0, 1_000), (200_000.0, 197_000)):
+        runner = Runner(0, 0, "m", cast(Call, FakeCall(alone_ns)), alone_ns, base_ns=3_000.0)
+        runner.many, runner.many_base_ns = cast(Call, FakeCall(17_000.0)), 1_000.0
+        events: list[Event] = []
+        protocol = Protocol(launching=launching, most_samples=4)
+        time_in_turns(Job((), protocol), [runner], random.Random(0), events.append, lambda: 0)
+        (result,) = (e for e in events if e.kind is EventKind.RESULT)
+        assert set(result.samples_ns) == {price_ns}
 
 
 class Named:
@@ -104,6 +116,34 @@ def test_weights_are_read_once_in_a_sample_and_all_else_is_near(
     assert made == sample * 2
     (result,) = (e for e in events if e.kind is EventKind.RESULT)
     assert result.samples_ns == (60, 60)
+
+
+@pytest.mark.parametrize(
+    ("weights_from", "sample"),
+    [
+        (WeightsFrom.MEMORY, ["twin", "many"]),
+        (WeightsFrom.LAST_CACHE, ["many", "twin", "many"]),
+    ],
+)
+def test_launches_read_copies_of_weights_that_are_not_near(
+    weights_from: WeightsFrom, sample: list[str]
+) -> None:
+    """Two calls of the twin tell whether a call is short; none brings the weights near."""
+    made: list[str] = []
+    protocol = Protocol(
+        most_samples=2,
+        fewest_samples=2,
+        launching=Launching(10, below_ns=1_000),
+        weights_from=weights_from,
+        evict_bytes=64,
+    )
+    call, twin, many = (cast(Call, Named(name, made)) for name in ("call", "twin", "many"))
+    runner = Runner(0, 0, "m", call, 50.0, base_ns=40.0, twin=twin, many=many, many_base_ns=20.0)
+    events: list[Event] = []
+    time_in_turns(Job((), protocol), [runner], random.Random(0), events.append, lambda: 0)
+    assert made == ["twin", "twin", *sample * 2]
+    (result,) = (e for e in events if e.kind is EventKind.RESULT)
+    assert result.samples_ns == (8, 8)
 
 
 def test_what_has_no_weights_is_called_often_enough_to_fill_a_sample() -> None:

@@ -73,7 +73,8 @@ def test_open_demands_share_the_layout_that_serves_them_all() -> None:
         tuple(Conversion(0, 0, target, 10) for target in (1, 2, 3, 4)),
     )
     found = solve_ilp(problem)
-    assert (found.conversions, found.objective_ns) == ((1, 2), 20)
+    assert (found.status, found.objective_ns) == (Status.OPTIMAL, 20)
+    assert found.conversions in {(0, 1), (1, 2)}
 
 
 def test_a_candidate_may_take_a_tensor_in_two_layouts() -> None:

@@ -34,7 +34,7 @@ util.func public @one_dispatch() {
 
 
 def test_commands_stand_there_that_often_in_order_and_inside_of_regions() -> None:
-    text = with_many_launches(MODULE, Launches(3), lambda name: name == "c0")
+    text = with_many_launches(MODULE, Launches(3), ["c0"])
     original, _, copy = text.partition("@c0_many")
     names = [line.split("@")[1].split(":")[0] for line in copy.splitlines() if "cmd.disp" in line]
     assert names == [*("first", "second") * 3, *("third",) * 3]
@@ -46,7 +46,7 @@ def test_commands_stand_there_that_often_in_order_and_inside_of_regions() -> Non
 
 def test_what_is_not_a_module() -> None:
     with pytest.raises(ValueError, match="Unable to parse module"):
-        with_many_launches("util.func @c0(", Launches(2), lambda _: True)
+        with_many_launches("util.func @c0(", Launches(2), ["c0"])
 
 
 READING = """
@@ -80,7 +80,7 @@ util.func public @c0(%x: !stream.resource<external>, %at: index) -> !stream.time
 
 
 def test_launches_read_copies_in_turn() -> None:
-    text = with_many_launches(READING, Launches(5, cycle_bytes=2500), lambda name: name == "c0")
+    text = with_many_launches(READING, Launches(5, cycle_bytes=2500), ["c0"])
     before, _, function = text.partition("@c0_many")
     original, _, made = before.partition("util.global private @w_copies")
     reads = re.findall(r"ro %\w+\[(%\w+) for %c40\] : !stream.resource<constant>{(%\w+)}", function)

@@ -76,7 +76,7 @@ def names(part: Batch) -> str:
 
 def run(fake: FakeCompiler, folder: Path, *batches: str) -> tuple[str, dict[str, Measurement]]:
     good, bad = "", {}
-    compiler = BatchCompiler(fake, folder, 2, 1.0)
+    compiler = BatchCompiler(lambda _: fake, folder, 2, 1.0)
     for item in compiler.run([batch(text) for text in batches]):
         match item:
             case Compiled(part, module):
@@ -142,7 +142,7 @@ def test_several_culprits(tmp_path: Path) -> None:
 
 def test_an_interruption_ends_the_compilers(tmp_path: Path) -> None:
     fake = FakeCompiler({}, located=True)
-    compiler = BatchCompiler(fake, tmp_path, 1, 1.0)
+    compiler = BatchCompiler(lambda _: fake, tmp_path, 1, 1.0)
     running = compiler.run([batch("a"), batch("b"), batch("c")])
     next(running)
     with pytest.raises(KeyboardInterrupt):

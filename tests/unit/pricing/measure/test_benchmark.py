@@ -2,7 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand, Result
+from layoutopt.pricing.measure.benchmark import PASSED_TYPE, Benchmark, Case, Operand, Result
+from layoutopt.pricing.measure.setting import place_of
+from layoutopt.runtime.sampling import Protocol, launching_on
 
 X, Y = "tensor<4x8xf32>", "tensor<4x8xf32>"
 
@@ -60,3 +62,24 @@ def test_the_key_depends_on_all_that_changes_the_time() -> None:
     ]
     assert len(set(keys)) == len(keys)
     assert all(len(key) == 64 for key in keys)
+
+
+def test_what_a_call_moves_counts_weights_and_planned_sizes() -> None:
+    assert benchmark().moved_bytes == 3 * 4 * 8 * 4
+    half = replace(benchmark(), arguments=(Operand("%x0", "tensor<?x8xf16>"),), sizes=((10, 8),))
+    assert half.moved_bytes == 10 * 8 * 2 + 2 * 4 * 8 * 4
+    passed = (Operand("%x0", "tensor<?x8xf16>"), Operand("%n", PASSED_TYPE))
+    assert (
+        replace(half, arguments=passed, sizes=((10, 8), (3,))).moved_bytes == half.moved_bytes + 24
+    )
+
+
+def test_only_what_is_small_is_launched_often_on_a_cpu() -> None:
+    """What is not keeps its price: calling it takes little of its time."""
+    protocol = Protocol(launching=launching_on("local-sync"))
+    place = place_of("host", "local-sync", 1, protocol)
+    large = replace(benchmark(), arguments=(Operand("%x0", "tensor<4096x4096xf32>"),))
+    assert place.fingerprint(benchmark()) == "host local-sync threads=1 launches=16"
+    assert place.fingerprint(large) == "host local-sync threads=1"
+    on_gpu = place_of("gpu", "hip", 1, Protocol(launching=launching_on("hip")))
+    assert on_gpu.fingerprint(large).endswith(" launches=32")
