@@ -23,7 +23,7 @@ _SMALLEST_GAP_NS = 0.5  # costs are whole
 _MOST_NS = 2**52
 """Costs in all up to which sums of whole numbers stay exact."""
 _WHOLE = 1e-6
-"""How far off a whole number may be in a relaxation."""
+"""How far from a whole number a value of a relaxation may be that counts as one."""
 _CLAUSES_AND_CUTS = 2
 """Level of linear relaxation in CP-SAT: without it no bound moves."""
 

@@ -65,7 +65,7 @@ class Module:
     """By private function that calls alone name, the place of the block of each of them."""
     ahead: Mapping[str, int] = field(default_factory=dict)
     """By block of a loop, how many of its contractions are computed ahead of it."""
-    inlined: Mapping[str, int] = field(default_factory=dict)
+    written_out: Mapping[str, int] = field(default_factory=dict)
     """By block of a loop whose steps are written one after another now, how many these are."""
 
     @property
@@ -300,7 +300,7 @@ def parse_for_planning(path: Path, model: Path | None = None) -> Module:
     return replace(
         _module(operation),
         ahead={exported_name(each.loop): len(each.found.contractions) for each in ahead},
-        inlined={b.shown: len(steps[place]) for place, b in layers.items()},
+        written_out={b.shown: len(steps[place]) for place, b in layers.items()},
     )
 
 

@@ -173,7 +173,7 @@ class _Job:
             size_names=model.size_names,
             decomposed=model.source.decomposed,
             restated=model.source.restated,
-            inlined=model.module.inlined,
+            written_out=model.module.written_out,
             weight_reuse=model.weight_reuse,
         )
 
@@ -202,7 +202,7 @@ class _Job:
         """
         model = self.model
         priced = plans and plans[0].source is PriceSource.COMPILED
-        flows = any(self._blocks()) or bool(model.module.inlined)
+        flows = any(self._blocks()) or bool(model.module.written_out)
         if not priced or held.evaluation is not None or flows:
             return None
         with self.clock.stage("count"):
@@ -215,7 +215,7 @@ class _Job:
     def _census_before(self) -> ModuleCensus:
         """Of the module before anything was done to its loops."""
         module = self.model.module
-        if not module.ahead and not module.inlined:
+        if not module.ahead and not module.written_out:
             return module.census([f.place for f in self.model.functions])
         came = parse_module(self.model.source.path)
         return came.census([i for i, graph in enumerate(came.graphs) if has_work(graph)])

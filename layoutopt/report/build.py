@@ -134,7 +134,7 @@ def build_report(outcome: OptimizationResult) -> Report:
         at_sizes=at_sizes(outcome),
         decomposed=outcome.decomposed,
         restated=outcome.restated,
-        inlined={} if kept else dict(outcome.inlined),
+        written_out={} if kept else dict(outcome.written_out),
     )
 
 

@@ -142,7 +142,7 @@ def _trips(report: Report) -> Iterator[Fact]:
     often = [f"{block.name} {block.runs} times" for block in report.blocks if block.runs != 1]
     if often:
         yield Fact(f"In predicted times, {_few(often)} a call.")
-    written_out = [f"{name} ({steps} steps)" for name, steps in report.inlined.items()]
+    written_out = [f"{name} ({steps} steps)" for name, steps in report.written_out.items()]
     if written_out:
         yield Fact(
             "Loops that were written out before they were planned, for each of their steps reads "

@@ -68,7 +68,7 @@ class OptimizationResult:
     restated: tuple[str, ...] = ()
     """Tensors of an ONNX model whose stated shapes its ops contradict, and that have others."""
     weight_reuse: WeightReuse = ONCE
-    inlined: Mapping[str, int] = field(default_factory=dict)
+    written_out: Mapping[str, int] = field(default_factory=dict)
     """By loop that was written out before it was planned, how many steps it has."""
     """What a run goes through between two uses of a weight."""
 
@@ -81,7 +81,7 @@ class OptimizationResult:
     def winner(self) -> str:
         """What was written, as the report names it."""
         loops = any(block.ahead or block.steps_a_trip > 1 for block in self.blocks)
-        unchanged = not (self.options.size_ranges or self.inlined or loops) and all(
+        unchanged = not (self.options.size_ranges or self.written_out or loops) and all(
             is_unchanged(p.egraph, p.choice, p.identity) for _, p in self.bodies
         )
         return UNCHANGED if unchanged and not self.original_kept else self.variant

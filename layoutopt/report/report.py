@@ -350,7 +350,7 @@ class Report:
     """Kinds of op that IREE does not import: both modules have the ops that they are made of."""
     restated: tuple[str, ...] = ()
     """Tensors of an ONNX model whose stated shapes its ops contradict: both modules have others."""
-    inlined: dict[str, int] = field(default_factory=dict)
+    written_out: dict[str, int] = field(default_factory=dict)
     """By loop that was written out in the module, for each of its steps reads weights of its own,
     how many steps it had."""
 

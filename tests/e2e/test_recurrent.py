@@ -93,7 +93,7 @@ def test_layers_in_a_loop_are_planned_one_after_another(tmp_path: Path) -> None:
     plan = layoutopt.optimize(tmp_path / "model.mlir", options=options)
     assert plan.report.verification is not None
     assert plan.report.verification.passed
-    assert plan.report.inlined == {"main/for.0": 3}
+    assert plan.report.written_out == {"main/for.0": 3}
     assert plan.report.blocks == ()
     plan.apply(tmp_path / "planned.mlir")
     text = (tmp_path / "planned.mlir").read_text(encoding="utf-8")
@@ -108,7 +108,7 @@ def test_layers_in_a_loop_count_as_often_as_they_run_where_kernels_are_priced(
     options = layoutopt.Options(cache=tmp_path / "cache", effort=Effort.QUICK)
     report = layoutopt.optimize(tmp_path / "model.mlir", "mi355x", options=options).report
     assert report.kept_for == ""
-    assert report.inlined == {"main/for.0": 3}
+    assert report.written_out == {"main/for.0": 3}
     assert report.before.dispatches == 1
     assert report.after.dispatches == 3
     assert report.before.predicted_ms == pytest.approx(report.after.predicted_ms, rel=0.2)

@@ -63,7 +63,7 @@ def test_what_became_of_loops_is_said() -> None:
         BlockReport("main/for.0", "main", 64, ahead=4, steps_a_trip=64),
         BlockReport("main/for.1", "main", 100, steps_a_trip=10),
     )
-    text = " ".join(printed(replace(REPORT, blocks=blocks, inlined={"main/for.2": 12})).split())
+    text = " ".join(printed(replace(REPORT, blocks=blocks, written_out={"main/for.2": 12})).split())
     assert (
         "Contractions computed ahead of their loop, once for all its steps (in the time "
         "predicted for the model as it came, too): 4 of main/for.0."

@@ -120,7 +120,7 @@ STACK = "%ws = arith.constant dense_resource<ws> : tensor<5x8x8xf32>\n"
 def test_a_loop_over_layers_is_none(tmp_path: Path) -> None:
     module = read(tmp_path, STACK + loop(LAYER))
     assert module.operation.verify()
-    assert module.inlined == {"main/for.0": 5}
+    assert module.written_out == {"main/for.0": 5}
     assert module.names == ("main",)
     (graph,) = module.graphs
     found = [op for op in graph.ops if isinstance(op, Structured) and op.is_contraction]
@@ -136,7 +136,7 @@ def test_layers_of_layers_are_written_out_too(tmp_path: Path) -> None:
         f"{{ {inner} scf.yield %q : {H} }}",
     )
     assert module.operation.verify()
-    assert module.inlined == {"main/for.0/for.0": 5}
+    assert module.written_out == {"main/for.0/for.0": 5}
     assert counts(module) == {"main": 0, "main/for.0": 5}
 
 
@@ -149,7 +149,7 @@ def test_a_loop_over_more_layers_than_a_plan_should_hold_stays(tmp_path: Path) -
             "%ws =", "%c5000 = arith.constant 5000 : index\n%ws ="
         ),
     )
-    assert module.inlined == {}
+    assert module.written_out == {}
     assert module.names == ("main", "main/for.0")
 
 
