@@ -18,6 +18,7 @@ from layoutopt.mlir.read.census import census
 from layoutopt.mlir.read.lift import Lifted
 from layoutopt.mlir.read.nested import nested_ops
 from layoutopt.mlir.read.sizes import arith_op, constant_op
+from layoutopt.mlir.write.constants_ahead import move_constants_ahead
 
 _MOST_OPS = 2048
 """Ops of all steps of a trip, at most: they take seconds to compile."""
@@ -41,7 +42,9 @@ def unroll_loops(module: Any, blocks: Sequence[Lifted]) -> dict[str, int]:
             continue
         factor = _factor(block.steps.count, _run_ops(block.graph))
         if factor > 1:
-            unroll(block.block.owner.operation, block.steps, factor)
+            loop = block.block.owner.operation
+            move_constants_ahead(loop)
+            unroll(loop, block.steps, factor)
             found[block.shown] = factor
     return found
 

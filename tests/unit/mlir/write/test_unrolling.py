@@ -87,6 +87,47 @@ def test_each_step_is_run_once(tmp_path: Path, steps: range, body: str, trips: l
     assert seen == sorted(set(seen))
 
 
+OF_CONSTANTS = f"""
+  %w = arith.constant dense<2.0> : tensor<8x4xf32>
+  %t = linalg.transpose ins(%w : tensor<8x4xf32>) outs(%e : {H}) permutation = [1, 0]
+  %s = tensor.empty() : {H}
+  %u = linalg.map {{ arith.addf }} ins(%t, %v : {H}, {H}) outs(%s : {H})
+  %o = linalg.map {{ arith.addf }} ins(%h, %u : {H}, {H}) outs(%s : {H})
+  scf.yield %o : {H}
+"""
+
+
+WEIGHT = "util.global private @w = dense<2.0> : tensor<8x4xf32>"
+LOADED = "util.global.load immutable @w : tensor<8x4xf32>"
+
+
+@pytest.mark.parametrize("loaded", [True, False])
+@pytest.mark.parametrize("constant", [True, False])
+def test_what_is_computed_of_constants_stands_ahead_of_its_loop(
+    tmp_path: Path, constant: bool, loaded: bool
+) -> None:
+    """Once, and not in each step of a trip."""
+    other = f"arith.constant dense<3.0> : {H}"
+    body = OF_CONSTANTS if constant else OF_CONSTANTS.replace("%v :", "%x :")
+    if loaded:
+        body = body.replace("arith.constant dense<2.0> : tensor<8x4xf32>", LOADED)
+    path = tmp_path / "model.mlir"
+    path.write_text(WEIGHT + text(range(7), f"%v = {other}\n{body}"), encoding="utf-8")
+    module = parse_module(path)
+    module.replace_all({place: unchanged(graph) for place, graph in enumerate(module.graphs)})
+    assert module.unroll() == {"main/for.0": 7}
+    assert module.operation.verify()
+    (loop,) = (op for op in nested_ops(module.operation) if op.name == "scf.for")
+
+    def counts(name: str) -> tuple[int, int]:
+        """In the loop, and ahead of it."""
+        inside = sum(op.name == name for op in nested_ops(loop))
+        return inside, sum(op.name == name for op in nested_ops(module.operation)) - inside
+
+    assert counts("linalg.transpose") == (0, 1)
+    assert counts("arith.addf") == ((7, 1) if constant else (14, 0))
+
+
 def test_a_loop_over_an_open_size_has_one_for_the_rest(tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"
     opened = text(range(7), TANH).replace("%p: i1", "%p: i1, %y: tensor<?x8xf32>")
