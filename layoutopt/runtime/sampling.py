@@ -40,10 +40,11 @@ class Launching:
     below_ns: int = 1_000_000
     most_bytes: int | None = None
 
-    def of(self, moved_bytes: int) -> int:
-        """Launches in one submission of a candidate that reads and writes so much."""
-        is_small = self.most_bytes is None or moved_bytes <= self.most_bytes
-        return self.count if is_small else 1
+    def of(self, moved_bytes: int | None) -> int:
+        """Launches in one submission of a candidate that reads and writes so much, if known."""
+        if self.most_bytes is None:
+            return self.count
+        return self.count if moved_bytes is not None and moved_bytes <= self.most_bytes else 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,8 @@ def test_each_is_a_dispatch_that_computes_the_same(
     assert plan.report.verification.passed
     forms = [c.form for c in plan.report.choices if "elementwise, scheduled" in c.form]
     assert len(forms) == 2
-    assert kernels.read_text().count("vector_common_parallel = [1, ") >= len(forms)
+    # equal schedules are one attribute
+    assert kernels.read_text().count("vector_common_parallel = [1, ") >= len({*forms})
 
 
 TYPED = """

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
 
+from layoutopt.errors import InputError
 from layoutopt.runtime.element import Array, parse_tensor_type
 
 PROTOCOL = 4
@@ -83,11 +84,17 @@ class Benchmark:
         return f"{self.prelude.strip()}\n{function}" if self.prelude.strip() else function
 
     @cached_property
-    def moved_bytes(self) -> int:
-        """What a call reads and writes, weights included; an open dim of a result counts as 1."""
+    def moved_bytes(self) -> int | None:
+        """What a call reads and writes, weights included; an open dim of a result counts as 1.
+
+        None where that is not known of a type.
+        """
         types = [operand.type for operand in (*self.arguments, *self.weights)]
         types += [result.type for result in self.results]
-        return sum(_size_bytes(kind, shape) for kind, shape in zip_longest(types, self.sizes))
+        try:
+            return sum(_size_bytes(kind, shape) for kind, shape in zip_longest(types, self.sizes))
+        except InputError:
+            return None
 
     def key(self, target_fingerprint: str, iree_version: str) -> str:
         """Address of this candidate's price on one target: sha256 in hex."""

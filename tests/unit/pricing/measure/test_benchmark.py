@@ -81,5 +81,8 @@ def test_only_what_is_small_is_launched_often_on_a_cpu() -> None:
     large = replace(benchmark(), arguments=(Operand("%x0", "tensor<4096x4096xf32>"),))
     assert place.fingerprint(benchmark()) == "host local-sync threads=1 launches=16"
     assert place.fingerprint(large) == "host local-sync threads=1"
+    odd = replace(benchmark(), arguments=(Operand("%x0", "tensor<8xi3>"),))
+    assert odd.moved_bytes is None
+    assert place.fingerprint(odd) == "host local-sync threads=1"
     on_gpu = place_of("gpu", "hip", 1, Protocol(launching=launching_on("hip")))
     assert on_gpu.fingerprint(large).endswith(" launches=32")
