@@ -1,11 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand, Result
+from layoutopt.profiles.store import Store
 
 FLAGS = (
     "--iree-hal-target-device=local",
@@ -44,3 +46,9 @@ def matmul() -> MakeMatmul:
 @pytest.fixture
 def flags() -> tuple[str, ...]:
     return FLAGS
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "prices.sqlite") as opened:
+        yield opened

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,28 +14,19 @@ import numpy as np
 import pytest
 
 from layoutopt.errors import InputError
-from layoutopt.mlir.write.many_launches import Launches
 from layoutopt.pricing.measure.batch import Batch, write_module
 from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand, Result
-from layoutopt.pricing.measure.compile_many import compile_many
 from layoutopt.pricing.measure.measure import Measurer, MeasureSetting, Outcome, Protocol
 from layoutopt.profiles.store import Store
 from layoutopt.runtime import compile as compile_module
-from layoutopt.runtime.binding import Device
 from layoutopt.runtime.compile import CompileOutcome, compile_candidates, compile_file
 from layoutopt.runtime.element import Array
 from layoutopt.runtime.process import Ended, run_tool
-from layoutopt.runtime.sampling import Launching, WeightsFrom, launching_on
+from layoutopt.runtime.sampling import Launching
 
 ROOT = Path(__file__).parents[3]
 MakeMatmul = Callable[..., Benchmark]
 Flags = tuple[str, ...]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "prices.sqlite") as opened:
-        yield opened
 
 
 class CountingCompiler:
@@ -253,62 +244,6 @@ def test_a_device_of_two_threads(store: Store, matmul: MakeMatmul) -> None:
     with Measurer(store, MeasureSetting("host", device="local-task", threads=2)) as measurer:
         (result,) = measurer.measure([matmul(64, 64, 64)])
     assert result.ok
-
-
-@pytest.mark.parametrize("device", ["local-sync", "local-task"])
-def test_many_launches_in_one_submission(device: str, store: Store, matmul: MakeMatmul) -> None:
-    """What a GPU is measured with, by the same code on a device that is here."""
-    setting = MeasureSetting("host", device, threads=2, protocol=Protocol(launching=Launching(16)))
-    plain = MeasureSetting("host", device, threads=2)
-    candidates = [matmul(64, 64, 64), matmul(32, 64, 64, offset=1.0), matmul(512, 512, 512)]
-    with Measurer(store, setting) as many, Measurer(store, plain) as one:
-        results = many.measure(candidates)
-        assert one.known(candidates) == [None, None, None]
-    assert [r.outcome for r in results] == [Outcome.OK, Outcome.MISMATCH, Outcome.OK]
-    assert results[0].median_ns < results[2].median_ns
-
-
-@pytest.mark.parametrize("device", ["local-sync", "local-task"])
-def test_many_launches_that_read_copies_of_their_weights_in_turn(
-    device: str, store: Store, matmul: MakeMatmul
-) -> None:
-    protocol = Protocol(launching=Launching(4), weights_from=WeightsFrom.MEMORY, evict_bytes=20_000)
-    setting = MeasureSetting("host", device, threads=2, protocol=protocol)
-    with Measurer(store, setting) as measurer:
-        results = measurer.measure([matmul(64, 64, 64), matmul(8, 16, 16)])
-    assert [(r.outcome, r.reason) for r in results] == [(Outcome.OK, "")] * 2
-
-
-@pytest.mark.parametrize("weights_from", WeightsFrom)
-def test_small_and_large_candidates_on_a_cpu(
-    weights_from: WeightsFrom, store: Store, matmul: MakeMatmul
-) -> None:
-    """In one batch, one is launched often and the other is not; both are right."""
-    protocol = Protocol(
-        launching=launching_on("local-sync"), weights_from=weights_from, evict_bytes=20_000
-    )
-    candidates = [matmul(8, 16, 16), matmul(512, 512, 512), matmul(4, 16, 16, offset=1.0)]
-    with Measurer(store, MeasureSetting("host", protocol=protocol)) as measurer:
-        small, large, wrong = measurer.measure(candidates)
-        keys = [measurer.key(candidate) for candidate in candidates]
-    assert [r.outcome for r in (small, large, wrong)] == [Outcome.OK, Outcome.OK, Outcome.MISMATCH]
-    assert small.median_ns < large.median_ns
-    often = ["launches=16" in store.get_many([key])[key].target_fingerprint for key in keys]
-    assert often == [True, False, True]
-
-
-def test_copies_of_weights_hold_what_the_weights_hold(tmp_path: Path, matmul: MakeMatmul) -> None:
-    candidate = matmul(16, 32, 64)
-    case = candidate.case()
-    module = tmp_path / "c.vmfb"
-    source = tmp_path / "c.mlir"
-    source.write_text(candidate.function("c0", "c0_w"))
-    outcome = compile_many(Launches(4, 20_000), ["c0"])(source, module, candidate.flags, 60.0)
-    assert outcome.ok, outcome.reason
-    program = Device("local-sync", 1).load(module, {"c0_w_0": case.weights[0]})
-    for name in ("c0", "c0_many"):
-        (got,) = program.prepare(name, case.arguments).run()
-        np.testing.assert_allclose(got, case.results[0], atol=1e-4)
 
 
 def test_what_a_candidate_computes_is_found_while_other_tools_run(
