@@ -103,7 +103,7 @@ class Target:
     gpu: GpuUnits | None = None
     """What its workgroups may use; None for a processor, and where the compiler is to be asked."""
     tiles_workgroups: bool = True
-    """Whether tiles of workgroups are candidates."""
+    """Whether tiles of workgroups are candidates for contractions."""
     custom_packing: str = ""
     """``package.module:name`` of a callable with packings of the user's own; empty for none."""
     op_packings: tuple[OpPattern, ...] = ()
@@ -113,13 +113,18 @@ class Target:
 
     @property
     def units(self) -> GpuUnits | None:
-        """What tiles of workgroups are chosen by; None for a processor.
+        """What tiles of contractions are chosen by; None for a processor."""
+        return self.row_units if self.tiles_workgroups else None
+
+    @property
+    def row_units(self) -> GpuUnits | None:
+        """What lanes may share; None for a processor.
 
         None too where no two kernels of a GPU for the same thing have prices of their own: they do
         where they are measured, or compiled and read.
         """
         told_apart = self.measurable or self.kernel_rates is not None
-        if not (self.tiles_workgroups and self.machine.subgroup and told_apart):
+        if not (self.machine.subgroup and told_apart):
             return None
         return self.gpu or gpu_units(self.flags)
 

@@ -81,7 +81,13 @@ def physical_form(graph: Graph, cluster: Cluster, candidate: Candidate) -> Physi
     if isinstance(relaid, Refusal):
         return relaid
     try:
-        written = candidate.form.write(relaid.graph, candidate.tile, relaid.weights)
+        weights = {
+            weight: graph.splats.get(t)
+            if relaid.graph.types[weight].elements == graph.types[t].elements
+            else None
+            for t, weight in zip(cluster.weights, relaid.weights, strict=True)
+        }
+        written = candidate.form.write(relaid.graph, candidate.tile, weights)
     except Undecided as question:
         return Refusal(str(question))
     if isinstance(written, Refusal):

@@ -68,4 +68,4 @@ def _tile(form: PhysicalForm, registers: VectorRegisters) -> VectorTile | None:
 def _held(candidate: Candidate) -> tuple[int, int]:
     """How many sums the registers hold; the wider of two tiles first."""
     tile = candidate.tile
-    return (0, 0) if tile is None else (tile.rows * tile.columns, tile.columns)
+    return (tile.rows * tile.columns, tile.columns) if isinstance(tile, VectorTile) else (0, 0)

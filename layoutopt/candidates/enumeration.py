@@ -32,7 +32,9 @@ from layoutopt.candidates.preference import (
 )
 from layoutopt.candidates.scheduled_elementwise import elementwise_tile
 from layoutopt.candidates.scheduled_packed import packed_tile
+from layoutopt.candidates.scheduled_rows import row_tiles
 from layoutopt.candidates.space import LayoutSets
+from layoutopt.compiler.gpu import GpuUnits
 from layoutopt.compiler.processor import VectorRegisters
 from layoutopt.ir.canonical_layout import canonical
 from layoutopt.ir.graph import FromTensor, Graph, Structured
@@ -101,18 +103,24 @@ def _plain_ways(
         for layout in sets.of[tensor]
     ]
     yield from ways
+    for way in (identity, *ways):
+        if isinstance(way, Candidate):
+            yield from _written_otherwise(graph, cluster, way, forms)
+
+
+def _written_otherwise(
+    graph: Graph, cluster: Cluster, way: Candidate, forms: ContractionForms
+) -> Iterator[Candidate | Refusal]:
+    """A cluster without contraction in the same layouts, with a schedule or as other ops."""
+    root = graph.ops[cluster.root]
     if isinstance(root, Structured) and is_windowed(root):
-        for way in (identity, *ways):
-            if isinstance(way, Candidate):
-                yield from channelwise_ways(graph, cluster, way, forms)
+        yield from channelwise_ways(graph, cluster, way, forms)
     if forms.registers is not None and not cluster.region:
-        for way in (identity, *ways):
-            if isinstance(way, Candidate):
-                yield from _elementwise(graph, cluster, way, forms.registers, forms.threads)
+        yield from _elementwise(graph, cluster, way, forms.registers, forms.threads)
+    if forms.rows is not None and not cluster.region:
+        yield from _rows(graph, cluster, way, forms.rows)
     if any(puts_together(graph.ops[i]) for i in cluster.ops):
-        for way in (identity, *ways):
-            if isinstance(way, Candidate):
-                yield from _in_one_pass(graph, cluster, way)
+        yield from _in_one_pass(graph, cluster, way)
 
 
 def _in_one_pass(graph: Graph, cluster: Cluster, way: Candidate) -> Iterator[Candidate]:
@@ -132,6 +140,14 @@ def _elementwise(
     tile = elementwise_tile(form.graph, registers)
     if isinstance(tile, VectorTile):
         yield replace(way, form=Form.ELEMENTWISE, tile=replace(tile, threads=threads))
+
+
+def _rows(graph: Graph, cluster: Cluster, way: Candidate, units: GpuUnits) -> Iterator[Candidate]:
+    """The same layouts with the lanes of a workgroup sharing each row, where rows are reduced."""
+    form = physical_form(graph, cluster, way)
+    if isinstance(form, PhysicalForm):
+        for tile in row_tiles(form.graph, units):
+            yield replace(way, form=Form.ROWS, tile=tile)
 
 
 def _contraction_ways(

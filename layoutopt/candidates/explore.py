@@ -133,6 +133,7 @@ def explore(
             target.tiles_byte_products,
             target.registers,
             target.units,
+            target.row_units,
             threads,
         )
     candidates, forms = enumerate_candidates(egraph, clusters, sets, written, packing_options)

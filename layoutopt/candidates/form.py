@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
 
@@ -14,11 +14,14 @@ from layoutopt.candidates.scheduled_channelwise import with_channelwise_schedule
 from layoutopt.candidates.scheduled_convolution import with_direct_convolutions
 from layoutopt.candidates.scheduled_elementwise import with_elementwise_schedule
 from layoutopt.candidates.scheduled_packed import with_packed_schedules
+from layoutopt.candidates.scheduled_rows import with_rows
 from layoutopt.candidates.scheduled_workgroups import with_workgroups
 from layoutopt.candidates.unsigned import with_unsigned_bytes
 from layoutopt.ir.graph import Graph, Op, Structured
 from layoutopt.ir.refusal import Refusal
-from layoutopt.ir.schedule import Tile, VectorTile, WorkgroupTile
+from layoutopt.ir.schedule import RowTile, Tile, VectorTile, WorkgroupTile
+
+NO_WEIGHTS: Mapping[int, str | None] = {}
 
 
 class Form(Enum):
@@ -49,6 +52,8 @@ class Form(Enum):
     """A depthwise convolution or pooling as it is, with such a tile."""
     ELEMENTWISE = "elementwise, scheduled"
     """No contraction: one op, with a tile of its rows that is said to the compiler."""
+    ROWS = "rows by"
+    """No contraction: rows that are reduced, each shared by the lanes of a GPU's workgroup."""
     ONE_PASS = "in one pass"
     """No contraction: each result by one op that works out where what it is made of lies."""
 
@@ -67,6 +72,7 @@ class Form(Enum):
             Form.DIRECT,
             Form.CHANNELWISE,
             Form.ELEMENTWISE,
+            Form.ROWS,
             Form.PACKED_SCHEDULED,
         )
 
@@ -76,15 +82,19 @@ class Form(Enum):
         return self in (Form.DATA_TILED, Form.DATA_TILED_UNSIGNED)
 
     def write(
-        self, graph: Graph, tile: Tile | None, weights: Collection[int] = ()
+        self, graph: Graph, tile: Tile | None, weights: Mapping[int, str | None] = NO_WEIGHTS
     ) -> Graph | Refusal:
         """The graph in this form.
 
-        ``tile``: where its contractions are scheduled. ``weights``: inputs that are constants.
+        ``tile``: where its contractions are scheduled. ``weights``: inputs that are constants, with
+        the value of those that have one alone.
         """
         if self is Form.WORKGROUPS:
             assert isinstance(tile, WorkgroupTile), "a schedule says its tile"
             return with_workgroups(with_matmuls(graph), tile)
+        if self is Form.ROWS:
+            assert isinstance(tile, RowTile), "a schedule says its tile"
+            return with_rows(graph, tile, {t: v for t, v in weights.items() if v is not None})
         if self.is_scheduled:
             assert isinstance(tile, VectorTile), "a schedule says its tile"
             return self._scheduled(graph, tile)

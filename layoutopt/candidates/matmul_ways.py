@@ -36,6 +36,8 @@ class ContractionForms:
     gpu: GpuUnits | None = None
     """What tiles of workgroups are chosen by; None for a processor, and where nothing tells which
     tile is faster."""
+    rows: GpuUnits | None = None
+    """The same for rows that are reduced, which gain more than estimates are off by."""
     threads: int = 1
     """Threads that workgroups are shared among; compute units of a GPU."""
 

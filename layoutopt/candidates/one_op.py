@@ -39,7 +39,7 @@ _SPLITS = 8
 
 def in_one_op(graph: Graph) -> Graph | Refusal:
     """The graph as one elementwise op over merged loops, with reshapes around it."""
-    bases = {_ahead_of_reshapes(graph, t) for t in graph.outputs}
+    bases = {ahead_of_reshapes(graph, t) for t in graph.outputs}
     if len(bases) != 1:
         return Refusal(f"expected one result, but got {len(bases)}")
     (result,) = bases
@@ -52,14 +52,14 @@ def in_one_op(graph: Graph) -> Graph | Refusal:
     parted: tuple[tuple[int, ...], ...] = tuple((n,) for n in whole_dims(graph.types[result].shape))
     for _ in range(_SPLITS):
         body = Point(graph, result, parted).body()
-        split = _split(body, parted)
-        if split is None:
+        finer = split(body, parted)
+        if finer is None:
             return _written(graph, result, parted, body)
-        parted = split
+        parted = finer
     return Refusal("expected dims that are read in a few parts, but got more")
 
 
-def _ahead_of_reshapes(graph: Graph, tensor: int) -> int:
+def ahead_of_reshapes(graph: Graph, tensor: int) -> int:
     """What a tensor is a reshape of, or the tensor itself."""
     made = graph.producers[tensor]
     while made and isinstance(op := graph.ops[made[0]], Reshape):
@@ -68,7 +68,7 @@ def _ahead_of_reshapes(graph: Graph, tensor: int) -> int:
     return tensor
 
 
-def _split(body: Body, parted: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...] | None:
+def split(body: Body, parted: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...] | None:
     """The loops, one of them in two, by what a place divides it by; None where nothing does."""
     for op in body.ops:
         if op.name not in ("arith.divui", "arith.remui"):
@@ -129,7 +129,7 @@ def _written(
         domain,
         (IteratorType.PARALLEL,) * len(domain),
         (*(plain_map(loops) for _, loops in reads), identity_map(len(domain))),
-        _with_arguments(body, elements, arguments),
+        with_arguments(body, elements, arguments),
     )
     before = [*builder.ops]
     whole = replace(graph, types=(*graph.types, *builder.types))
@@ -159,7 +159,7 @@ def _digits(body: Body, value: int, domain: Sequence[int]) -> tuple[int, ...] | 
     return (*outer, *inner) if math.prod(domain[d] for d in inner) == scale else None
 
 
-def _with_arguments(body: Body, elements: tuple[str, ...], arguments: dict[int, int]) -> Body:
+def with_arguments(body: Body, elements: tuple[str, ...], arguments: dict[int, int]) -> Body:
     """The body whose reads are arguments, by value; elements of sources and of the result."""
     number = dict(arguments)
     ops: list[ScalarOp] = []
@@ -177,14 +177,14 @@ def _merging(op: Structured) -> list[tuple[int, ...]]:
         return [(d,) for d in loops]
     groups: list[tuple[int, ...]] = []
     for d in loops:
-        if d > 0 and all(_follows(m, d) for m in op.maps):
+        if d > 0 and all(follows(m, d) for m in op.maps):
             groups[-1] += (d,)
         else:
             groups.append((d,))
     return groups
 
 
-def _follows(index_map: IndexMap, loop: int) -> bool:
+def follows(index_map: IndexMap, loop: int) -> bool:
     """Whether an operand has a loop right behind the one before it, or neither of them."""
     dims = plain_dims(index_map)
     assert dims is not None

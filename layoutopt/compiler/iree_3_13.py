@@ -236,5 +236,17 @@ IREE_3_13 = Quirks(
             options="no_reduce_shared_memory_bank_conflicts = true",
         ),
         padding="padding = {sizes}, ",
+        # Each op of the dispatch needs its own. A row that the step does not divide is masked.
+        row_schedule="lowering_config = #iree_gpu.lowering_config<{{lane_basis = [{lanes}, {loops}]"
+        ", subgroup_basis = [{subgroups}, {loops}], thread = {vector}{steps}}}>",
+        row_steps={
+            True: ", partial_reduction = {reduction}, workgroup = {distribution}",
+            False: ", serial = {reduction}",
+        },
+        row_dispatch="compilation_info = #iree_codegen.compilation_info<{config}, translation_info "
+        "= #iree_codegen.translation_info<pipeline = #iree_gpu.pipeline<VectorDistribute> "
+        "workgroup_size = [{threads}, 1, 1] subgroup_size = {subgroup}, {{gpu_pipeline_options = "
+        "#iree_gpu.pipeline_options<no_reduce_shared_memory_bank_conflicts = false, "
+        "use_igemm_convolution = false>}}>>",
     ),
 )

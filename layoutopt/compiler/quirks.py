@@ -157,6 +157,12 @@ class Gpu:
     """The same with the tile of a thread in place of that of a subgroup."""
     padding: str
     """What is added where a tile leaves a rest of some loop."""
+    row_schedule: str
+    """The attribute of one op of a dispatch over rows: which lanes have which loop."""
+    row_steps: Mapping[bool, str]
+    """What is added for the loop that lanes share: of a reduction (True), and of another op."""
+    row_dispatch: str
+    """The attribute of the op that says what kernel such a dispatch is, with its own ``config``."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from layoutopt.ir.types import is_complex, is_float
 
 _WIDENING = ("arith.extf", "arith.extsi")
 _UNSIGNED = "arith.extui"
-_COMMUTATIVE = (
+COMMUTATIVE = (
     "arith.addf",
     "arith.addi",
     "arith.mulf",
@@ -228,7 +228,7 @@ def is_reassociable(body: Body, results: int) -> bool:
         accumulator = first + position
         op = body.op_of(value)
         reads = [v for o in body.ops for v in o.operands if v == accumulator]
-        if op is None or op.name not in _COMMUTATIVE or len(op.operands) != 2:
+        if op is None or op.name not in COMMUTATIVE or len(op.operands) != 2:
             return False
         if accumulator not in op.operands or len(reads) != 1:
             return False

@@ -29,6 +29,11 @@ class Workgroup:
     thread sums up a tile of its own, counted in elements."""
     padding: tuple[int, ...] = ()
     """Sizes that loops are padded to a multiple of; empty where none has to be."""
+    along: int = 0
+    """Lanes along the innermost loop where a workgroup has rows, one where all compute the same; 0
+    where it has a tile."""
+    leads: bool = False
+    """Of the ops of a dispatch over rows, whether this one says what kernel it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,5 +128,30 @@ class WorkgroupTile:
         return f"{self.rows}x{self.columns}x{self.depth} by {held}"
 
 
-Tile = VectorTile | WorkgroupTile
+@dataclass(frozen=True, slots=True, order=True)
+class RowTile:
+    """How a workgroup of a GPU shares a row."""
+
+    lanes: int
+    """Of a subgroup."""
+    subgroups: int
+    width: int
+    """Elements that a lane loads at once."""
+
+    @property
+    def threads(self) -> int:
+        """Of a workgroup."""
+        return self.lanes * self.subgroups
+
+    @property
+    def step(self) -> int:
+        """Elements of a row that its lanes load at once."""
+        return self.threads * self.width
+
+    def __str__(self) -> str:
+        wide = f", {self.width} elements at once" if self.width > 1 else ""
+        return f"{self.subgroups}x{self.lanes} lanes{wide}"
+
+
+Tile = VectorTile | WorkgroupTile | RowTile
 """What a schedule is made from."""

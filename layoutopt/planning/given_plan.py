@@ -19,7 +19,7 @@ from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.planned_sizes import divided, open_sizes
 from layoutopt.ir.refusal import Refusal
-from layoutopt.ir.schedule import WorkgroupTile
+from layoutopt.ir.schedule import RowTile, VectorTile, WorkgroupTile
 from layoutopt.ir.size_range import serve_each_once
 from layoutopt.ir.weights import weight_bytes
 from layoutopt.options import Options
@@ -239,9 +239,10 @@ def _refusal(space: Space, candidate: Candidate, target: Target) -> str | None:
         return f"a tile of {op}, where '{candidate.form.value}' goes with " + (
             "one" if candidate.form.is_scheduled else "none"
         )
-    on_a_gpu = isinstance(candidate.tile, WorkgroupTile)
-    if candidate.tile is not None and on_a_gpu != (candidate.form is Form.WORKGROUPS):
+    kind = {Form.WORKGROUPS: WorkgroupTile, Form.ROWS: RowTile}.get(candidate.form, VectorTile)
+    if candidate.tile is not None and not isinstance(candidate.tile, kind):
         return f"a tile of {op} that '{candidate.form.value}' does not go with"
+    on_a_gpu = kind is not VectorTile
     takes = target.machine.subgroup > 0 if on_a_gpu else target.registers is not None
     if candidate.form.is_scheduled and not takes:
         return f"a schedule of {op}, which {target.name} takes none of"

@@ -24,7 +24,7 @@ from layoutopt.files.given import check_file, read_input
 from layoutopt.files.written import write_text
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.layout import Layout
-from layoutopt.ir.schedule import Tile, VectorTile, WorkgroupTile
+from layoutopt.ir.schedule import RowTile, Tile, VectorTile, WorkgroupTile
 from layoutopt.ir.size_range import Ranges, body_name
 from layoutopt.options import Objective
 from layoutopt.planning.graph_plan import GraphPlan
@@ -64,11 +64,13 @@ class PlannedCandidate:
     """What registers hold, where the form is scheduled for a processor."""
     workgroup: WorkgroupTile | None = None
     """What workgroups hold, where it is scheduled for a GPU."""
+    rows: RowTile | None = None
+    """How workgroups share rows, where it is scheduled for a GPU and reduces these."""
 
     @property
     def schedule(self) -> Tile | None:
-        """The tile, of either kind."""
-        return self.tile if self.workgroup is None else self.workgroup
+        """The tile, of whatever kind."""
+        return self.tile or self.workgroup or self.rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,7 @@ def function_plan(function: str, graph: Graph, plan: GraphPlan) -> FunctionPlan:
                 plan.costs[c],
                 c.tile if isinstance(c.tile, VectorTile) else None,
                 c.tile if isinstance(c.tile, WorkgroupTile) else None,
+                c.tile if isinstance(c.tile, RowTile) else None,
             )
             for c in plan.choice.candidates
         ),

@@ -93,7 +93,7 @@ def _stay(space: PlanSpace, priced: Priced, key: Candidate, refused: Price) -> N
     """Keep the model's own ops, though they have no price: inside the model they may do."""
     fails, reason = not refused.compiles, refused.reason
     cost_ns = space.identity_ns[key]
-    priced.prices[key] = Price(cost_ns, reason, _UNKNOWN_ERROR, estimated=True)
+    priced.prices[key] = Price(cost_ns, reason, _UNKNOWN_ERROR, estimated=True, compiles=not fails)
     priced.costs[key] = cost_ns
     if fails:
         priced.last_resorts.add(key)

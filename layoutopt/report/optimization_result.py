@@ -68,9 +68,9 @@ class OptimizationResult:
     restated: tuple[str, ...] = ()
     """Tensors of an ONNX model whose stated shapes its ops contradict, and that have others."""
     weight_reuse: WeightReuse = ONCE
+    """What a run goes through between two uses of a weight."""
     written_out: Mapping[str, int] = field(default_factory=dict)
     """By loop that was written out before it was planned, how many steps it has."""
-    """What a run goes through between two uses of a weight."""
 
     @property
     def original_kept(self) -> bool:

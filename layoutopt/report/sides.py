@@ -27,7 +27,9 @@ def before(outcome: OptimizationResult) -> Side:
             spread_of(compiled_steps(outcome)[0]),
         )
     elif len(known) == len(identities) and outcome.is_predicted and not original_refused(outcome):
-        predicted, spread = sum(known), spread_of(_came(outcome))
+        came = _came(outcome)
+        if all(step.price.compiles for step in came):
+            predicted, spread = sum(known), spread_of(came)
     measured = None
     if outcome.evaluation is not None:
         measured = outcome.evaluation.variants[0].milliseconds

@@ -82,6 +82,8 @@ class _Record:
     skipped: list[tuple[str, str]] = field(default_factory=list)
     failed: int = 0
     """Of these, inputs on which the original does not run."""
+    excuses: list[str] = field(default_factory=list)
+    """Of these, why the plan may differ: the original does from itself by as much."""
 
 
 def run_on(module: Path, caller: Caller, peer: str = "") -> Run:
@@ -176,8 +178,13 @@ def _compare(
     for (attempt, results), mine in zip(taken, got, strict=True):
         found = _difference(subject, mine, results, reference)
         ran = not mine.reason
-        if found.failure and ran and _amplifies(subject, original, attempt, results, found):
-            record.skipped.append((attempt.name, f"{reference} turns rounding into as much"))
+        own = (
+            _own_errors(subject, original, attempt, results, found) if found.failure and ran else ""
+        )
+        if own:
+            excuse = f"{reference} {own}"
+            record.skipped.append((attempt.name, excuse))
+            record.excuses.append(excuse)
             continue
         record.done.append((attempt, results, found))
 
@@ -191,15 +198,23 @@ def _difference(subject: Subject, got: Results, expected: Results, reference: st
     return discrepancy(arrays, expected.arrays, subject.allowed, reference)
 
 
-def _amplifies(
+def _own_errors(
     subject: Subject, original: Run, attempt: Attempt, expected: Results, found: Discrepancy
-) -> bool:
-    """Whether the original itself is off by as much when its inputs are off by their rounding."""
-    moved = original(subject.name, [nudged(attempt.inputs, seed) for seed in range(_NUDGES)])
-    return any(
-        not m.reason and _as_far(discrepancy(m.arrays, expected.arrays, subject.allowed, ""), found)
-        for m in moved
+) -> str:
+    """What the original does by itself that differs by as much as was found; empty for nothing.
+
+    It may not repeat its own results (a race in a kernel), or amplify roundings of its inputs.
+    """
+    nudges = [nudged(attempt.inputs, seed) for seed in range(_NUDGES)]
+    again, *moved = (
+        None if run.reason else discrepancy(run.arrays, expected.arrays, subject.allowed, "")
+        for run in original(subject.name, [attempt.inputs, *nudges])
     )
+    if again is not None and again.failure:
+        return "gives other results when it runs again"
+    if any(one is not None and _as_far(one, found) for one in moved):
+        return "turns rounding into as much"
+    return ""
 
 
 def _as_far(moved: Discrepancy, found: Discrepancy) -> bool:
@@ -217,7 +232,7 @@ def _compared(subject: Subject, record: _Record, points: Sequence[tuple[float, S
         return Compared(
             FunctionVerified(
                 subject.name, skipped=skipped, tolerance=allowed, unverified=reason,
-                original_fails=failing,
+                original_fails=failing, excuses=tuple(record.excuses),
             )
         )  # fmt: skip
     found = [d for _, _, d in record.done]
@@ -237,6 +252,7 @@ def _compared(subject: Subject, record: _Record, points: Sequence[tuple[float, S
             [r.arrays for a, r, _ in record.done if a.sizes == attempt.sizes],
         ),
         tipped=sum(d.tipped for d in found),
+        excuses=tuple(record.excuses),
     )
     normal = [a for a, _, _ in record.done if a.kind is InputKind.NORMAL]
     timed = [

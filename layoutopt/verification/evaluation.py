@@ -150,13 +150,13 @@ def evaluate_variants(
         run = {name: run_on(path, caller) for name, path in compiled.items()}
         run |= {p.name: run_on(p.source, caller, p.name) for p in setting.peers}
         reference = _reference(variants, compiled, run, failures, oracle)
+        before = dict(failures)
         verified = _verify(compiled, run, subjects, failures, reference)
-        if verified.verification.refutes(ORIGINAL) and setting.on_cpu is not None:
+        if setting.on_cpu is not None and verified.verification.is_in_doubt:
             other = _on_cpu(setting.on_cpu(folder), verified, setting.run.device)
-            anew = dict(failures)
-            again = None if other is None else _verify(compiled, run, subjects, anew, other)
-            if again is not None and again.verification.passed:
-                verified, failures = again, anew
+            again = None if other is None else _verify(compiled, run, subjects, before, other)
+            if again is not None and again.verification.tells_more_than(verified.verification):
+                verified, failures = again, before
         verification, timings, notes = verified.verification, verified.timings, verified.notes
     results: tuple[VariantResult, ...] = ()
     if verification.passed:
@@ -255,11 +255,15 @@ def _reference(
 
 
 def _on_cpu(run: Run | None, verified: _Verified, device: str) -> _Reference | None:
-    """The original on this machine's CPU, where what a device makes of it refutes a plan."""
+    """The original on this machine's CPU, where what a device makes of it says too little."""
     if run is None:
         return None
-    failed = next(f.failure for f in verified.verification.functions if f.failure)
+    functions = verified.verification.functions
+    failed = next((f.failure for f in functions if f.failure), "")
     reason = f"on {device}, one of original and plan is computed wrong: {failed}"
+    if not failed:
+        excuse = next(why for f in functions for why in f.excuses)
+        reason = f"on {device}, the plan gives other results, and {excuse}"
     return _Reference(run, "the original on this machine's CPU", ON_CPU, reason=reason)
 
 

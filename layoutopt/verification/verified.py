@@ -68,6 +68,9 @@ class FunctionVerified:
     """Why it says little that the results agree; empty where it says much."""
     tipped: int = 0
     """Integers that are off by one, since a float beside the middle was rounded the other way."""
+    excuses: tuple[str, ...] = ()
+    """Of the kinds left out, those on which it differs from the original by no more than that does
+    from itself: how that comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +92,20 @@ class Verification:
         """Whether all that was compared agrees."""
         return not any(f.failure for f in self.functions)
 
-    def refutes(self, reference: str) -> bool:
-        """Whether something differs from this reference."""
-        return self.reference == reference and not self.passed
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether something differs from the original, and the fault may be the original's own."""
+        return self.reference == ORIGINAL and any(f.failure or f.excuses for f in self.functions)
+
+    def tells_more_than(self, doubted: Verification) -> bool:
+        """Whether another reference tells more than one that is in doubt did."""
+        if not doubted.passed:
+            return self.passed
+        return not self.passed or self._compared > doubted._compared
+
+    @property
+    def _compared(self) -> int:
+        return sum(len(f.inputs) for f in self.functions)
 
     @property
     def original_fails(self) -> bool:

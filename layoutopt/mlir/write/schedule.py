@@ -21,6 +21,8 @@ def schedule_text(schedule: Schedule) -> str:
 
 def _on_a_gpu(schedule: Schedule, group: Workgroup) -> str:
     words = quirks().gpu
+    if group.along:
+        return _over_rows(schedule, group)
     written = words.matrix_schedule if group.instruction else words.vector_schedule
     return written.format(
         distribution=list(schedule.distribution),
@@ -31,3 +33,21 @@ def _on_a_gpu(schedule: Schedule, group: Workgroup) -> str:
         instruction=group.instruction,
         padding=words.padding.format(sizes=list(group.padding)) if group.padding else "",
     )
+
+
+def _over_rows(schedule: Schedule, group: Workgroup) -> str:
+    words, rows = quirks().gpu, [1] * (len(schedule.vector) - 1)
+    shared = group.along > 1
+    steps = words.row_steps[any(schedule.distribution)] if shared else ""
+    config = words.row_schedule.format(
+        lanes=[*rows, group.along],
+        subgroups=[*rows, group.threads // group.subgroup if shared else 1],
+        loops=[*range(len(schedule.vector))],
+        vector=list(schedule.vector),
+        steps=steps.format(
+            reduction=list(schedule.reduction), distribution=list(schedule.distribution)
+        ),
+    )
+    if not group.leads:
+        return config
+    return words.row_dispatch.format(config=config, threads=group.threads, subgroup=group.subgroup)
