@@ -15,6 +15,7 @@ from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.form import Form
 from layoutopt.candidates.matmul_ways import ContractionForms, in_panels
 from layoutopt.candidates.scheduled_convolution import convolution_tile, filter_columns
+from layoutopt.candidates.scheduled_windows import window_tiles
 from layoutopt.compiler.processor import VectorRegisters
 from layoutopt.ir.graph import Graph, Structured
 from layoutopt.ir.layout import Layout
@@ -58,6 +59,18 @@ def convolution_ways(
             shared = replace(tile, threads=forms.threads)
             found.append(replace(way, form=Form.DIRECT, tile=shared))
     yield from sorted(found, key=_held, reverse=True)[:_TILES]
+
+
+def window_ways(
+    graph: Graph, cluster: Cluster, way: Candidate, forms: ContractionForms
+) -> Iterator[Candidate]:
+    """The convolution of a candidate in the same layouts, with tiles of workgroups."""
+    form = physical_form(graph, cluster, way)
+    if forms.gpu is None or isinstance(form, Refusal):
+        return
+    for op in form.graph.ops:
+        for tile in window_tiles(op, form.graph.types, forms.gpu, forms.threads):
+            yield replace(way, form=Form.WINDOWS, tile=tile)
 
 
 def _tile(form: PhysicalForm, registers: VectorRegisters) -> VectorTile | None:

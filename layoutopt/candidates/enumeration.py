@@ -15,7 +15,7 @@ from layoutopt.candidates.candidate import (
 )
 from layoutopt.candidates.channelwise_ways import channelwise_ways
 from layoutopt.candidates.cluster import Cluster
-from layoutopt.candidates.convolution_ways import convolution_ways
+from layoutopt.candidates.convolution_ways import convolution_ways, window_ways
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.form import Form
 from layoutopt.candidates.matmul_ways import ContractionForms, in_panels, matmul_ways, panel_ways
@@ -193,6 +193,7 @@ def _contraction_ways(
                 yield way
                 yield from convolution_ways(graph, index, cluster, start, forms)
                 yield from channelwise_ways(graph, cluster, way, forms)
+                yield from window_ways(graph, cluster, way, forms)
                 continue
             yield from matmul_ways(graph, cluster, way, forms)
             yield from _panel_ways(graph, index, cluster, start, forms)

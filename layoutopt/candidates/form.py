@@ -15,6 +15,7 @@ from layoutopt.candidates.scheduled_convolution import with_direct_convolutions
 from layoutopt.candidates.scheduled_elementwise import with_elementwise_schedule
 from layoutopt.candidates.scheduled_packed import with_packed_schedules
 from layoutopt.candidates.scheduled_rows import with_rows
+from layoutopt.candidates.scheduled_windows import with_windows
 from layoutopt.candidates.scheduled_workgroups import with_workgroups
 from layoutopt.candidates.unsigned import with_unsigned_bytes
 from layoutopt.ir.graph import Graph, Op, Structured
@@ -52,6 +53,8 @@ class Form(Enum):
     """A depthwise convolution or pooling as it is, with such a tile."""
     ELEMENTWISE = "elementwise, scheduled"
     """No contraction: one op, with a tile of its rows that is said to the compiler."""
+    WINDOWS = "direct, workgroups of"
+    """A convolution as it is, with the tile of a GPU's workgroup that is said to the compiler."""
     ROWS = "rows by"
     """No contraction: rows that are reduced, each shared by the lanes of a GPU's workgroup."""
     ONE_PASS = "in one pass"
@@ -72,6 +75,7 @@ class Form(Enum):
             Form.DIRECT,
             Form.CHANNELWISE,
             Form.ELEMENTWISE,
+            Form.WINDOWS,
             Form.ROWS,
             Form.PACKED_SCHEDULED,
         )
@@ -89,8 +93,10 @@ class Form(Enum):
         ``tile``: where its contractions are scheduled. ``weights``: inputs that are constants, with
         the value of those that have one alone.
         """
-        if self is Form.WORKGROUPS:
+        if self in (Form.WORKGROUPS, Form.WINDOWS):
             assert isinstance(tile, WorkgroupTile), "a schedule says its tile"
+            if self is Form.WINDOWS:
+                return with_windows(graph, tile)
             return with_workgroups(with_matmuls(graph), tile)
         if self is Form.ROWS:
             assert isinstance(tile, RowTile), "a schedule says its tile"

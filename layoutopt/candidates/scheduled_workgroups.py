@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from layoutopt.candidates.scheduled import scheduled_graph
@@ -45,7 +45,7 @@ _HELD_BY_A_THREAD = ((2, 2), (2, 4), (4, 4), (8, 4), (4, 8), (8, 8))
 _DEPTHS = (16, 32)
 _MOST_SUMS = 64
 """Numbers that a lane sums up at once: with as many factors they fill half of its registers."""
-_MOST_PADDED = 1.34
+MOST_PADDED = 1.34
 """Times the work of the loops as they are, what padding them may make of it."""
 _STAGES = 2
 """Tiles of the factors in shared memory: one is loaded while the other one is read."""
@@ -65,7 +65,9 @@ _USUAL_THREADS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class _Sizes:
+class MatrixSizes:
+    """Of a matrix product, and what it is made of."""
+
     others: int
     """Workgroups for each tile of the result: those of batch loops."""
     rows: int
@@ -90,19 +92,29 @@ def workgroup_tiles(
         return ()
     element, sums = kinds.pop(), types[op.results[0]].element
     others = math.prod(op.domain) // (row * column * summed)
-    sizes = _Sizes(others, row, column, summed, element_bytes(element))
-    suiting = [i for i in units.instructions if (i.element, i.sums) == (element, sums)]
-    tiles = [t for i in _deepest(suiting) for t in _matrix_tiles(i, units)]
-    if not suiting and sums in ("f32", "i32"):
+    sizes = MatrixSizes(others, row, column, summed, element_bytes(element))
+    tiles = list(matrix_tiles(element, sums, units))
+    if not tiles and sums in ("f32", "i32"):
         tiles = list(_vector_tiles(units))
-    fitting = [t for t in tiles if _fits(t, sizes, units)]
+    fitting = [t for t in tiles if fits(t, sizes.element_bytes, units) and _pads_little(t, sizes)]
+    return best_tiles(fitting, lambda _: sizes, compute_units)
+
+
+def best_tiles(
+    fitting: Sequence[WorkgroupTile],
+    sizes_of: Callable[[WorkgroupTile], MatrixSizes],
+    compute_units: int,
+) -> tuple[WorkgroupTile, ...]:
+    """The first tiles by a model of their time, each of another shape.
+
+    ``sizes_of``: what a tile works on.
+    """
 
     def order(tile: WorkgroupTile) -> tuple[float, int, WorkgroupTile]:
         idle = max(0, _USUAL_THREADS - tile.threads)
-        return _time_ns(tile, sizes, compute_units), idle, tile
+        return _time_ns(tile, sizes_of(tile), compute_units), idle, tile
 
-    ranked = sorted(fitting, key=order)
-    return tuple(_different(ranked))
+    return tuple(_different(sorted(fitting, key=order)))
 
 
 def with_workgroups(graph: Graph, tile: WorkgroupTile) -> Graph:
@@ -162,7 +174,14 @@ def _deepest(instructions: list[MatrixInstruction]) -> list[MatrixInstruction]:
     return list(found.values())
 
 
-def _matrix_tiles(one: MatrixInstruction, units: GpuUnits) -> Iterator[WorkgroupTile]:
+def matrix_tiles(element: str, sums: str, units: GpuUnits) -> Iterator[WorkgroupTile]:
+    """The tiles by matrix instructions, for factors and sums of these types."""
+    suiting = [i for i in units.instructions if (i.element, i.sums) == (element, sums)]
+    for one in _deepest(suiting):
+        yield from _tiles_of(one, units)
+
+
+def _tiles_of(one: MatrixInstruction, units: GpuUnits) -> Iterator[WorkgroupTile]:
     for (p, q), a, b, steps in itertools.product(_SUBGROUPS, _HELD, _HELD, _STEPS):
         rows, columns = a * one.m, b * one.n
         if rows * columns <= _MOST_SUMS * units.subgroup and steps * one.k <= _MOST_DEPTH:
@@ -178,9 +197,13 @@ def _vector_tiles(units: GpuUnits) -> Iterator[WorkgroupTile]:
             yield WorkgroupTile(p * a, q * b, depth, a, b, units.subgroup)
 
 
-def _fits(tile: WorkgroupTile, sizes: _Sizes, units: GpuUnits) -> bool:
-    """Whether a workgroup has the threads and the memory, and little of the tile is padding."""
-    held = _STAGES * (tile.rows + tile.columns) * tile.depth * sizes.element_bytes
+def fits(tile: WorkgroupTile, element_bytes: int, units: GpuUnits) -> bool:
+    """Whether a workgroup has the threads and the memory for a tile."""
+    held = _STAGES * (tile.rows + tile.columns) * tile.depth * element_bytes
+    return tile.threads <= units.most_threads and held <= units.memory_bytes
+
+
+def _pads_little(tile: WorkgroupTile, sizes: MatrixSizes) -> bool:
     work = math.prod(
         -(-size // part) * part / size
         for size, part in zip(
@@ -189,14 +212,10 @@ def _fits(tile: WorkgroupTile, sizes: _Sizes, units: GpuUnits) -> bool:
             strict=True,
         )
     )
-    return (
-        tile.threads <= units.most_threads
-        and held <= units.memory_bytes
-        and work <= (_MOST_PADDED if tile.instruction else 1.0)
-    )
+    return work <= (MOST_PADDED if tile.instruction else 1.0)
 
 
-def _time_ns(tile: WorkgroupTile, sizes: _Sizes, compute_units: int) -> float:
+def _time_ns(tile: WorkgroupTile, sizes: MatrixSizes, compute_units: int) -> float:
     """Of the unit that has the most workgroups, which wait for their loads side by side.
 
     With matrix instructions a workgroup loads ahead; else it waits, loads and multiplies in turn.
@@ -216,9 +235,10 @@ def _time_ns(tile: WorkgroupTile, sizes: _Sizes, compute_units: int) -> float:
 
 
 def _different(ranked: list[WorkgroupTile]) -> Iterator[WorkgroupTile]:
-    """The first ones, one for each pair of rows and columns."""
-    taken: set[tuple[int, int]] = set()
+    """The first ones, one for each number of lines, rows and columns."""
+    taken: set[tuple[int, int, int]] = set()
     for tile in ranked:
-        if len(taken) < _MOST_TILES and (tile.rows, tile.columns) not in taken:
-            taken.add((tile.rows, tile.columns))
+        shape = tile.lines, tile.rows, tile.columns
+        if len(taken) < _MOST_TILES and shape not in taken:
+            taken.add(shape)
             yield tile

@@ -49,8 +49,14 @@ _GPU_SCHEDULE = (
     "#iree_codegen.translation_info<pipeline = #iree_gpu.pipeline<TileAndFuse> "
     "workgroup_size = [{{threads}}, 1, 1] subgroup_size = {{subgroup}}, "
     "{{{{gpu_pipeline_options = #iree_gpu.pipeline_options<{options}, "
-    "use_igemm_convolution = false>}}}}>>"
+    "use_igemm_convolution = {windows}>}}}}>>"
 )
+_BY_MATRICES = (
+    "mma_kind = #iree_gpu.mma_layout<{instruction}>, {padding}promote_operands = [0, 1], "
+    "reduction = {reduction}, subgroup = {vector}, workgroup = {distribution}"
+)
+_STAGES = "prefetch_num_stages = 2, no_reduce_shared_memory_bank_conflicts = false"
+
 IREE_3_13 = Quirks(
     version=(3, 13),
     data_tiling_attribute="iree.opt.data_tiling",
@@ -225,17 +231,16 @@ IREE_3_13 = Quirks(
         subgroup=re.compile(r"subgroup_size_choices = \[(\d+)"),
         most_threads=re.compile(r"max_thread_count_per_workgroup = (\d+)"),
         memory_bytes=re.compile(r"max_workgroup_memory_bytes = (\d+)"),
-        matrix_schedule=_GPU_SCHEDULE.format(
-            config="mma_kind = #iree_gpu.mma_layout<{instruction}>, {padding}promote_operands = "
-            "[0, 1], reduction = {reduction}, subgroup = {vector}, workgroup = {distribution}",
-            options="prefetch_num_stages = 2, no_reduce_shared_memory_bank_conflicts = false",
-        ),
+        matrix_schedule=_GPU_SCHEDULE.format(config=_BY_MATRICES, options=_STAGES, windows="false"),
         vector_schedule=_GPU_SCHEDULE.format(
             config="{padding}promote_operands = [0, 1], reduction = {reduction}, "
             "thread = {vector}, workgroup = {distribution}",
             options="no_reduce_shared_memory_bank_conflicts = true",
+            windows="false",
         ),
         padding="padding = {sizes}, ",
+        window_schedule=_GPU_SCHEDULE.format(config=_BY_MATRICES, options=_STAGES, windows="true"),
+        window_padding="padding_conv = {sizes}, ",
         # Each op of the dispatch needs its own. A row that the step does not divide is masked.
         row_schedule="lowering_config = #iree_gpu.lowering_config<{{lane_basis = [{lanes}, {loops}]"
         ", subgroup_basis = [{subgroups}, {loops}], thread = {vector}{steps}}}>",

@@ -157,6 +157,11 @@ class Gpu:
     """The same with the tile of a thread in place of that of a subgroup."""
     padding: str
     """What is added where a tile leaves a rest of some loop."""
+    window_schedule: str
+    """The attribute that tiles one convolution, read through windows, by matrix instructions; sizes
+    are by the loops of its result, and one for all that are summed."""
+    window_padding: str
+    """What is added as well where a tile leaves a rest: sizes by the loops of the convolution."""
     row_schedule: str
     """The attribute of one op of a dispatch over rows: which lanes have which loop."""
     row_steps: Mapping[bool, str]

@@ -32,6 +32,8 @@ class Workgroup:
     along: int = 0
     """Lanes along the innermost loop where a workgroup has rows, one where all compute the same; 0
     where it has a tile."""
+    windows: int = 0
+    """Summed loops of a convolution, for which there is one size; 0 elsewhere."""
     leads: bool = False
     """Of the ops of a dispatch over rows, whether this one says what kernel it is."""
 
@@ -116,6 +118,19 @@ class WorkgroupTile:
     """The matrix instruction; empty for none."""
     of_one: tuple[int, int, int] = (1, 1, 1)
     """Rows, columns and terms of one instruction."""
+    lines: int = 0
+    """Lines of an image that the rows are pixels of, in a convolution; 0 elsewhere."""
+    held_lines: int = 0
+
+    @property
+    def pixels(self) -> int:
+        """Of each line."""
+        return self.rows // max(1, self.lines)
+
+    @property
+    def held_pixels(self) -> int:
+        """Of those, in the part that one subgroup holds."""
+        return self.held_rows // max(1, self.held_lines)
 
     @property
     def threads(self) -> int:
@@ -124,8 +139,10 @@ class WorkgroupTile:
         return parts * (self.subgroup if self.instruction else 1)
 
     def __str__(self) -> str:
-        held = f"{self.held_rows}x{self.held_columns}"
-        return f"{self.rows}x{self.columns}x{self.depth} by {held}"
+        whole, held = f"{self.rows}", f"{self.held_rows}"
+        if self.lines:
+            whole, held = f"{self.lines}x{self.pixels}", f"{self.held_lines}x{self.held_pixels}"
+        return f"{whole}x{self.columns}x{self.depth} by {held}x{self.held_columns}"
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -223,6 +223,14 @@ def _read(plan: FunctionPlan, graph: Graph, target: Target, options: Options) ->
     return _Found(space, plan, choice, costs, conversion_costs)
 
 
+_TILES = {
+    Form.WORKGROUPS: WorkgroupTile,
+    Form.WINDOWS: WorkgroupTile,
+    Form.ROWS: RowTile,
+}
+"""Those of GPUs, by the form that they go with."""
+
+
 def _refusal(space: Space, candidate: Candidate, target: Target) -> str | None:
     """Why a candidate cannot be written here."""
     graph, clusters = space.egraph.graph, space.clusters
@@ -239,7 +247,7 @@ def _refusal(space: Space, candidate: Candidate, target: Target) -> str | None:
         return f"a tile of {op}, where '{candidate.form.value}' goes with " + (
             "one" if candidate.form.is_scheduled else "none"
         )
-    kind = {Form.WORKGROUPS: WorkgroupTile, Form.ROWS: RowTile}.get(candidate.form, VectorTile)
+    kind = _TILES.get(candidate.form, VectorTile)
     if candidate.tile is not None and not isinstance(candidate.tile, kind):
         return f"a tile of {op} that '{candidate.form.value}' does not go with"
     on_a_gpu = kind is not VectorTile

@@ -24,6 +24,11 @@ def _on_a_gpu(schedule: Schedule, group: Workgroup) -> str:
     if group.along:
         return _over_rows(schedule, group)
     written = words.matrix_schedule if group.instruction else words.vector_schedule
+    padding = words.padding.format(sizes=list(group.padding)) if group.padding else ""
+    if group.windows:
+        written = words.window_schedule
+        sizes = [*group.padding[:-1], *(0 for _ in range(group.windows))]
+        padding += words.window_padding.format(sizes=sizes) if group.padding else ""
     return written.format(
         distribution=list(schedule.distribution),
         vector=list(schedule.vector),
@@ -31,7 +36,7 @@ def _on_a_gpu(schedule: Schedule, group: Workgroup) -> str:
         threads=group.threads,
         subgroup=group.subgroup,
         instruction=group.instruction,
-        padding=words.padding.format(sizes=list(group.padding)) if group.padding else "",
+        padding=padding,
     )
 
 
