@@ -232,6 +232,8 @@ def _compiled_moves(
 def _choices(function: str, plan: GraphPlan, target: Target, rates: Rates) -> list[ChoiceReport]:
     alternatives: dict[tuple[int, ...], list[Candidate]] = {}
     for candidate in plan.costs:
+        if candidate in plan.prices and not plan.prices[candidate].compiles:
+            continue  # it fails here, and its cost is a guess
         made = plan.clusters[candidate.cluster].outputs
         alternatives.setdefault(made, []).append(candidate)
     found = []

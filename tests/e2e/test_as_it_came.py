@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+import layoutopt
 from layoutopt.ir.graph import Graph
 from layoutopt.options import Options
 from layoutopt.oracle import floats
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.pricers import open_pricer
+from layoutopt.pricing.prices import Price, Work
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import load_target
+from layoutopt.runtime.progress import Progress
+from tests.made_up_prices import MadeUpPrices
 from tests.parsing import lifted
 from tests.planning import setting
 
@@ -64,3 +69,27 @@ def test_an_op_that_the_oracle_does_not_know_is_priced_without_its_check(
         "priced without its check: oracle: expected a known scalar op, but got math.absf; "
         "skip the check"
     ) in found
+
+
+class Failing(MadeUpPrices):
+    """The model's own ops fail where they are to run, as a device may compute them wrong."""
+
+    def price(self, work: Sequence[Work], progress: Progress) -> list[Price]:
+        """Of the others what the function says."""
+        found = super().price(work, progress)
+        failed = Price(None, "they fail here", compiles=False)
+        return [
+            failed if w.benchmark.as_it_came and not w.form.is_free else p
+            for w, p in zip(work, found, strict=True)
+        ]
+
+
+def test_no_time_is_told_of_what_fails_as_it_came(tmp_path: Path) -> None:
+    model = tmp_path / "model.mlir"
+    model.write_text(MODEL)
+    options = Options(cache=tmp_path / "cache")
+    for pricer, told in ((MadeUpPrices(lambda _: 5000), True), (Failing(lambda _: 5000), False)):
+        report = layoutopt.optimize(model, options=options, pricer=pricer).report
+        assert (report.before.predicted_ms is not None) == told
+        others = {row.runner_up for row in report.choices if row.makes}
+        assert ("as it came" in others) == told
