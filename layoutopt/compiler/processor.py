@@ -46,7 +46,8 @@ class Processor(Enum):
     def registers(self) -> VectorRegisters:
         """Its vector registers: Intel SDM volume 1, 14.1 and 15.2; Arm ARM, section A1.3.
 
-        One less where the first factor takes one: AVX-512 reads it from memory as it multiplies.
+        One less, which the first factor takes: LLVM loads it into one where several products read
+        it, with AVX-512 too, and stores a sum in every step where there is none left.
         The cache: on x86-64 a way is a page (4 KB) and there are eight or more (Intel Optimization
         Reference Manual, 2.1; AMD Software Optimization Guide for Zen 4, 2.6.2); the Neoverse N1
         has four of 16 KB (Arm Neoverse N1 TRM, A6.1).
@@ -55,6 +56,6 @@ class Processor(Enum):
             case Processor.AVX2:
                 return VectorRegisters(256, 15)
             case Processor.AVX512:
-                return VectorRegisters(512, 32)
+                return VectorRegisters(512, 31)
             case Processor.NEON:
                 return VectorRegisters(128, 31, ways=4, way_bytes=16384)

@@ -109,7 +109,8 @@ class Attempts:
         if not self.before:
             model = self.model
             graphs = [function.graph for function in model.functions]
-            target = with_microkernels(model.target, pricer, graphs)
+            with self.clock.stage("try tiles"):
+                target = with_microkernels(model.target, pricer, graphs)
             latency = model.options.objective is Objective.LATENCY
             elements = {t.element for g in graphs for t in g.types} if latency else ()
             self.before = tuple(Explored(t, model.options) for t in target.tilings(elements))
