@@ -92,7 +92,7 @@ def channelwise_tiles(
     features = found.held_features
     for columns in _columns(found.groups, registers.bits // _SUM_BITS):
         vectors = max(1, columns * _SUM_BITS // registers.bits)
-        held = registers.most_rows(vectors, found.pixel_bytes) // features
+        held = registers.most_rows(vectors, found.pixel_bytes, repeats=False) // features
         if held == 0:
             continue
         most = 1 if found.is_strided else held
