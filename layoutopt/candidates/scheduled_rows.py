@@ -41,8 +41,8 @@ from layoutopt.ir.schedule import RowTile, Schedule, Workgroup
 from layoutopt.ir.size import Size
 from layoutopt.ir.types import TensorType, element_bytes
 
-_SHORTEST = 17
-"""Elements of a row, of which a lane by itself reduces fewer as fast as a subgroup does."""
+_LEAST_SHARE = 2
+"""A row of less than one in so many of a subgroup's lanes is as fast in one of them."""
 _LOAD_BYTES = 16
 """What a lane loads at once at most."""
 _MOST_SUBGROUPS = 16
@@ -56,7 +56,7 @@ def row_tiles(graph: Graph, units: GpuUnits) -> tuple[RowTile, ...]:
     A subgroup alone adds up without shared memory; several have less to do each, and hide their
     loads where rows are few. A lane loads one element at once, or as many as divide the row.
     """
-    rows = _in_rows(graph, {})
+    rows = _in_rows(graph, {}, units.subgroup)
     if isinstance(rows, Refusal):
         return ()
     found: dict[RowTile, None] = {}
@@ -74,7 +74,7 @@ def with_rows(graph: Graph, tile: RowTile, splats: Mapping[int, str]) -> Graph |
     ``splats``: inputs that are one number everywhere. It is written where it is used: the compiler
     would do the same, and drop the schedule.
     """
-    rows = _in_rows(graph, splats)
+    rows = _in_rows(graph, splats, tile.lanes)
     return rows if isinstance(rows, Refusal) else rows.written(tile)
 
 
@@ -179,7 +179,7 @@ def _schedule(part: _Part, rows: int, tile: RowTile, *, leads: bool) -> Schedule
     return Schedule((*each, 0), (*none, tile.width), (*none, tile.step), workgroup=group)
 
 
-def _in_rows(graph: Graph, splats: Mapping[int, str]) -> _Rows | Refusal:
+def _in_rows(graph: Graph, splats: Mapping[int, str], lanes: int) -> _Rows | Refusal:
     """The parts of a graph that reduces rows, or why it is no such graph."""
     if any(isinstance(n, Size) for kind in graph.types for n in kind.shape):
         return Refusal("expected ops on tensors of known sizes, but got others")
@@ -196,8 +196,8 @@ def _in_rows(graph: Graph, splats: Mapping[int, str]) -> _Rows | Refusal:
         return Refusal("expected reductions of the same rows, but got several kinds")
     (shape,), (reduced,) = shapes, counts
     rows = len(shape) - reduced
-    if rows < 1 or math.prod(shape[rows:]) < _SHORTEST:
-        return Refusal(f"expected several rows of at least {_SHORTEST} elements")
+    if rows < 1 or math.prod(shape[rows:]) * _LEAST_SHARE < lanes:
+        return Refusal(f"expected several rows of at least {lanes // _LEAST_SHARE} elements")
     parts: list[_Part] = []
     for tensor in found.order:
         part = _part(found, tensor, shape, rows, splats)

@@ -162,7 +162,12 @@ def _windows(op: Op, types: tuple[TensorType, ...]) -> _Windows | None:
         [f.plain_dim for f in m if f.dims and f.dims[0] in wide] for m in op.maps[:0:-1]
     )
     summed = [d for d in filters if d in op.reduction_dims]
-    if len(made) < 2 or made[-1] not in kind.n or any(d not in kind.m for d in made[:-1]):
+    if (
+        not summed
+        or len(made) < 2
+        or made[-1] not in kind.n
+        or any(d not in kind.m for d in made[:-1])
+    ):
         return None
     if filters != [*summed, made[-1]] or {*summed} != {d for d in wide if d in op.reduction_dims}:
         return None
@@ -175,7 +180,11 @@ def _windows(op: Op, types: tuple[TensorType, ...]) -> _Windows | None:
         return None
     maps, shapes = zip(*(found for found in operands if found is not None), strict=True)
     image = maps[0]
-    if image[-1].plain_dim != order[summed[-1]] or not any(len(f.terms) > 1 for f in image):
+    if (
+        not image
+        or image[-1].plain_dim != order[summed[-1]]
+        or not any(len(f.terms) > 1 for f in image)
+    ):
         return None
     loops = sorted(order, key=order.__getitem__)
     narrow = replace(

@@ -11,22 +11,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from layoutopt.errors import LoweringError, RefusedModuleError
+from layoutopt.errors import RefusedModuleError
 from layoutopt.profiles.store import utc
 from layoutopt.profiles.target import FlagSet
-from layoutopt.runtime.behind import alone
 from layoutopt.runtime.compile import CompileOutcome
-from layoutopt.runtime.element import Value
-from layoutopt.runtime.model import (
-    Caller,
-    DispatchTime,
-    ModelCall,
-    RunSetting,
-    dispatch_events,
-    dispatch_times,
-    list_functions,
-    time_models,
-)
+from layoutopt.runtime.model import Caller, RunSetting, list_functions
 from layoutopt.runtime.tool_pool import tool_pool
 from layoutopt.verification.ahead import COMPILED_AT_ONCE, CompiledAhead, Limit, module_of
 from layoutopt.verification.comparing import (
@@ -36,18 +25,17 @@ from layoutopt.verification.comparing import (
     packed,
     run_on,
 )
-from layoutopt.verification.data_movement import move_dispatches
 from layoutopt.verification.discrepancy import discrepancy
 from layoutopt.verification.evaluated import (
     OPTIMIZED,
     Evaluation,
-    PointTime,
     Variant,
     VariantResult,
     content_key,
     recall,
     remember,
 )
+from layoutopt.verification.timing import Timing, not_timed, time_variants
 from layoutopt.verification.verified import (
     ON_CPU,
     ORACLE,
@@ -56,9 +44,6 @@ from layoutopt.verification.verified import (
     Subject,
     Verification,
 )
-
-PROFILED_RUNS = 15
-"""Runs of the optimized module under the profiler; of each call, the fastest count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,24 +66,6 @@ class EvaluationSetting:
     on_cpu: Callable[[Path], Run | None] | None = None
     """Where modules run on another device: the original on this machine's CPU, with its module in a
     folder. It is asked where the device computes something else of original and plan."""
-
-
-@dataclass(frozen=True)
-class _Timing:
-    """A function, and what the original and the optimized module are called on."""
-
-    name: str
-    inputs: Sequence[Value]
-    packed: Sequence[Value]
-    share: float = 1.0
-    """Of the times of a function at several sizes, how much this one counts."""
-    first: bool = True
-    """Whether it is at the first of the sizes: its dispatches are counted."""
-    point: int | None = None
-    """The place of its size among those that are planned for."""
-
-    def of(self, variant: str) -> Sequence[Value]:
-        return self.packed if variant == OPTIMIZED else self.inputs
 
 
 def originals_of(
@@ -159,10 +126,15 @@ def evaluate_variants(
                 verified, failures = again, before
         verification, timings, notes = verified.verification, verified.timings, verified.notes
     results: tuple[VariantResult, ...] = ()
-    if verification.passed:
+    everyone = (*variants, *setting.peers)
+    if verification.passed and timings and setting.timed:
         working = {name: path for name, path in compiled.items() if name not in failures}
         working |= {p.name: p.source for p in setting.peers if p.name not in failures}
-        results = _time(variants, working, timings, failures, setting)
+        names = {p.name for p in setting.peers}
+        results = time_variants(everyone, names, working, timings, failures, setting.run)
+    elif verification.passed:
+        reason = "no function of it could be run" if setting.timed else "it is not timed here"
+        results = not_timed(everyone, failures, reason)
     own, peers = results[: len(variants)], results[len(variants) :]
     noted = tuple(replace(p, reason=p.reason or notes.get(p.name, "")) for p in peers)
     evaluation = Evaluation(own, verification, utc(datetime.now(UTC)), noted)
@@ -230,7 +202,7 @@ class _Verified:
     """What came of comparing all functions, and what there is to time."""
 
     verification: Verification
-    timings: list[_Timing] = field(default_factory=list)
+    timings: list[Timing] = field(default_factory=list)
     notes: dict[str, str] = field(default_factory=dict)
     """What results of peers differ by: they round as they like."""
 
@@ -286,7 +258,7 @@ def _verify(
     signatures = {s.name: s for s in list_functions(compiled[declaring])}
     plan = run.get(OPTIMIZED, reference.run)  # without one, the original's own results
     found: list[FunctionVerified] = []
-    timings: list[_Timing] = []
+    timings: list[Timing] = []
     for subject in subjects:
         declared = signatures.get(subject.name)
         compared = compare_function(subject, declared, reference.run, plan, reference.said)
@@ -295,7 +267,7 @@ def _verify(
             continue
         whole = sum(timed.weight for timed in compared.timed)
         timings += [
-            _Timing(
+            Timing(
                 subject.name,
                 t.inputs,
                 packed(subject, t.inputs),
@@ -336,87 +308,3 @@ def _failing(
         if found:
             differing[name] = f"results differ from '{reference}': {found}"
     return failed, differing
-
-
-def _time(
-    variants: Sequence[Variant],
-    working: dict[str, Path],
-    timings: Sequence[_Timing],
-    failures: dict[str, str],
-    setting: EvaluationSetting,
-) -> tuple[VariantResult, ...]:
-    """Results of all variants and peers: times, dispatches of those that the report is about."""
-    everyone, peers = (*variants, *setting.peers), {p.name for p in setting.peers}
-    if not timings or not setting.timed:
-        reason = "no function of it could be run" if setting.timed else "it is not timed here"
-        return tuple(
-            VariantResult(v.name, v.flags, None, None, 0.0, None, failures.get(v.name, reason))
-            for v in everyone
-        )
-    names = [v.name for v in everyone if v.name in working]
-    total = dict.fromkeys(names, 0.0)
-    fastest = dict.fromkeys(names, 0.0)
-    spread = dict.fromkeys(names, 0.0)
-    by_size: dict[str, list[PointTime]] = {name: [] for name in names}
-    held: dict[str, int] = {}
-    for timing in timings:
-        calls = [
-            ModelCall(working[n], timing.name, timing.of(n), n if n in peers else "") for n in names
-        ]
-        with alone():
-            timed = time_models(calls, setting.run)
-        for name, measured in zip(names, timed, strict=True):
-            if not measured.ok:
-                failures[name] = measured.reason
-                continue
-            total[name] += timing.share * measured.median_ns / 1e6
-            fastest[name] += timing.share * measured.fastest_ns / 1e6
-            spread[name] = max(spread[name], measured.spread)
-            if measured.held_bytes is not None:
-                held[name] = max(held.get(name, 0), measured.held_bytes)
-            if timing.point is not None:
-                by_size[name].append(PointTime(timing.name, timing.point, measured.median_ns / 1e6))
-    left = [n for n in names if n not in failures and n not in peers]
-    profiles: dict[str, list[DispatchTime]] = {}
-    if dispatch_events(setting.run.device) is not None and left:
-        default, kept = left[0], min(left, key=lambda n: total[n])
-        for name in dict.fromkeys((default, kept, OPTIMIZED)):
-            found = _profile(working[name], name, timings, setting) if name in left else None
-            if found is not None:
-                profiles[name] = found
-    mine = profiles.get(OPTIMIZED, [])
-    calls_ns = tuple((d.name, ns) for d in mine for ns in d.calls_ns)
-    return tuple(
-        VariantResult(v.name, v.flags, None, None, 0.0, None, failures[v.name])
-        if v.name in failures
-        else VariantResult(
-            v.name,
-            v.flags,
-            total[v.name],
-            fastest[v.name],
-            spread[v.name],
-            sum(d.count for d in profiles[v.name]) if v.name in profiles else None,
-            calls=calls_ns if v.name == OPTIMIZED else (),
-            moves=tuple(move_dispatches(mine)) if v.name == OPTIMIZED else (),
-            by_size=tuple(by_size[v.name]),
-            held_bytes=held.get(v.name),
-        )
-        for v in everyone
-    )
-
-
-def _profile(
-    module: Path, variant: str, timings: Sequence[_Timing], setting: EvaluationSetting
-) -> list[DispatchTime] | None:
-    """The dispatches of all functions, one after another; None where the profiler fails.
-
-    Of the original, dispatches are only counted.
-    """
-    runs = PROFILED_RUNS if variant == OPTIMIZED else 1
-    found: list[DispatchTime] = []
-    for timing in (t for t in timings if t.first):
-        try:
-            found += dispatch_times(module, timing.name, timing.of(variant), setting.run, runs)
-        except LoweringError:  # times of dispatches are left out, those of the module are known
-            return None
-    return found

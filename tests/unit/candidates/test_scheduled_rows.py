@@ -166,8 +166,8 @@ def test_results_over_elements_are_one_op() -> None:
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (Normalized(shape=(3, 5, 16)), "several rows of at least 17 elements"),
-        (Normalized(shape=(40,)), "several rows of at least 17 elements"),
+        (Normalized(shape=(3, 5, 15)), "several rows of at least 16 elements"),
+        (Normalized(shape=(40,)), "several rows of at least 16 elements"),
         (Normalized(transposed=True), "along the last dim of what is read"),
         (Normalized(results=("scaled",)), "rows that are reduced, but got none"),
     ],
