@@ -13,6 +13,9 @@ from layoutopt.verification.input_kinds import is_floating
 
 _TIPPED = 0.05
 """Share of the integers that may be off by one where floats are rounded to them."""
+_FLUSHED = {np.dtype(np.float16): 2.0**-14}
+"""By type, the least number that is never taken for zero. IREE has processors flush what is less;
+AVX512-FP16 does so with numbers of f16, other conversions to and from f16 keep them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ def _result(got: Array, expected: Array, allowed: Allowed, reference: str) -> Di
     pattern = _pattern(one, other, reference)
     if pattern:
         return Discrepancy(math.inf, math.inf, pattern)
-    return _floats(one, other, allowed, reference)
+    return _floats(one, other, allowed, _FLUSHED.get(got.dtype, 0.0), reference)
 
 
 def _pattern(got: Array, expected: Array, reference: str) -> str:
@@ -93,12 +96,16 @@ def _pattern(got: Array, expected: Array, reference: str) -> str:
     return ""
 
 
-def _floats(got: Array, expected: Array, allowed: Allowed, reference: str) -> Discrepancy:
+def _floats(
+    got: Array, expected: Array, allowed: Allowed, flushed: float, reference: str
+) -> Discrepancy:
+    """``flushed``: what results may be off by since less than that may count as zero."""
     finite = np.isfinite(expected)
     if not finite.any():
         return Discrepancy()
     got, expected = got[finite], expected[finite]
     errors = np.abs(got - expected)
+    errors[errors <= flushed] = 0.0
     typical = _root_mean_square(expected)
     scale = np.maximum(np.abs(expected), typical)
     relative = np.divide(errors, scale, out=errors.copy(), where=scale > 0)

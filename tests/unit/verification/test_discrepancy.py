@@ -113,3 +113,13 @@ def test_other_shapes_types_and_counts() -> None:
 def test_errors_of_a_zero_result_are_absolute() -> None:
     assert compare([0.25], [0.0]).max_rel == 0.25
     assert compare(np.zeros(0), np.zeros(0)) == Discrepancy()
+
+
+def test_what_a_processor_takes_for_zero_is_no_error() -> None:
+    """With AVX512-FP16, numbers of f16 that are less than its least normal one."""
+    small = np.array([1e-4, 5e-5, -6e-5], np.float16)
+    flushed = np.array([1e-4, 0, -0.0], np.float16)
+    assert discrepancy([flushed], [small], Allowed(1e-3), "").failure == ""
+    wide = [a.astype(np.float32) for a in (flushed, small)]
+    assert discrepancy(wide[:1], wide[1:], Allowed(1e-3), "").failure
+    assert discrepancy([-flushed], [small], Allowed(1e-3), "").failure
