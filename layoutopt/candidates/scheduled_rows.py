@@ -22,6 +22,7 @@ from functools import cache, partial
 from layoutopt.candidates.matmul_form import reshaped
 from layoutopt.candidates.one_op import MOST_OPS, ahead_of_reshapes, follows, split, with_arguments
 from layoutopt.candidates.one_pass import READ, Point, unlike_points, whole_dims
+from layoutopt.candidates.reductions_apart import ReductionsApart, reductions_apart
 from layoutopt.compiler.gpu import GpuUnits
 from layoutopt.ir.affine import identity_map, plain_map
 from layoutopt.ir.graph import (
@@ -30,16 +31,15 @@ from layoutopt.ir.graph import (
     Graph,
     GraphBuilder,
     IteratorType,
-    Op,
     Reshape,
     Structured,
     Uninitialized,
 )
 from layoutopt.ir.refusal import Refusal
-from layoutopt.ir.scalar import COMMUTATIVE, Body, ScalarOp, pruned, scalar_constant
+from layoutopt.ir.scalar import Body, ScalarOp, scalar_constant
 from layoutopt.ir.schedule import RowTile, Schedule, Workgroup
 from layoutopt.ir.size import Size
-from layoutopt.ir.types import TensorType, element_bytes
+from layoutopt.ir.types import element_bytes
 
 _LEAST_SHARE = 2
 """A row of less than one in so many of a subgroup's lanes is as fast in one of them."""
@@ -183,7 +183,7 @@ def _in_rows(graph: Graph, splats: Mapping[int, str], lanes: int) -> _Rows | Ref
     """The parts of a graph that reduces rows, or why it is no such graph."""
     if any(isinstance(n, Size) for kind in graph.types for n in kind.shape):
         return Refusal("expected ops on tensors of known sizes, but got others")
-    found = _without_sums(graph)
+    found = reductions_apart(graph)
     if isinstance(found, Refusal):
         return found
     refusal = unlike_points(found.graph)
@@ -216,93 +216,6 @@ def _in_rows(graph: Graph, splats: Mapping[int, str], lanes: int) -> _Rows | Ref
     return _Rows(graph, domain, {g[0]: i for i, g in enumerate(groups)}, tuple(parts))
 
 
-@dataclass(frozen=True)
-class _Reduction:
-    """What makes a number of each row."""
-
-    tensor: int
-    """That is reduced."""
-    combining: ScalarOp
-    start: str
-    dims: int
-    """Dims of a row that are longer than one."""
-
-
-@dataclass(frozen=True)
-class _Mapped:
-    """A graph in which each reduction computes what it reduces, and its result is an input."""
-
-    graph: Graph
-    reductions: Mapping[int, _Reduction]
-    """By result."""
-    order: tuple[int, ...]
-    """These results, then those of the graph that are neither one of them nor a reshape of one."""
-
-
-def _without_sums(graph: Graph) -> _Mapped | Refusal:
-    """The graph up to its reductions, and from their results on."""
-    ops: list[Op] = []
-    types = [*graph.types]
-    found: dict[int, _Reduction] = {}
-    for op in graph.ops:
-        if not isinstance(op, Structured) or not op.reduction_dims:
-            ops.append(op)
-            continue
-        mapped = _mapped(op)
-        if isinstance(mapped, Refusal):
-            return mapped
-        body, combining = mapped
-        (init,) = op.inits
-        assert isinstance(init, Fill)
-        types.append(TensorType(op.domain, body.arguments[-1]))
-        loops = len(op.domain)
-        ops.append(
-            replace(
-                op,
-                inits=(Uninitialized(),),
-                results=(len(types) - 1,),
-                iterators=(IteratorType.PARALLEL,) * loops,
-                maps=(*op.source_maps, identity_map(loops)),
-                body=body,
-            )
-        )
-        wide = [d for d in op.reduction_dims if op.domain[d] != 1]
-        found[op.results[0]] = _Reduction(len(types) - 1, combining, init.value, len(wide))
-    if not found:
-        return Refusal("expected rows that are reduced, but got none")
-    bases = dict.fromkeys(ahead_of_reshapes(graph, t) for t in graph.outputs)
-    inputs = (*graph.inputs, *found)
-    return _Mapped(
-        Graph(tuple(types), tuple(ops), inputs, ()),
-        found,
-        (*found, *(t for t in bases if t not in found)),
-    )
-
-
-def _mapped(op: Structured) -> tuple[Body, ScalarOp] | Refusal:
-    """What a reduction reduces, as a body over all of its loops, and the op that it reduces by."""
-    wide = [d for d in range(len(op.domain)) if op.domain[d] != 1]
-    reduced = [d for d in wide if d in op.reduction_dims]
-    made = [form.plain_dim for form in op.result_maps[0] if any(d in wide for d in form.dims)]
-    if len(op.results) != 1 or not isinstance(op.inits[0], Fill):
-        return Refusal("expected reductions with one result, from one value")
-    if made != [d for d in wide if d not in reduced]:
-        return Refusal("expected reductions whose results lie in the order of their loops")
-    if not reduced or wide[-len(reduced) :] != reduced:
-        return Refusal("expected rows along the last loops of a reduction")
-    body, own = op.body, len(op.sources)
-    combining = body.op_of(body.yields[0])
-    if combining is None or combining.name not in COMMUTATIVE or own not in combining.operands:
-        return Refusal("expected a reduction by one op that takes its operands in any order")
-    (value, *more) = [v for v in combining.operands if v != own] or [own]
-    uses = sum(o.operands.count(own) for o in body.ops)
-    if value == own or more or uses != 1:
-        return Refusal("expected a reduction that reads its sum once")
-    element = body.type_of(value)
-    arguments = (*body.arguments[:-1], element)
-    return pruned(Body(arguments, body.ops, (value,))), combining
-
-
 def _joined(parts: Sequence[_Part]) -> Iterator[_Part]:
     """The parts, those that make results over elements as one with several: they share a row."""
     results = [part for part in parts if part.whole and part.start is None]
@@ -330,7 +243,7 @@ def _joined(parts: Sequence[_Part]) -> Iterator[_Part]:
 
 
 def _part(
-    mapped: _Mapped,
+    mapped: ReductionsApart,
     tensor: int,
     shape: tuple[int, ...],
     rows: int,
