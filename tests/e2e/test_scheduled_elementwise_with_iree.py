@@ -17,38 +17,38 @@ from tests.made_up_prices import MadeUpPrices, structured
 MODEL = """
 #i = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
 #c = affine_map<(d0, d1, d2, d3) -> (d1)>
-func.func @main(%x: tensor<1x24x7x7xf32>, %y: tensor<1x24x7x7xf32>, %s: tensor<24xf32>,
-                %w: tensor<49x24xf32>) -> (tensor<6x4x7x7xf32>, tensor<24x24xf32>) {
+func.func @main(%x: tensor<1x96x7x7xf32>, %y: tensor<1x96x7x7xf32>, %s: tensor<96xf32>,
+                %w: tensor<49x96xf32>) -> (tensor<24x4x7x7xf32>, tensor<96x96xf32>) {
   %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<1x24x7x7xf32>
+  %e = tensor.empty() : tensor<1x96x7x7xf32>
   %p = linalg.generic {indexing_maps = [#i, #c, #i],
       iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
-      ins(%x, %s : tensor<1x24x7x7xf32>, tensor<24xf32>) outs(%e : tensor<1x24x7x7xf32>) {
+      ins(%x, %s : tensor<1x96x7x7xf32>, tensor<96xf32>) outs(%e : tensor<1x96x7x7xf32>) {
   ^bb0(%a: f32, %b: f32, %o: f32):
     %m = arith.mulf %a, %b : f32
     linalg.yield %m : f32
-  } -> tensor<1x24x7x7xf32>
+  } -> tensor<1x96x7x7xf32>
   %q = linalg.generic {indexing_maps = [#i, #i, #i],
       iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
-      ins(%p, %y : tensor<1x24x7x7xf32>, tensor<1x24x7x7xf32>) outs(%e : tensor<1x24x7x7xf32>) {
+      ins(%p, %y : tensor<1x96x7x7xf32>, tensor<1x96x7x7xf32>) outs(%e : tensor<1x96x7x7xf32>) {
   ^bb0(%a: f32, %b: f32, %o: f32):
     %t = arith.addf %a, %b : f32
     %m = arith.maximumf %t, %zero : f32
     linalg.yield %m : f32
-  } -> tensor<1x24x7x7xf32>
-  %flat = tensor.collapse_shape %q [[0, 1], [2, 3]] : tensor<1x24x7x7xf32> into tensor<24x49xf32>
-  %f = tensor.empty() : tensor<24x24xf32>
-  %g = linalg.fill ins(%zero : f32) outs(%f : tensor<24x24xf32>) -> tensor<24x24xf32>
-  %mm = linalg.matmul ins(%flat, %w : tensor<24x49xf32>, tensor<49x24xf32>)
-      outs(%g : tensor<24x24xf32>) -> tensor<24x24xf32>
-  %parts = tensor.expand_shape %q [[0], [1, 2], [3], [4]] output_shape [1, 4, 6, 7, 7]
-      : tensor<1x24x7x7xf32> into tensor<1x4x6x7x7xf32>
+  } -> tensor<1x96x7x7xf32>
+  %flat = tensor.collapse_shape %q [[0, 1], [2, 3]] : tensor<1x96x7x7xf32> into tensor<96x49xf32>
+  %f = tensor.empty() : tensor<96x96xf32>
+  %g = linalg.fill ins(%zero : f32) outs(%f : tensor<96x96xf32>) -> tensor<96x96xf32>
+  %mm = linalg.matmul ins(%flat, %w : tensor<96x49xf32>, tensor<49x96xf32>)
+      outs(%g : tensor<96x96xf32>) -> tensor<96x96xf32>
+  %parts = tensor.expand_shape %q [[0], [1, 2], [3], [4]] output_shape [1, 4, 24, 7, 7]
+      : tensor<1x96x7x7xf32> into tensor<1x4x24x7x7xf32>
   %four = tensor.collapse_shape %parts [[0, 1], [2], [3], [4]]
-      : tensor<1x4x6x7x7xf32> into tensor<4x6x7x7xf32>
-  %et = tensor.empty() : tensor<6x4x7x7xf32>
-  %t = linalg.transpose ins(%four : tensor<4x6x7x7xf32>) outs(%et : tensor<6x4x7x7xf32>)
+      : tensor<1x4x24x7x7xf32> into tensor<4x24x7x7xf32>
+  %et = tensor.empty() : tensor<24x4x7x7xf32>
+  %t = linalg.transpose ins(%four : tensor<4x24x7x7xf32>) outs(%et : tensor<24x4x7x7xf32>)
       permutation = [1, 0, 2, 3]
-  return %t, %mm : tensor<6x4x7x7xf32>, tensor<24x24xf32>
+  return %t, %mm : tensor<24x4x7x7xf32>, tensor<96x96xf32>
 }
 """
 
@@ -88,26 +88,26 @@ def test_each_is_a_dispatch_that_computes_the_same(
 TYPED = """
 #m = affine_map<(d0, d1) -> (d0, d1)>
 #r = affine_map<(d0, d1) -> (d0)>
-func.func @main(%x: tensor<131x49x{element}>, %s: tensor<131x{element}>, %c: tensor<131x49xi1>)
-    -> (tensor<131x49x{element}>, tensor<131x49xi1>) {{
-  %e = tensor.empty() : tensor<131x49x{element}>
-  %ei = tensor.empty() : tensor<131x49xi1>
+func.func @main(%x: tensor<523x77x{element}>, %s: tensor<523x{element}>, %c: tensor<523x77xi1>)
+    -> (tensor<523x77x{element}>, tensor<523x77xi1>) {{
+  %e = tensor.empty() : tensor<523x77x{element}>
+  %ei = tensor.empty() : tensor<523x77xi1>
   %y = linalg.generic {{indexing_maps = [#m, #r, #m, #m],
       iterator_types = ["parallel", "parallel"]}}
-      ins(%x, %s, %c : tensor<131x49x{element}>, tensor<131x{element}>, tensor<131x49xi1>)
-      outs(%e : tensor<131x49x{element}>) {{
+      ins(%x, %s, %c : tensor<523x77x{element}>, tensor<523x{element}>, tensor<523x77xi1>)
+      outs(%e : tensor<523x77x{element}>) {{
   ^bb0(%a: {element}, %b: {element}, %k: i1, %o: {element}):
     %m = arith.{multiply} %a, %b : {element}
     %t = arith.select %k, %m, %a : {element}
     linalg.yield %t : {element}
-  }} -> tensor<131x49x{element}>
+  }} -> tensor<523x77x{element}>
   %z = linalg.generic {{indexing_maps = [#m, #r, #m], iterator_types = ["parallel", "parallel"]}}
-      ins(%x, %s : tensor<131x49x{element}>, tensor<131x{element}>) outs(%ei : tensor<131x49xi1>) {{
+      ins(%x, %s : tensor<523x77x{element}>, tensor<523x{element}>) outs(%ei : tensor<523x77xi1>) {{
   ^bb0(%a: {element}, %b: {element}, %o: i1):
     %t = arith.{less}, %a, %b : {element}
     linalg.yield %t : i1
-  }} -> tensor<131x49xi1>
-  return %y, %z : tensor<131x49x{element}>, tensor<131x49xi1>
+  }} -> tensor<523x77xi1>
+  return %y, %z : tensor<523x77x{element}>, tensor<523x77xi1>
 }}
 """
 
