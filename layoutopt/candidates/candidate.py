@@ -81,12 +81,7 @@ def physical_form(graph: Graph, cluster: Cluster, candidate: Candidate) -> Physi
     if isinstance(relaid, Refusal):
         return relaid
     try:
-        weights = {
-            weight: graph.splats.get(t)
-            if relaid.graph.types[weight].elements == graph.types[t].elements
-            else None
-            for t, weight in zip(cluster.weights, relaid.weights, strict=True)
-        }
+        weights = _weights(graph, cluster, relaid)
         written = candidate.form.write(relaid.graph, candidate.tile, weights)
     except Undecided as question:
         return Refusal(str(question))
@@ -106,6 +101,18 @@ class _Relaid:
     inputs: tuple[int, ...]
     weights: tuple[int, ...]
     outputs: tuple[int, ...]
+
+
+def _weights(graph: Graph, cluster: Cluster, relaid: _Relaid) -> dict[int, str | None]:
+    """The weights of a form, with the value of those that are one number everywhere.
+
+    What a layout pads is not.
+    """
+    found: dict[int, str | None] = {}
+    for tensor, weight in zip(cluster.weights, relaid.weights, strict=True):
+        padded = relaid.graph.types[weight].elements != graph.types[tensor].elements
+        found[weight] = None if padded else graph.splats.get(tensor)
+    return found
 
 
 def _relaid(

@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from layoutopt.candidates.matmul_form import reshaped
 from layoutopt.candidates.scheduled_workgroups import (
     MOST_PADDED,
     MatrixSizes,
@@ -104,14 +105,13 @@ def with_windows(graph: Graph, tile: WorkgroupTile) -> Graph:
             continue
         scheduled = replace(found.op, schedule=_schedule(found, tile), generalized=True)
         before = len(builder.ops)
-        sources = []
-        for source, shape in zip(scheduled.sources, found.shapes, strict=False):
-            narrow = builder.tensor(shape, graph.types[source].element)
-            builder.add(Reshape(source, narrow))
-            sources.append(narrow)
+        sources = tuple(
+            reshaped(source, shape, graph, builder)
+            for source, shape in zip(scheduled.sources, found.shapes, strict=False)
+        )
         (result,) = scheduled.results
         made = builder.tensor(found.shapes[-1], graph.types[result].element)
-        builder.add(replace(scheduled, sources=tuple(sources), results=(made,)))
+        builder.add(replace(scheduled, sources=sources, results=(made,)))
         builder.add(Reshape(made, result))
         ops += builder.ops[before:]
     return Graph((*graph.types, *builder.types), tuple(ops), graph.inputs, graph.outputs)
