@@ -16,6 +16,7 @@ from layoutopt.candidates.form import Form
 from layoutopt.candidates.matmul_ways import ContractionForms, in_panels
 from layoutopt.candidates.scheduled_convolution import convolution_tile, filter_columns
 from layoutopt.candidates.scheduled_windows import window_tiles
+from layoutopt.candidates.space import LayoutSets
 from layoutopt.compiler.processor import VectorRegisters
 from layoutopt.ir.graph import Graph, Structured
 from layoutopt.ir.layout import Layout
@@ -31,20 +32,21 @@ def convolution_ways(
     index: int,
     cluster: Cluster,
     start: Mapping[int, Layout],
+    sets: LayoutSets,
     forms: ContractionForms,
 ) -> Iterator[Candidate | Refusal]:
     """The convolution of a cluster with its filters in panels.
 
-    ``start``: the layouts around it. Nothing where the compiler chooses tiles, or where the
-    channels do not lie last.
+    ``start``: the layouts around it, of those in ``sets``. Nothing where the compiler chooses
+    tiles, or where the channels do not lie last.
     """
     root = graph.ops[cluster.root]
     assert isinstance(root, Structured)
     found: list[Candidate] = []
     registers = forms.registers
     for columns in () if registers is None else filter_columns(registers):
-        layouts = in_panels(graph, [root], start, columns)
-        if layouts is None or registers is None:
+        layouts = in_panels(graph, [root], start, columns, forms)
+        if layouts is None or registers is None or not sets.allow(layouts, root.results):
             continue
         way = follow(graph, index, cluster, layouts, cluster.beside_root)
         if isinstance(way, Refusal):

@@ -191,23 +191,28 @@ def _contraction_ways(
                 continue
             if windowed:
                 yield way
-                yield from convolution_ways(graph, index, cluster, start, forms)
+                yield from convolution_ways(graph, index, cluster, start, sets, forms)
                 yield from channelwise_ways(graph, cluster, way, forms)
                 yield from window_ways(graph, cluster, way, forms)
                 continue
             yield from matmul_ways(graph, cluster, way, forms)
-            yield from _panel_ways(graph, index, cluster, start, forms)
+            yield from _panel_ways(graph, index, cluster, start, sets, forms)
 
 
 def _panel_ways(
-    graph: Graph, index: int, cluster: Cluster, start: dict[int, Layout], forms: ContractionForms
+    graph: Graph,
+    index: int,
+    cluster: Cluster,
+    start: dict[int, Layout],
+    sets: LayoutSets,
+    forms: ContractionForms,
 ) -> Iterator[Candidate | Refusal]:
     """The weights in panels of each width, where the root has any; ``start``: layouts around it."""
     root = graph.ops[cluster.root]
     assert isinstance(root, Structured)
     for columns in forms.columns:
-        layouts = in_panels(graph, [root], start, columns)
-        if layouts is None:
+        layouts = in_panels(graph, [root], start, columns, forms)
+        if layouts is None or not sets.allow(layouts, root.results):
             continue
         way = follow(graph, index, cluster, layouts, cluster.beside_root)
         if isinstance(way, Refusal):

@@ -114,17 +114,6 @@ def explore(
     if target.fuses_pads and not fewest:
         clusters = (*clusters, *padded_regions(rewritten.graph, formed))
     rule = load_rule(target.custom_packing) if target.custom_packing else None
-    packing_options = PackingOptions(
-        _blocks(target) if fewest else target.tiles,
-        rule,
-        target.op_packings,
-        {} if fewest else given_tiles(graph),
-        whole_rows=target.registers is None and not fewest,
-        registers=target.registers if fewest else None,
-        image_rows=image_rows and target.registers is not None,
-        subgroup=0 if fewest else target.machine.subgroup,
-    )
-    sets = layout_sets(rewritten, packing_options, _MOST_FEWEST if fewest else _MOST)
     written = ContractionForms()
     if not fewest:
         threads = target.machine.compute_units
@@ -136,6 +125,18 @@ def explore(
             target.row_units,
             threads,
         )
+    packing_options = PackingOptions(
+        _blocks(target) if fewest else target.tiles,
+        rule,
+        target.op_packings,
+        {} if fewest else given_tiles(graph),
+        whole_rows=target.registers is None and not fewest,
+        registers=target.registers if fewest else None,
+        image_rows=image_rows and target.registers is not None,
+        subgroup=0 if fewest else target.machine.subgroup,
+        panels=written.columns,
+    )
+    sets = layout_sets(rewritten, packing_options, _MOST_FEWEST if fewest else _MOST)
     candidates, forms = enumerate_candidates(egraph, clusters, sets, written, packing_options)
     if fewest:
         candidates = packed_only(egraph.graph, clusters, candidates)

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_form
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.form import Form
+from layoutopt.candidates.packing.whole_panels import in_whole_panels
 from layoutopt.candidates.scheduled import panel_columns, panel_layout, vector_tiles
 from layoutopt.candidates.scheduled_workgroups import workgroup_tiles
 from layoutopt.candidates.unsigned import multiplies_bytes
 from layoutopt.compiler.gpu import GpuUnits
 from layoutopt.compiler.installed import quirks
 from layoutopt.compiler.processor import VectorRegisters
-from layoutopt.ir.graph import Graph, Op, Structured
+from layoutopt.ir.graph import FromTensor, Graph, Op, Structured
 from layoutopt.ir.layout import Layout
 from layoutopt.ir.named import named_op
 from layoutopt.ir.refusal import Refusal
@@ -82,19 +83,36 @@ def panel_ways(
 
 
 def in_panels(
-    graph: Graph, contractions: Sequence[Structured], start: Mapping[int, Layout], columns: int
+    graph: Graph,
+    contractions: Sequence[Structured],
+    start: Mapping[int, Layout],
+    columns: int,
+    forms: ContractionForms,
 ) -> dict[int, Layout] | None:
-    """Layouts around contractions with all weights in panels; None where some do not suit."""
+    """Layouts around contractions with all weights in panels; None where some do not suit.
+
+    Results have columns of padding where none of the panels of ``forms`` divides them.
+    """
     found = dict(start)
     for op in contractions:
-        rhs = op.sources[1]
+        rhs, result = op.sources[1], op.results[0]
         if rhs not in graph.constants:
             return None
-        weights = panel_layout(op, graph.types[rhs], start[op.results[0]], columns)
+        made = start[result]
+        whole = in_whole_panels(op, graph.types[result].element, made, forms.columns)
+        if whole is not None and whole.inner_tiles == (columns,):
+            found |= dict.fromkeys((result, *_started_from(op)), whole)
+        elif whole is not None:
+            return None
+        weights = panel_layout(op, graph.types[rhs], made, columns, padded=whole is not None)
         if weights is None:
             return None
         found[rhs] = weights
     return found
+
+
+def _started_from(op: Structured) -> list[int]:
+    return [init.tensor for init in op.inits if isinstance(init, FromTensor)]
 
 
 def _tiles(form: PhysicalForm, forms: ContractionForms) -> list[VectorTile]:

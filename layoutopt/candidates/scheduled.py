@@ -185,14 +185,17 @@ def panel_columns(registers: VectorRegisters) -> tuple[int, ...]:
     return tuple(vectors * registers.bits // _SUM_BITS for vectors in _VECTORS)
 
 
-def panel_layout(op: Structured, kind: TensorType, made: Layout, columns: int) -> Layout | None:
+def panel_layout(
+    op: Structured, kind: TensorType, made: Layout, columns: int, padded: bool = False
+) -> Layout | None:
     """The layout of constant weights (the second input) in panels.
 
-    ``made``: the layout of the result. None where its innermost loop is none of the columns.
+    ``made``: the layout of the result. None where its innermost loop is none of the columns, and
+    where panels do not divide these, unless the last one is ``padded``.
     """
     r = roles(op)
     innermost = innermost_loop(op.result_maps[0], made, op.domain)
-    if innermost not in r.n or op.domain[innermost] % columns != 0:
+    if innermost not in r.n or not (padded or op.domain[innermost] % columns == 0):
         return None
     if any(innermost in f.dims and f.plain_dim is None for f in op.source_maps[1]):
         return None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.packing.options import PackingOptions, packings
+from layoutopt.candidates.packing.whole_panels import in_whole_panels
 from layoutopt.candidates.packing.whole_rows import whole_rows
 from layoutopt.candidates.packing.whole_subgroups import whole_subgroups
 from layoutopt.candidates.partition import is_root, is_transpose
@@ -29,6 +30,10 @@ class LayoutSets:
     """(op, reason) for each layout that could not pass through an op."""
     cut: tuple[int, ...] = ()
     """Tensors that had as many layouts as they may when more were found."""
+
+    def allow(self, layouts: Mapping[int, Layout], tensors: Iterable[int]) -> bool:
+        """Whether some tensors may have the layouts that they are assigned."""
+        return all(layouts[t] in self.of[t] for t in tensors)
 
 
 def layout_sets(egraph: EGraph, options: PackingOptions | None = None, most: int = 4) -> LayoutSets:
@@ -118,6 +123,11 @@ def _seeds(graph: Graph, index: int, options: PackingOptions) -> Iterator[tuple[
         liked = (lhs_layouts(op, lhs), rhs_layouts(op, rhs), result_layouts(op, result))
         for tensor, layouts in zip(tensors, liked, strict=True):
             yield from ((tensor, layout) for layout in layouts)
+        if op.sources[1] in graph.constants:
+            for made in result_layouts(op, result):
+                whole = in_whole_panels(op, result.element, made, options.panels)
+                if whole is not None:
+                    yield op.results[0], whole
     constant, tiles = op.sources[1] in graph.constants, replace(options, subgroup=0)
     for packing in packings(op, graph.types, tiles, constant, graph.name_of(index)):
         yield from zip(tensors, (packing.lhs, packing.rhs, packing.result), strict=True)
