@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_form
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.form import Form
-from layoutopt.candidates.packing.whole_panels import in_whole_panels
 from layoutopt.candidates.scheduled import panel_columns, panel_layout, vector_tiles
 from layoutopt.candidates.scheduled_workgroups import workgroup_tiles
 from layoutopt.candidates.unsigned import multiplies_bytes
+from layoutopt.candidates.whole_panels import in_whole_panels
 from layoutopt.compiler.gpu import GpuUnits
 from layoutopt.compiler.installed import quirks
 from layoutopt.compiler.processor import VectorRegisters

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.packing.options import PackingOptions, packings
-from layoutopt.candidates.packing.whole_panels import in_whole_panels
 from layoutopt.candidates.packing.whole_rows import whole_rows
 from layoutopt.candidates.packing.whole_subgroups import whole_subgroups
 from layoutopt.candidates.partition import is_root, is_transpose
 from layoutopt.candidates.preference import lhs_layouts, result_layouts, rhs_layouts
+from layoutopt.candidates.whole_panels import in_whole_panels
 from layoutopt.ir.canonical_layout import canonical
 from layoutopt.ir.graph import Constant, FromTensor, Graph, Op, Opaque, Structured
 from layoutopt.ir.layout import Layout, row_major, unfillable

@@ -64,6 +64,11 @@ _HEAVY = 1 / 8
 """Share of the plan that is a large one: of all that is written in one way, together."""
 _TRIED = 2
 """Tiles that tell of the others where they are heavy."""
+_ALMOST = 1.15
+"""Times as slow as the fastest: what is expected to be is looked at too where nothing like it was.
+
+Of SqueezeNet with everything priced, 175 pieces found the plan within 0.1 % of the fastest, where
+no limit took 208; of BERT with 4 layers, 347 found the same plan as 359."""
 _SEVERAL_TIMES = 3
 """As slow as another is what an experience may keep from being priced."""
 _FEW = 1
@@ -195,25 +200,30 @@ class Bounds:
         """Tiles for what takes a large share, where no two of such loops were tried there.
 
         ``usual``: what each piece of work is expected to take. One bad tile tells little of another
-        one: what is fused behind it may not fit into registers.
+        one: what is fused behind it may not fit into registers. Where none was tried, those that
+        are expected to be almost as fast as the fastest.
         """
         places: list[set[Hashable]] = [set() for _ in self._described]
         tried: dict[Hashable, set[Hashable]] = defaultdict(set)
+        takes_ns: dict[Hashable, float] = {}
         for key, own in self._pieces.items():
             place = self._place(key)
             for i in own:
                 places[i].add(place)
+                takes_ns[place] = min(takes_ns.get(place, math.inf), float(usual[i]))
                 if i in self._told:
                     tried[place, self._described[i].loops].add(self._described[i].tile)
         least_ns = _HEAVY * self._total_ns
-        return np.array(
-            [
-                bool(work.tile)
-                and ns * len(own) >= least_ns
-                and any(len(tried[place, work.loops]) < _TRIED for place in own)
-                for work, ns, own in zip(self._described, usual, places, strict=True)
-            ]
-        )
+
+        def is_doubted(work: Described, own: set[Hashable], ns: float) -> bool:
+            if not work.tile or sum(takes_ns[place] for place in own) < least_ns:
+                return False
+            fewest = min(len(tried[place, work.loops]) for place in own)
+            near = _ALMOST * min(takes_ns[place] for place in own)
+            return fewest < _TRIED if fewest else ns <= near
+
+        described = zip(self._described, places, usual.tolist(), strict=True)
+        return np.array([is_doubted(work, own, ns) for work, own, ns in described])
 
     def _place(self, key: Key) -> Hashable:
         """What only one of the keys of a plan can make, roughly."""

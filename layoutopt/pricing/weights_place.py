@@ -33,8 +33,7 @@ def caches_left(place: str, kept: Path | None = None) -> Caches:
     caches = caches_of_this_machine()
     known = {} if kept is None else unsealed(kept, dict[str, int]) or {}
     if place not in known:
-        tries = (cache_bytes_left(caches.last_bytes) for _ in range(_TRIES))
-        known[place] = min(tries)
+        known[place] = cache_bytes_left(caches.last_bytes, _TRIES)
         if kept is not None:
             kept.parent.mkdir(parents=True, exist_ok=True)
             write_text(kept, sealed(known))

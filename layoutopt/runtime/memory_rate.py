@@ -8,6 +8,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
 
 _PASSES = 3
 _MOST_READ = 1 << 27
@@ -16,43 +19,51 @@ _SHARES = 8
 
 
 def memory_gb_s(threads: int, size_bytes: int) -> float:
-    """GB/s (1e9 bytes a second) of some threads together, each reading so many bytes of its own.
+    """GB/s (1e9 bytes a second) of some threads together, each reading a share of so many bytes.
 
-    Of the fastest of a few passes. ``size_bytes``: more than the last cache holds.
+    Of the fastest of a few passes. ``size_bytes``: more than the last cache, which they share,
+    holds.
     """
-    blocks = [np.ones(size_bytes // 8, np.int64) for _ in range(threads)]
+    block = np.ones(size_bytes // 8, np.int64)
+    shares = np.array_split(block, threads)
     fastest_s = float("inf")
     with ThreadPoolExecutor(threads) as pool:
         for _ in range(_PASSES):
             started = time.perf_counter()
-            list(pool.map(np.sum, blocks))
+            list(pool.map(np.sum, shares))
             fastest_s = min(fastest_s, time.perf_counter() - started)
-    return threads * size_bytes / fastest_s / 1e9
+    return block.nbytes / fastest_s / 1e9
 
 
-def cache_bytes_left(size_bytes: int) -> int:
-    """How much of the last cache, of so many bytes, this process has; in eighths.
+def cache_bytes_left(size_bytes: int, tries: int = 1) -> int:
+    """How much of the last cache, of so many bytes, this process has at least; in eighths.
 
     On a shared machine others fill it as well, and what the system tells is the size of all of it.
-    What is read again as fast as a small block is in it, what is read like memory is not.
+    What is read again as fast as a small block is in it, what is read like memory is not. The least
+    of some tries: what others leave comes and goes. All read one block, for a system takes longer
+    to find a gigabyte than to read it.
     """
+    block = np.ones(max(_MOST_READ, 2 * size_bytes) // 8)
+    outside = _again_gb_s(block)
+    return min(_left(block, size_bytes, outside) for _ in range(tries))
+
+
+def _left(block: Floats, size_bytes: int, outside_gb_s: float) -> int:
+    """How much of a cache this process has now."""
     share = size_bytes // _SHARES
-    inside = _again_gb_s(share)
-    outside = _again_gb_s(max(_MOST_READ, 2 * size_bytes))
-    middle = math.sqrt(inside * outside)
+    middle = math.sqrt(_again_gb_s(block[: share // 8]) * outside_gb_s)
     left = 1
-    while left < _SHARES and _again_gb_s((left + 1) * share) > middle:
+    while left < _SHARES and _again_gb_s(block[: (left + 1) * share // 8]) > middle:
         left += 1
     return left * share
 
 
-def _again_gb_s(size_bytes: int) -> float:
+def _again_gb_s(block: Floats) -> float:
     """GB/s of reading a block again and again, in the median of the passes after the first."""
-    block = np.ones(max(1, size_bytes // 8))
     block.max()
     passes = []
     for _ in range(2 * _PASSES + 1):
         started = time.perf_counter()
         block.max()
         passes.append(time.perf_counter() - started)
-    return size_bytes / statistics.median(passes) / 1e9
+    return block.nbytes / statistics.median(passes) / 1e9

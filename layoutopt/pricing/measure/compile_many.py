@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable, Collection
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +21,9 @@ from layoutopt.runtime.compile import (
 )
 from layoutopt.runtime.outcome import Outcome
 from layoutopt.runtime.sampling import Protocol
+
+_EXECUTABLE = re.compile(r"\s*stream\.executable \w+ @([\w$.-]+)")
+"""Where one begins in a module whose commands are laid out."""
 
 
 def compile_timed(protocol: Protocol, compile_one: Compile) -> Callable[[Batch], Compile]:
@@ -42,7 +47,7 @@ def compile_many(
     """What compiles like ``compile_rest`` does, with such launches of some functions, by name.
 
     Candidates whose commands were laid out are compiled to the end from there. Errors of that half
-    are about dispatches, which have their candidate's name; its line numbers are not the source's.
+    are about executables, which have their candidate's name; its lines are not the source's.
     """
 
     def compile_one(
@@ -63,6 +68,24 @@ def compile_many(
             rest = compile_rest(laid_out, output, onwards_from(Phase.STREAM, flags), left_s)
         finally:
             laid_out.unlink(missing_ok=True)
-        return replace(rest, errors={}, seconds=time.monotonic() - started)
+        executables = _executables_at(rest.errors, text)
+        seconds = time.monotonic() - started
+        return replace(rest, errors={}, executables=executables, seconds=seconds)
 
     return compile_one
+
+
+def _executables_at(errors: Mapping[int, str], text: str) -> dict[str, str]:
+    """The executables that errors point at, with the first of each; ``text``: their source."""
+    starts = [
+        (number, found[1])
+        for number, line in enumerate(text.splitlines(), start=1)
+        if (found := _EXECUTABLE.match(line))
+    ]
+    lines = [number for number, _ in starts]
+    named: dict[str, str] = {}
+    for line, said in sorted(errors.items()):
+        place = bisect_right(lines, line) - 1
+        if place >= 0:
+            named.setdefault(starts[place][1], said)
+    return named

@@ -1,6 +1,7 @@
 """How much of the last cache is counted on."""
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,13 @@ from layoutopt.profiles.host import Caches
 @pytest.fixture
 def left(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """MiB that others leave, try after try."""
-    tries = iter([20, 16, 12, 16, 20, 8, 8, 8, 8, 8])
-    monkeypatch.setattr(weights_place, "cache_bytes_left", lambda _: next(tries) << 20)
-    return tries
+    found = iter([20, 16, 12, 16, 20, 8, 8, 8, 8, 8])
+
+    def least(size_bytes: int, tries: int) -> int:
+        return min(islice(found, tries)) << 20
+
+    monkeypatch.setattr(weights_place, "cache_bytes_left", least)
+    return found
 
 
 def _caches_left(place: str, kept: Path | None = None) -> Caches:

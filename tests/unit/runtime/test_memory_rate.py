@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from layoutopt.runtime import memory_rate
-from layoutopt.runtime.memory_rate import cache_bytes_left
+from layoutopt.runtime.memory_rate import Floats, cache_bytes_left
 
 MIB = 1 << 20
 
@@ -14,16 +14,30 @@ MIB = 1 << 20
 def test_what_is_read_like_memory_is_not_in_the_cache(
     monkeypatch: pytest.MonkeyPatch, held: int
 ) -> None:
-    def again_gb_s(size_bytes: int) -> float:
-        return 90.0 if size_bytes <= held * MIB else 30.0
+    def again_gb_s(block: Floats) -> float:
+        return 90.0 if block.nbytes <= held * MIB else 30.0
 
     monkeypatch.setattr(memory_rate, "_again_gb_s", again_gb_s)
     assert cache_bytes_left(32 * MIB) == held * MIB
 
 
 def test_an_eighth_is_always_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_rate, "_again_gb_s", lambda size_bytes: 30.0)
+    monkeypatch.setattr(memory_rate, "_again_gb_s", lambda block: 30.0)
     assert cache_bytes_left(32 * MIB) == 4 * MIB
+
+
+def test_the_least_of_some_tries_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = iter([12, 28, 8, 32])
+    now = 0
+
+    def again_gb_s(block: Floats) -> float:
+        nonlocal now
+        if block.nbytes == 4 * MIB:  # a try begins
+            now = next(held)
+        return 90.0 if block.nbytes <= now * MIB else 30.0
+
+    monkeypatch.setattr(memory_rate, "_again_gb_s", again_gb_s)
+    assert cache_bytes_left(32 * MIB, tries=4) == 8 * MIB
 
 
 def test_it_is_tried_on_this_machine() -> None:

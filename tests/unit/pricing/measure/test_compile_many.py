@@ -33,6 +33,41 @@ def test_what_iree_wrote_and_does_not_read_is_a_refusal(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_errors_of_the_second_half_are_told_by_executable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lines are those of what was laid out, which no candidate has."""
+    laid_out = """util.func public @c0() {
+}
+stream.executable private @c0_dispatch_0 {
+  line 4
+}
+stream.executable private @c1$async_dispatch_1 {
+  line 7
+  line 8
+}
+"""
+
+    def to_phase(
+        source: Path, phase: Phase, output: Path, flags: tuple[str, ...], timeout_s: float
+    ) -> CompileOutcome:
+        output.write_text(laid_out)
+        return CompileOutcome(True, Outcome.OK, "", 0.1)
+
+    def rest(
+        source: Path, output: Path, flags: tuple[str, ...], timeout_s: float
+    ) -> CompileOutcome:
+        errors = {1: "nowhere", 7: "first", 8: "second"}
+        return CompileOutcome(False, Outcome.COMPILE_ERROR, "first", 0.1, errors)
+
+    monkeypatch.setattr(module, "compile_to", to_phase)
+    monkeypatch.setattr(module, "with_many_launches", lambda text, *_: text)
+    compiled = compile_many(Launches(4), ["c0"], rest)
+    found = compiled(tmp_path / "b.mlir", tmp_path / "b.vmfb", (), 1.0)
+    assert found.executables == {"c1$async_dispatch_1": "first"}
+    assert found.errors == {}
+
+
 def test_small_candidates_of_a_batch_are_launched_often(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,9 +11,9 @@ from layoutopt.candidates.enumeration import enumerate_candidates
 from layoutopt.candidates.form import Form
 from layoutopt.candidates.matmul_ways import ContractionForms
 from layoutopt.candidates.packing.options import PackingOptions
-from layoutopt.candidates.packing.whole_panels import padded_columns
 from layoutopt.candidates.saturation import saturate
 from layoutopt.candidates.space import layout_sets
+from layoutopt.candidates.whole_panels import padded_columns
 from layoutopt.compiler.processor import Processor
 from layoutopt.ir.graph import Graph, Structured
 from layoutopt.ir.size import symbol
@@ -114,5 +114,5 @@ def test_padded_columns_are_zeros_in_the_weights(
 
 
 def test_columns_that_a_panel_divides_are_not_padded() -> None:
-    graph, pairs = padded(MATMUL.replace("58xf32", "64xf32"))
+    _, pairs = padded(MATMUL.replace("58xf32", "64xf32"))
     assert not pairs
