@@ -19,12 +19,13 @@ from layoutopt.pricing.measure.second_opinion import is_right_on_cpu
 from layoutopt.pricing.measure.setting import place_of
 from layoutopt.pricing.prices import Analytic, Measured, Pricer
 from layoutopt.pricing.weights_place import (
+    CachesLeft,
     caches_left,
     caches_of,
     evicted_bytes,
     weights_of_a_run,
 )
-from layoutopt.profiles.host import caches_of_this_machine
+from layoutopt.profiles.host import Caches, caches_of_this_machine
 from layoutopt.profiles.store import Store, store_path
 from layoutopt.profiles.target import Target, measured_on
 from layoutopt.runtime.sampling import Protocol, WeightsFrom, launching_on
@@ -70,11 +71,24 @@ def weights_of(target: Target, options: Options, weight_reuse: WeightReuse) -> W
                 "leave it out",
             )
         return options.weights_from or weights_of_a_run(weight_reuse, lambda: known)
-    kept = store_path(options.cache).with_name("caches.json") if options.remember else None
     if weight_reuse.in_loop:
         return options.weights_from or weights_of_a_run(weight_reuse, caches_of_this_machine)
-    left = partial(caches_left, target.place, kept)
-    return options.weights_from or weights_of_a_run(weight_reuse, left)
+    return options.weights_from or weights_of_a_run(
+        weight_reuse, lambda: _left(target, options).least
+    )
+
+
+def _left(target: Target, options: Options) -> CachesLeft:
+    """What others leave of this machine's caches."""
+    kept = store_path(options.cache).with_name("caches.json") if options.remember else None
+    return caches_left(target.place, kept)
+
+
+def _filled(target: Target, options: Options, weights_from: WeightsFrom) -> Caches | None:
+    """The caches that other memory fills where weights are driven out of them."""
+    if target.device.startswith("local") and weights_from is WeightsFrom.MEMORY:
+        return _left(target, options).most
+    return caches_of(target)
 
 
 @contextmanager
@@ -96,7 +110,7 @@ def open_pricer(
     protocol = Protocol(
         launching=launching_on(target.device),
         weights_from=weights_from,
-        evict_bytes=evicted_bytes(weights_from, caches_of(target)),
+        evict_bytes=evicted_bytes(weights_from, _filled(target, options, weights_from)),
     )
     if not target.measurable:
         kernels = None

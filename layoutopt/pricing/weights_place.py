@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from layoutopt.files.sealed import sealed, unsealed
@@ -21,23 +21,34 @@ _PASSES = 2
 _TRIES = 5
 
 
-@functools.cache
-def caches_left(place: str, kept: Path | None = None) -> Caches:
-    """This machine's, with as much of the last one as others on it leave at least.
+@dataclass(frozen=True, slots=True)
+class CachesLeft:
+    """Caches with what others on a shared machine leave of the last one."""
 
-    That is the least of a few tries: what they leave comes and goes by a half, and a plan whose
-    weights are not where they were when it was priced is off by more than one that is too careful.
+    least: Caches
+    most: Caches
+
+
+@functools.cache
+def caches_left(place: str, kept: Path | None = None) -> CachesLeft:
+    """This machine's.
+
+    The least of a few tries tells what is found again in a cache: what others leave comes and goes
+    by a half, and a plan whose weights are not where they were when it was priced is off by more
+    than one that is too careful. The most tells what other memory has to fill.
     ``kept``: the file that tells what was found before, by place; where it does not, it will. Found
     anew in each run, a model between two caches had prices of either kind in turn, and two plans.
     """
     caches = caches_of_this_machine()
-    known = {} if kept is None else unsealed(kept, dict[str, int]) or {}
+    kind = dict[str, tuple[int, int]]
+    known = {} if kept is None else unsealed(kept, kind) or {}
     if place not in known:
         known[place] = cache_bytes_left(caches.last_bytes, _TRIES)
         if kept is not None:
             kept.parent.mkdir(parents=True, exist_ok=True)
             write_text(kept, sealed(known))
-    return replace(caches, last_bytes=known[place])
+    least, most = (replace(caches, last_bytes=size) for size in known[place])
+    return CachesLeft(least, most)
 
 
 def caches_of(target: Target) -> Caches | None:

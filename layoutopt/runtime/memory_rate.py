@@ -35,17 +35,18 @@ def memory_gb_s(threads: int, size_bytes: int) -> float:
     return block.nbytes / fastest_s / 1e9
 
 
-def cache_bytes_left(size_bytes: int, tries: int = 1) -> int:
-    """How much of the last cache, of so many bytes, this process has at least; in eighths.
+def cache_bytes_left(size_bytes: int, tries: int = 1) -> tuple[int, int]:
+    """How much of the last cache, of so many bytes, this process has at least and at most.
 
-    On a shared machine others fill it as well, and what the system tells is the size of all of it.
-    What is read again as fast as a small block is in it, what is read like memory is not. The least
-    of some tries: what others leave comes and goes. All read one block, for a system takes longer
-    to find a gigabyte than to read it.
+    In eighths. On a shared machine others fill it as well, and what the system tells is the size of
+    all of it. What is read again as fast as a small block is in it, what is read like memory is
+    not. Tried several times, since what others leave comes and goes. All tries read one block: a
+    system takes longer to find a gigabyte than to read it.
     """
     block = np.ones(max(_MOST_READ, 2 * size_bytes) // 8)
     outside = _again_gb_s(block)
-    return min(_left(block, size_bytes, outside) for _ in range(tries))
+    found = [_left(block, size_bytes, outside) for _ in range(tries)]
+    return min(found), max(found)
 
 
 def _left(block: Floats, size_bytes: int, outside_gb_s: float) -> int:
