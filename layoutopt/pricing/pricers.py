@@ -80,7 +80,7 @@ def weights_of(target: Target, options: Options, weight_reuse: WeightReuse) -> W
 
 def _left(target: Target, options: Options) -> CachesLeft:
     """What others leave of this machine's caches."""
-    kept = store_path(options.cache).with_name("caches.json") if options.remember else None
+    kept = store_path(options.cache).with_name("caches-left.json") if options.remember else None
     return caches_left(target.place, kept)
 
 

@@ -34,7 +34,7 @@ def test_it_is_what_others_leave_at_least_and_at_most(left: Iterator[int]) -> No
 
 
 def test_later_runs_count_on_what_the_first_one_found(left: Iterator[int], tmp_path: Path) -> None:
-    kept = tmp_path / "new" / "caches.json"
+    kept = tmp_path / "new" / "caches-left.json"
     assert _caches_left("here", kept).least.last_bytes == 12 << 20
     assert _caches_left("here", kept).least.last_bytes == 12 << 20
     assert _caches_left("another processor", kept).least.last_bytes == 8 << 20
@@ -42,7 +42,7 @@ def test_later_runs_count_on_what_the_first_one_found(left: Iterator[int], tmp_p
 
 
 def test_a_damaged_file_is_made_anew(left: Iterator[int], tmp_path: Path) -> None:
-    kept = tmp_path / "caches.json"
+    kept = tmp_path / "caches-left.json"
     kept.write_text("cut short")
     assert _caches_left("here", kept).least.last_bytes == 12 << 20
     assert _caches_left("here", kept).least.last_bytes == 12 << 20
