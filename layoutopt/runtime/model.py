@@ -98,8 +98,10 @@ def run_model(
     return list(found.arrays)
 
 
-UNTIMED_BELOW_NS = 20_000_000
-"""What other modules left in the caches counts for little in a call that is longer."""
+UNTIMED_NS = 20_000_000
+"""So long a program runs until it finds caches and clocks as it leaves them itself, about: on a
+server with AVX-512, calls of 4.5 ms took 5.0, 4.9, 4.7 and 4.7 behind those of another program, and
+5.5, 5.0, 4.8 and 4.7 after a sleep. It counts for little in a call that is longer."""
 
 
 def time_models(
@@ -110,8 +112,8 @@ def time_models(
 ) -> list[Measurement]:
     """Time calls that do the same work, in turns, so that drift of the machine cancels.
 
-    Each gets at least five samples of one call, after one that does not count unless a call is
-    long: a program that runs nothing else finds the caches as it leaves them itself. One that takes
+    Each gets at least five samples of one call, after `UNTIMED_NS` of calls that do not count
+    unless one is long: a program that runs nothing else finds the caches as it leaves them. One that takes
     twice the time of the fastest is done with three; sampling of the others ends when all medians
     are certain to 1 %, or each had `most_samples` or spent `budget_s`. A function that fails has a
     measurement that says how; the others are timed all the same.
@@ -120,7 +122,7 @@ def time_models(
         precision=0.01,
         budget_ns=round(budget_s * 1e9),
         sample_ns=1,
-        untimed_below_ns=UNTIMED_BELOW_NS,
+        untimed_ns=UNTIMED_NS,
         fewest_samples=5,
         most_samples=most_samples,
         cliff=2.0,

@@ -15,6 +15,7 @@ from layoutopt.runtime.peer import PeerCall
 from layoutopt.runtime.sampling import (
     Protocol,
     WeightsFrom,
+    calls_ahead,
     calls_per_sample,
     fastest_ns,
     is_beaten,
@@ -39,8 +40,8 @@ class Runner:
     """What a call costs without a dispatch; its times are without it."""
     many_base_ns: float = 0.0
     """The same of ``many``: one dispatch alone takes another way through a GPU's driver."""
-    leads: bool = False
-    """Whether a sample begins with a call that does not count."""
+    leads: int = 0
+    """Calls that a sample begins with, and that do not count."""
     twin: Call | None = None
     """The same with other copies of its weights; None where they may be as near as they are."""
     evict: Call | None = None
@@ -146,7 +147,7 @@ def _warm(runner: Runner, protocol: Protocol, clock: Clock) -> None:
         runner.call.time_ns(1, clock)
         call_ns = runner.call.time_ns(1, clock)
     runner.calls = calls_per_sample(call_ns, protocol)
-    runner.leads = call_ns < protocol.untimed_below_ns
+    runner.leads = calls_ahead(call_ns, protocol)
 
 
 def _launch_many(runner: Runner, many: Call, protocol: Protocol) -> None:
@@ -162,7 +163,7 @@ def _sample(runner: Runner, evictor: _Evictor, clock: Clock) -> None:
     elif runner.evict is not None:
         runner.evict.time_ns(1, clock)
     elif runner.leads:
-        runner.call.time_ns(1, clock)
+        runner.call.time_ns(runner.leads, clock)
     call_ns = runner.call.time_ns(runner.calls, clock)
     runner.spent_ns += time.perf_counter_ns() - started
     runner.samples_ns.append(max(1.0, (call_ns - runner.base_ns) / runner.launches))

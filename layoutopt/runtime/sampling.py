@@ -71,9 +71,9 @@ class Protocol:
     cliff: float = 2.0
     cliff_samples: int = 3
     agreeing: int = AGREEING
-    untimed_below_ns: int = 0
-    """A sample of calls shorter than this begins with one more, which does not count: what ran
-    before it in turn left its own tensors in the caches."""
+    untimed_ns: int = 0
+    """A sample of calls shorter than this begins with as many more as fill it, which do not count:
+    what ran before it in turn left its own tensors in the caches."""
     launching: Launching = Launching()
     weights_from: WeightsFrom = WeightsFrom.CACHES
     evict_bytes: int = 0
@@ -92,6 +92,13 @@ class Protocol:
 def calls_per_sample(call_ns: float, protocol: Protocol) -> int:
     """Calls that fill one sample; one where a call is long enough by itself."""
     return max(1, math.ceil(protocol.sample_ns / max(call_ns, 100.0)))
+
+
+def calls_ahead(call_ns: float, protocol: Protocol) -> int:
+    """Calls that begin a sample and do not count; none where one is long."""
+    if call_ns >= protocol.untimed_ns:
+        return 0
+    return math.ceil(protocol.untimed_ns / max(call_ns, 100.0))
 
 
 def launching_on(device: str) -> Launching:

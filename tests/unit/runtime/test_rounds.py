@@ -156,21 +156,19 @@ def test_what_has_no_weights_is_called_often_enough_to_fill_a_sample() -> None:
     assert made == ["call", "call", "call x 10"]
 
 
-def test_the_first_call_after_others_does_not_count() -> None:
+def test_the_first_calls_after_others_do_not_count() -> None:
     made: list[str] = []
     protocol = Protocol(
-        sample_ns=1000, most_samples=2, fewest_samples=2, agreeing=0, untimed_below_ns=1000
+        sample_ns=1000, most_samples=2, fewest_samples=2, agreeing=0, untimed_ns=1000
     )
     runner = Runner(0, 0, "m", cast(Call, Named("call", made)), 100.0)
     time_in_turns(Job((), protocol), [runner], random.Random(0), lambda _: None, lambda: 0)
-    assert made[-4:] == ["call", "call x 10"] * 2
+    assert made[-4:] == ["call x 10", "call x 10"] * 2
 
 
 def test_a_long_call_has_none_before_it() -> None:
     made: list[str] = []
-    protocol = Protocol(
-        sample_ns=1, most_samples=2, fewest_samples=2, agreeing=0, untimed_below_ns=1000
-    )
+    protocol = Protocol(sample_ns=1, most_samples=2, fewest_samples=2, agreeing=0, untimed_ns=1000)
     runner = Runner(0, 0, "m", cast(Call, Named("call", made)), 1e9)
     time_in_turns(Job((), protocol), [runner], random.Random(0), lambda _: None, lambda: 0)
     assert made == ["call", "call"]
