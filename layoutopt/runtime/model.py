@@ -113,10 +113,10 @@ def time_models(
     """Time calls that do the same work, in turns, so that drift of the machine cancels.
 
     Each gets at least five samples of one call, after `UNTIMED_NS` of calls that do not count
-    unless one is long: a program that runs nothing else finds the caches as it leaves them. One that takes
-    twice the time of the fastest is done with three; sampling of the others ends when all medians
-    are certain to 1 %, or each had `most_samples` or spent `budget_s`. A function that fails has a
-    measurement that says how; the others are timed all the same.
+    unless one is long: a program that runs nothing else finds the caches as it leaves them. One
+    that takes twice the time of the fastest is done with three; sampling of the others ends when
+    all medians are certain to 1 %, or each had `most_samples` or spent `budget_s`. A function that
+    fails has a measurement that says how; the others are timed all the same.
     """
     protocol = Protocol(
         precision=0.01,
