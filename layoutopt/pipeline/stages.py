@@ -22,9 +22,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from layoutopt.errors import (
-    LoweringError,
-)
+from layoutopt.errors import LoweringError
 from layoutopt.frontend.converted import ConvertedModels, converted_folder
 from layoutopt.frontend.in_memory import InMemory, written_down
 from layoutopt.frontend.size_names import size_names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from layoutopt.candidates.candidate import Candidate
 from layoutopt.candidates.conversion import Conversion
 from layoutopt.options import Effort
+from layoutopt.planning.doubts import doubted
 from layoutopt.planning.plan_space import PlanSpace
 from layoutopt.planning.priced import Keys, Priced, Text, text_of
 from layoutopt.pricing.analytic.lower_bound import Roofs, roofs_of
@@ -62,13 +63,6 @@ steeper cliffs than processors: of those that half a deviation left out, an eigh
 deviations faster (BERT with 24 layers on mi355x, whose plan then was 5 % slower)."""
 _HEAVY = 1 / 8
 """Share of the plan that is a large one: of all that is written in one way, together."""
-_TRIED = 2
-"""Tiles that tell of the others where they are heavy."""
-_ALMOST = 1.15
-"""Times as slow as the fastest: what is expected to be is looked at too where nothing like it was.
-
-Of SqueezeNet with everything priced, 175 pieces found the plan within 0.1 % of the fastest, where
-no limit took 208; of BERT with 4 layers, 347 found the same plan as 359."""
 _SEVERAL_TIMES = 3
 """As slow as another is what an experience may keep from being priced."""
 _FEW = 1
@@ -197,33 +191,13 @@ class Bounds:
         self._least = self._of_keys(np.where(known, least, surprise))
 
     def _doubted(self, usual: Floats) -> npt.NDArray[np.bool_]:
-        """Tiles for what takes a large share, where no two of such loops were tried there.
-
-        ``usual``: what each piece of work is expected to take. One bad tile tells little of another
-        one: what is fused behind it may not fit into registers. Where none was tried, those that
-        are expected to be almost as fast as the fastest.
-        """
+        """Tiles for what takes a large share; ``usual``: what each piece is expected to take."""
         places: list[set[Hashable]] = [set() for _ in self._described]
-        tried: dict[Hashable, set[Hashable]] = defaultdict(set)
-        takes_ns: dict[Hashable, float] = {}
         for key, own in self._pieces.items():
-            place = self._place(key)
             for i in own:
-                places[i].add(place)
-                takes_ns[place] = min(takes_ns.get(place, math.inf), float(usual[i]))
-                if i in self._told:
-                    tried[place, self._described[i].loops].add(self._described[i].tile)
+                places[i].add(self._place(key))
         least_ns = _HEAVY * self._total_ns
-
-        def is_doubted(work: Described, own: set[Hashable], ns: float) -> bool:
-            if not work.tile or sum(takes_ns[place] for place in own) < least_ns:
-                return False
-            fewest = min(len(tried[place, work.loops]) for place in own)
-            near = _ALMOST * min(takes_ns[place] for place in own)
-            return fewest < _TRIED if fewest else ns <= near
-
-        described = zip(self._described, places, usual.tolist(), strict=True)
-        return np.array([is_doubted(work, own, ns) for work, own, ns in described])
+        return doubted(self._described, places, self._told, usual.tolist(), least_ns)
 
     def _place(self, key: Key) -> Hashable:
         """What only one of the keys of a plan can make, roughly."""
