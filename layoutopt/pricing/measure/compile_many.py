@@ -76,16 +76,19 @@ def compile_many(
 
 
 def _executables_at(errors: Mapping[int, str], text: str) -> dict[str, str]:
-    """The executables that errors point at, with the first of each; ``text``: their source."""
-    starts = [
-        (number, found[1])
+    """The executables that errors point at, with an error of each; ``text``: their source.
+
+    What is said of an op inside tells more than what is said of all of it.
+    """
+    starts = {
+        number: found[1]
         for number, line in enumerate(text.splitlines(), start=1)
         if (found := _EXECUTABLE.match(line))
-    ]
-    lines = [number for number, _ in starts]
+    }
+    lines = list(starts)
     named: dict[str, str] = {}
-    for line, said in sorted(errors.items()):
+    for line, said in sorted(errors.items(), key=lambda error: (error[0] in starts, error[0])):
         place = bisect_right(lines, line) - 1
         if place >= 0:
-            named.setdefault(starts[place][1], said)
+            named.setdefault(starts[lines[place]], said)
     return named

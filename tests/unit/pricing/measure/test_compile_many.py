@@ -57,7 +57,7 @@ stream.executable private @c1$async_dispatch_1 {
     def rest(
         source: Path, output: Path, flags: tuple[str, ...], timeout_s: float
     ) -> CompileOutcome:
-        errors = {1: "nowhere", 7: "first", 8: "second"}
+        errors = {1: "nowhere", 6: "of all of it", 7: "first", 8: "second"}
         return CompileOutcome(False, Outcome.COMPILE_ERROR, "first", 0.1, errors)
 
     monkeypatch.setattr(module, "compile_to", to_phase)
