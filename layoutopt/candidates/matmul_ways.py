@@ -100,10 +100,10 @@ def in_panels(
             return None
         made = start[result]
         whole = in_whole_panels(op, graph.types[result].element, made, forms.columns)
-        if whole is not None and whole.inner_tiles == (columns,):
+        if whole is not None:
+            if whole.inner_tiles != (columns,):
+                return None
             found |= dict.fromkeys((result, *_started_from(op)), whole)
-        elif whole is not None:
-            return None
         weights = panel_layout(op, graph.types[rhs], made, columns, padded=whole is not None)
         if weights is None:
             return None
