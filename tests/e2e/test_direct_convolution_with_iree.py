@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +11,8 @@ import layoutopt
 from layoutopt.ir.roles import roles
 from layoutopt.pricing.prices import Work
 from layoutopt.profiles.target import load_target
-from layoutopt.runtime.compile import find_tool
 from tests.made_up_prices import MadeUpPrices, structured
+from tests.planned_executables import compile_plans
 
 WIDTH, FEATURES = 7, 64
 
@@ -75,9 +74,10 @@ def direct_first(work: Work) -> int:
 @pytest.mark.skipif(load_target("host").registers is None, reason="no tiles for this processor")
 @pytest.mark.parametrize(("stride", "groups"), [(1, 1), (2, 1), (1, 4), (2, 4)])
 def test_a_direct_convolution_keeps_its_schedule_with_what_is_around_it(
-    tmp_path: Path, stride: int, groups: int
+    tmp_path: Path, stride: int, groups: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, made = tmp_path / "model.mlir", tmp_path / "made.mlir"
+    model, configured = tmp_path / "model.mlir", tmp_path / "configured.mlir"
+    compile_plans(monkeypatch, configured, "executable-configurations")
     model.write_text(model_text(stride, groups))
     options = layoutopt.Options(cache=tmp_path / "cache")
     plan = layoutopt.optimize(model, options=options, pricer=MadeUpPrices(direct_first))
@@ -86,15 +86,7 @@ def test_a_direct_convolution_keeps_its_schedule_with_what_is_around_it(
     forms = [c.form for c in plan.report.choices if c.op.startswith("convolution")]
     (form,) = (f for f in forms if "direct, filters in panels" in f)
     assert ("convolution-to-space-to-depth" in form) == (stride > 1)
-    plan.apply(made)
-    phase = ("--compile-to=executable-configurations", "-o", "-")
-    configured = subprocess.run(
-        [find_tool("iree-compile"), str(made), *plan.report.compile_flags, *phase],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    (dispatch,) = (x for x in configured.stdout.split("hal.executable private") if "fold-unit" in x)
+    executables = configured.read_text().split("hal.executable private")
+    (dispatch,) = (text for text in executables if "fold-unit" in text)
     assert "vector_common_parallel = [1, 7, " in dispatch
     assert "arith.maximumf" in dispatch

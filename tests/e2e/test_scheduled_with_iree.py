@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,9 +11,8 @@ import pytest
 import layoutopt
 from layoutopt.pricing.prices import Work
 from layoutopt.profiles.target import load_target
-from layoutopt.runtime.compile import Phase, compile_to
-from layoutopt.verification.modules import Modules
 from tests.made_up_prices import MadeUpPrices, structured
+from tests.planned_executables import compile_plans
 
 MODEL = """
 #x = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
@@ -81,15 +79,8 @@ def test_a_scheduled_contraction_keeps_its_loops_among_transposes(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stages = importlib.import_module("layoutopt.pipeline.stages")
-    held, kernels = stages.compare_with_original, tmp_path / "kernels.mlir"
-
-    def compared(modules: Modules, *arguments: object) -> object:
-        """Also of a plan that is slower than the original, which is kept then."""
-        assert compile_to(modules.optimized, Phase.KERNELS, kernels, modules.flags, 300.0).ok
-        return held(modules, *arguments)
-
-    monkeypatch.setattr(stages, "compare_with_original", compared)
+    kernels = tmp_path / "kernels.mlir"
+    compile_plans(monkeypatch, kernels, "executable-sources")
     model = tmp_path / "model.mlir"
     model.write_text(MODEL.format(rows=rows, n=n, empty=empty, numbers=NUMBERS))
     options = layoutopt.Options(cache=tmp_path / "cache")
