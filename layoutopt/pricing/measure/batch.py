@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import heapreplace
 from itertools import accumulate
 
 from layoutopt.pricing.measure.benchmark import Benchmark
 
-LARGEST_TEXT = 400_000
+LARGEST_TEXT = 1_000_000
 """Characters of one module, about: it is compiled by one core in some seconds. Competitors have
 most of their kernels in common, which a module that they share has once: four schedules of one
 Winograd convolution compile in 4.0 s together and in 7.9 s apart."""
-_SMALLEST_TEXT = 8_000
-"""Characters that take as long to compile as what every candidate takes, about."""
+_OF_CANDIDATE = 37_000
+"""Characters that take as long to compile as what every candidate takes: 0.20 s, at 5.4 us each."""
+_OF_MODULE = 124_000
+"""What every module takes: 0.67 s. (25 modules of SqueezeNet's candidates, two at a time.)"""
 
 FUNCTION = r"c(\d+)"
 """What `function_name` makes, as a regular expression whose group is the place."""
@@ -33,6 +36,19 @@ class Batch:
     def flags(self) -> tuple[str, ...]:
         """The flags of all of them."""
         return self.benchmarks[0].flags
+
+    @property
+    def length(self) -> int:
+        """Characters that take as long to compile as these candidates do in a module, about."""
+        return sum(_OF_CANDIDATE + len(benchmark.text) for benchmark in self.benchmarks)
+
+    def cut(self, count: int) -> list[Batch]:
+        """At most so many parts that compile for about equally long, none of them empty."""
+        ends = list(accumulate(_OF_CANDIDATE + len(b.text) for b in self.benchmarks))
+        homes: dict[int, list[int]] = {}
+        for place, end in enumerate(ends):
+            homes.setdefault((end * count - 1) // ends[-1], []).append(place)
+        return [self.part(places) for places in homes.values()]
 
     def part(self, places: Sequence[int]) -> Batch:
         """A batch of the candidates at `places` of this one."""
@@ -86,30 +102,43 @@ def make_batches(
     benchmarks: Sequence[Benchmark],
     order: Sequence[int],
     group: Sequence[int],
-    size: int,
+    most: int,
     jobs: int = 1,
 ) -> tuple[Batch, ...]:
-    """Group by flags, keep competitors together, cut into batches that compile for equally long.
+    """Group by flags, keep competitors together, cut so that `jobs` cores end early and together.
 
-    About `size` candidates or `LARGEST_TEXT` characters at most in each; where there are several,
-    as many as keep `jobs` busy until the end. `order` and `group` run along `benchmarks`: place in
-    the request, and who competes with whom.
+    `most` candidates in each, and about `LARGEST_TEXT` characters. `order` and `group` run along
+    `benchmarks`: place in the request, and who competes with whom.
     """
     by_flags: dict[tuple[str, ...], list[int]] = {}
     for index, benchmark in enumerate(benchmarks):
         by_flags.setdefault(benchmark.flags, []).append(index)
-    batches = []
+    wholes: list[Batch] = []
     for indices in by_flags.values():
         indices.sort(key=lambda index: group[index])
-        ends = list(accumulate(_SMALLEST_TEXT + len(benchmarks[i].text) for i in indices))
-        count = max(-(-len(indices) // size), -(-ends[-1] // LARGEST_TEXT))
-        if count > 1:
-            count = -(-count // jobs) * jobs
-        parts = [(end * count - 1) // ends[-1] for end in ends]
-        for part in dict.fromkeys(parts):
-            cut = [index for index, home in zip(indices, parts, strict=True) if home == part]
-            batches.append(Batch(tuple(benchmarks[i] for i in cut), tuple(order[i] for i in cut)))
-    return tuple(batches)
+        wholes.append(
+            Batch(tuple(benchmarks[i] for i in indices), tuple(order[i] for i in indices))
+        )
+    parts = [part for whole in wholes for part in _smallest_number(whole, most)]
+    longest = max((part.length for part in parts), default=0)
+    ways = [parts]
+    for share in range(2, 2 * jobs + 1):  # no part longer than that share of the longest
+        ways.append([p for part in parts for p in part.cut(-(-part.length * share // longest))])
+
+    first_done = min(ways, key=lambda way: _ends_after(way, jobs))
+    return tuple(first_done)
+
+
+def _smallest_number(whole: Batch, most: int) -> list[Batch]:
+    return whole.cut(max(-(-len(whole.benchmarks) // most), -(-whole.length // LARGEST_TEXT)))
+
+
+def _ends_after(batches: Sequence[Batch], jobs: int) -> int:
+    """When the last of some cores is done, each of which takes the longest batch that is left."""
+    cores = [0] * jobs
+    for batch in sorted(batches, key=lambda batch: -batch.length):
+        heapreplace(cores, cores[0] + _OF_MODULE + batch.length)
+    return max(cores)
 
 
 def split(batch: Batch) -> tuple[Batch, Batch]:

@@ -75,8 +75,9 @@ class BatchCompiler:
                     refused = _refused(attempt)
                     yield from refused.values()
                     left = [p for p in range(len(attempt.batch.benchmarks)) if p not in refused]
-                    parts = [attempt.batch.part(left)] if refused else split(attempt.batch)
-                    pending |= {self._submit(pool, part) for part in parts if part.benchmarks}
+                    idle = max(1, self._jobs - len(pending))
+                    parts = attempt.batch.part(left).cut(idle) if refused else split(attempt.batch)
+                    pending |= {self._submit(pool, part) for part in parts}
 
     def _submit(self, pool: ThreadPoolExecutor, batch: Batch) -> Future[_Attempt]:
         return pool.submit(self._attempt, batch, next(self._numbers))
@@ -96,7 +97,7 @@ class BatchCompiler:
 
 def _largest_first(batch: Batch) -> int:
     """What takes longest starts first, so that the cores end together."""
-    return -sum(len(benchmark.text) for benchmark in batch.benchmarks)
+    return -batch.length
 
 
 def _refused(attempt: _Attempt) -> dict[int, Refused]:

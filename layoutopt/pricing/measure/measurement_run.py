@@ -66,11 +66,6 @@ class MeasurementPlan:
     command: str
 
 
-def batch_size(candidates: int, jobs: int, most: int) -> int:
-    """Candidates per module: as many as may be, but small enough to keep all `jobs` busy."""
-    return min(most, max(4, -(-candidates // jobs)))
-
-
 class MeasurementRun:
     """Results by key, as they come in. `keys` and `groups` run along the request."""
 
@@ -98,7 +93,7 @@ class MeasurementRun:
             [benchmarks[place] for place in order],
             order,
             [self._groups[place] for place in order],
-            batch_size(len(order), self._plan.jobs, self._plan.batch_size),
+            self._plan.batch_size,
             self._plan.jobs,
         )
         self._pace = Pace(len(order), self._plan.jobs)

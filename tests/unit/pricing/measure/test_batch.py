@@ -61,6 +61,23 @@ def test_large_candidates_get_modules_of_their_own() -> None:
     assert all(sum(b == large for b in batch.benchmarks) == 1 for batch in batches)
 
 
+def test_cores_end_together() -> None:
+    def lengths(*kinds: tuple[int, str]) -> list[int]:
+        candidates = [benchmark("a", (flag,)) for count, flag in kinds for _ in range(count)]
+        count = len(candidates)
+        batches = make_batches(candidates, range(count), [0] * count, 40, 2)
+        return [len(batch.benchmarks) for batch in batches]
+
+    assert lengths((16, "--a")) == [8, 8]
+    assert lengths((10, "--a"), (10, "--b")) == [10, 10]
+    assert lengths((40, "--a"), (10, "--b")) == [20, 20, 10]
+    assert lengths((1, "--a")) == [1]
+
+
+def test_no_core_starts_a_module_that_another_has_done_by_then() -> None:
+    assert len(make_batches([benchmark("a")] * 3, range(3), [0] * 3, 16, 16)) == 3
+
+
 def test_splitting() -> None:
     batch = Batch(tuple(benchmark(name) for name in "abcde"), (0, 1, 2, 3, 4))
     assert names(split(batch)) == [["a", "b"], ["c", "d", "e"]]

@@ -13,7 +13,6 @@ import pytest
 from layoutopt.errors import InputError
 from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand, Result
 from layoutopt.pricing.measure.measure import Measurement, Measurer, MeasureSetting, Outcome
-from layoutopt.pricing.measure.measurement_run import batch_size
 from layoutopt.profiles.store import Store
 from layoutopt.runtime.compile import CompileOutcome
 from layoutopt.runtime.job import Job
@@ -265,10 +264,3 @@ def test_a_case_that_does_not_fit_is_the_callers_mistake(store: Store, fakes: Fa
 
 def test_nothing_to_measure(store: Store, fakes: Fakes) -> None:
     assert measurer(store, fakes).measure([]) == []
-
-
-@pytest.mark.parametrize(
-    ("candidates", "jobs", "size"), [(1, 2, 4), (16, 2, 8), (500, 2, 16), (20, 1, 16)]
-)
-def test_batch_size(candidates: int, jobs: int, size: int) -> None:
-    assert batch_size(candidates, jobs, 16) == size
