@@ -30,6 +30,7 @@ from layoutopt.candidates.preference import (
     rhs_layouts,
     weight_layout,
 )
+from layoutopt.candidates.regions import is_refused
 from layoutopt.candidates.scheduled_elementwise import elementwise_tile
 from layoutopt.candidates.scheduled_packed import packed_tile
 from layoutopt.candidates.scheduled_rows import row_tiles
@@ -60,6 +61,7 @@ def enumerate_candidates(
     """
     found: dict[Candidate, None] = {}
     refusals: dict[tuple[int, str], None] = {}
+    vectors = forms.registers is not None
     for index, cluster in enumerate(clusters):
         root = egraph.graph.ops[cluster.root]
         if cluster.atomic:
@@ -78,7 +80,7 @@ def enumerate_candidates(
         for way in ways:
             if isinstance(way, Refusal):
                 refusals[cluster.root, way.reason] = None
-            else:
+            elif not (vectors and cluster.region and is_refused(egraph.graph, cluster, way)):
                 found[way] = None
     return tuple(found), tuple(refusals)
 

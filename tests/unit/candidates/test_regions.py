@@ -2,7 +2,10 @@
 
 from dataclasses import replace
 
+import pytest
+
 from layoutopt.candidates.explore import explore
+from layoutopt.candidates.form import Form
 from layoutopt.ir.graph import Graph, kind_name
 from layoutopt.options import Objective
 from layoutopt.profiles.target import load_target
@@ -63,3 +66,23 @@ def test_not_where_channels_are_summed_but_where_they_are_copied() -> None:
     ops = space.egraph.graph.ops
     kinds = {tuple(kind_name(ops[i]) for i in c.ops) for c in space.clusters if c.region}
     assert kinds == {("pad", "copy")}
+
+
+def in_one_dispatch(graph: Graph) -> set[tuple[Form, str]]:
+    """How the convolution of the model is written with the pad inside, and in what layout."""
+    space = explore(graph, HOST)
+    (source,), root = graph.inputs[:1], graph.ops[1]
+    return {
+        (way.form, str(way.layout_of(source)))
+        for way in space.candidates
+        if space.clusters[way.cluster].region
+        and space.egraph.graph.ops[space.clusters[way.cluster].root] == root
+    }
+
+
+@pytest.mark.skipif(HOST.registers is None, reason="nothing is known of this processor's vectors")
+def test_not_where_the_compiler_would_have_to_pad_vectors() -> None:
+    last = in_one_dispatch(padded_convolution())
+    assert last, "channels stand innermost as it came"
+    assert {form for form, _ in last} == {Form.AS_IT_CAME}, "no schedule"
+    assert {layout for _, layout in last} == {"row-major"}, "the image is nowhere innermost"
