@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-import mmap
 import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
+
+from layoutopt.runtime.filled_memory import filled_memory
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,7 +26,7 @@ def memory_gb_s(threads: int, size_bytes: int) -> float:
     Of the fastest of a few passes. ``size_bytes``: more than the last cache, which they share,
     holds.
     """
-    block = _filled(size_bytes).view(np.int64)
+    block = filled_memory(size_bytes).view(np.int64)
     shares = np.array_split(block, threads)
     fastest_s = float("inf")
     with ThreadPoolExecutor(threads) as pool:
@@ -44,23 +45,10 @@ def cache_bytes_left(size_bytes: int, tries: int = 1) -> tuple[int, int]:
     not. Tried several times, since what others leave comes and goes. All tries read one block: a
     system takes longer to find a gigabyte than to read it.
     """
-    block = _filled(max(_MOST_READ, 2 * size_bytes))
+    block = filled_memory(max(_MOST_READ, 2 * size_bytes))
     outside = _again_gb_s(block)
     found = [_left(block, size_bytes, outside) for _ in range(tries)]
     return min(found), max(found)
-
-
-def _filled(size_bytes: int) -> Floats:
-    """So much memory with something in it, in large pages where the system has them.
-
-    A gigabyte is found in 0.45 s then, and in 1.2 to 2 s in small pages.
-    """
-    memory = mmap.mmap(-1, size_bytes)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        memory.madvise(mmap.MADV_HUGEPAGE)
-    block = np.frombuffer(memory)
-    block.fill(1.0)
-    return block
 
 
 def _left(block: Floats, size_bytes: int, outside_gb_s: float) -> int:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from layoutopt.runtime.binding import Call, Clock
+from layoutopt.runtime.filled_memory import filled_memory
 from layoutopt.runtime.job import Event, EventKind, Job
 from layoutopt.runtime.peer import PeerCall
 from layoutopt.runtime.sampling import (
@@ -113,11 +116,18 @@ class _Evictor:
 
     def __init__(self, protocol: Protocol) -> None:
         self._weights_from = protocol.weights_from
-        self._memory = np.ones(protocol.evict_bytes // 8, np.int64)
+        self._memory = _other_memory(protocol.evict_bytes)
 
     def before_round(self, runners: Sequence[Runner]) -> None:
-        if self._weights_from is WeightsFrom.MEMORY and any(r.twin for r in runners):
-            self._memory.sum()
+        """Each pays its share: one that is alone would be called as often as all together else."""
+        reading = [runner for runner in runners if runner.twin is not None]
+        if self._weights_from is not WeightsFrom.MEMORY or not reading:
+            return
+        started = time.perf_counter_ns()
+        self._memory.sum()
+        share_ns = (time.perf_counter_ns() - started) / len(reading)
+        for runner in reading:
+            runner.spent_ns += share_ns
 
     def before_sample(self, runner: Runner, twin: Call, clock: Clock) -> None:
         """Its arguments, results and code are where a call leaves them, its weights are not."""
@@ -127,8 +137,18 @@ class _Evictor:
         twin.time_ns(1, clock)
 
 
+@functools.lru_cache(maxsize=1)
+def _other_memory(size_bytes: int) -> npt.NDArray[np.int64]:
+    """Kept from job to job: it takes longer to find than to read."""
+    if size_bytes < np.dtype(np.int64).itemsize:
+        return np.empty(0, np.int64)
+    return filled_memory(size_bytes).view(np.int64)
+
+
 def _warm(runner: Runner, protocol: Protocol, clock: Clock) -> None:
     """Find out how long a warm call takes; one that is long already is not called again."""
+    if runner.first_ns >= protocol.budget_ns:
+        runner.twin = None  # so long a call has other things to wait for
     if runner.twin is not None:  # a call would bring its weights near
         runner.calls = 1
         if runner.many is not None:

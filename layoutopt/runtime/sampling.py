@@ -15,6 +15,10 @@ FEWEST = 6
 LONG = 5
 """Samples of so many times their usual length are long: nothing short gets in their way."""
 
+FAR_OVER = 5
+"""One that spent so many times its budget is done with what samples it has: a call takes as long as
+many do, and what makes others longer is little of it."""
+
 
 class WeightsFrom(StrEnum):
     """Where a candidate finds its weights when it is timed."""
@@ -55,7 +59,8 @@ class Protocol:
     module alternate in random order, so that a slow moment of the machine affects all.
     Sampling ends when the `agreeing` fastest samples are within `precision` of each other (with 0:
     when the 95 % confidence interval of the median is narrower than `precision` of it), when the
-    candidate used `budget_ns`, after `most_samples`, or, for a cliff, as soon as its fastest sample
+    candidate used `budget_ns`, its share of driving weights out included, after `most_samples`, at
+    once where it used `FAR_OVER` times that, or, for a cliff, as soon as its fastest sample
     is `cliff` times the best price of its group. A candidate that reads weights from elsewhere than
     the nearest caches is called once in a sample: `evict_bytes` of other memory drive its weights
     out, then the same candidate with another copy of its weights brings back all the rest. Where a
@@ -174,7 +179,9 @@ def is_finished(
 ) -> bool:
     """Whether a candidate needs no more samples; `best_ns` is the best price of its group."""
     count = len(samples)
-    if is_beaten(samples, best_ns, protocol):
+    if is_beaten(samples, best_ns, protocol) or (
+        count and spent_ns >= FAR_OVER * protocol.budget_ns
+    ):
         return True
     if count == 0 or count < protocol.fewest_samples:
         return False

@@ -172,3 +172,30 @@ def test_a_long_call_has_none_before_it() -> None:
     runner = Runner(0, 0, "m", cast(Call, Named("call", made)), 1e9)
     time_in_turns(Job((), protocol), [runner], random.Random(0), lambda _: None, lambda: 0)
     assert made == ["call", "call"]
+
+
+def test_a_call_that_takes_all_the_time_there_is_needs_no_other_weights() -> None:
+    made: list[str] = []
+    protocol = Protocol(
+        sample_ns=1, budget_ns=1000, weights_from=WeightsFrom.MEMORY, evict_bytes=64
+    )
+    call, twin = (cast(Call, Named(name, made)) for name in ("call", "twin"))
+    runner = Runner(0, 0, "m", call, 1000.0, twin=twin)
+    time_in_turns(Job((), protocol), [runner], random.Random(0), lambda _: None, lambda: 0)
+    assert set(made) == {"call"}
+
+
+def test_driving_weights_out_counts_for_those_that_read_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ticks = iter(range(0, 10**9, 1000))
+    monkeypatch.setattr("time.perf_counter_ns", lambda: next(ticks))
+    protocol = Protocol(
+        most_samples=1, fewest_samples=1, weights_from=WeightsFrom.MEMORY, evict_bytes=64
+    )
+    runners = [
+        Runner(i, i, "m", cast(Call, FakeCall(100.0)), 50.0, twin=cast(Call, twin))
+        for i, twin in enumerate([FakeCall(100.0), FakeCall(100.0), None])
+    ]
+    time_in_turns(Job((), protocol), runners, random.Random(0), lambda _: None, lambda: 0)
+    assert [runner.spent_ns for runner in runners] == [1500, 1500, 1000]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from layoutopt.runtime.sampling import (
+    FAR_OVER,
     Protocol,
     calls_per_sample,
     empty_call_ns,
@@ -49,8 +50,9 @@ def test_the_interval_of_the_median_narrows() -> None:
 def test_sampling_ends() -> None:
     noisy = [90.0, 110.0] * 4
     assert not is_finished([], 0, None, PROTOCOL)
-    assert not is_finished([100.0], 5000, None, PROTOCOL)
-    assert is_finished([100.0] * 3, 5000, None, PROTOCOL)
+    assert not is_finished([100.0], 4999, None, PROTOCOL)
+    assert is_finished([100.0], FAR_OVER * 1000, None, PROTOCOL)
+    assert is_finished([100.0] * 3, 1000, None, PROTOCOL)
     assert not is_finished(noisy, 500, None, PROTOCOL)
     assert is_finished(noisy * 3, 500, None, PROTOCOL)
     assert is_finished([100.0, 100.1] * 4, 500, None, PROTOCOL)
