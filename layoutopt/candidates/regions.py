@@ -41,19 +41,22 @@ def is_refused(graph: Graph, cluster: Cluster, way: Candidate) -> bool:
     """Whether a dispatch with a pad inside is known not to compile for a CPU with vectors.
 
     A copy or a depthwise convolution whose innermost loop runs along what is padded, so that
-    vectors would have to be padded, and a convolution with a schedule. Of 114 such dispatches
-    (IREE 3.13; SqueezeNet, MobileNetV2, Inception v2) 73 compiled neither for AVX2 nor for AVX-512,
-    nearly all of these.
+    vectors would have to be padded; a convolution with a schedule, and a pooling with one that
+    holds several pixels. Of 114 dispatches with a pad inside (IREE 3.13; SqueezeNet, MobileNetV2,
+    Inception v2) 73 compiled neither for AVX2 nor for AVX-512, nearly all of these.
     """
     form = physical_form(graph, cluster, way)
     if isinstance(form, Refusal):
         return False
     makers = {op.result: op for op in form.graph.ops if isinstance(op, Pad)}
     for op in form.graph.ops:
-        if not isinstance(op, Structured) or not (op.is_contraction or op.is_copy):
+        if not isinstance(op, Structured):
             continue
-        if op.is_contraction and op.schedule is not None:
+        vector = () if op.schedule is None else op.schedule.vector
+        if vector and (op.is_contraction or sum(size > 1 for size in vector) > 1):
             return True
+        if not (op.is_contraction or op.is_copy):
+            continue
         pad = makers.get(op.sources[0])
         innermost = op.result_maps[0][-1].plain_dim
         if pad is not None and any(

@@ -69,7 +69,7 @@ def test_not_where_channels_are_summed_but_where_they_are_copied() -> None:
 
 
 def in_one_dispatch(graph: Graph) -> set[tuple[Form, str]]:
-    """How the convolution of the model is written with the pad inside, and in what layout."""
+    """How the windowed op of the model is written with the pad inside, and in what layout."""
     space = explore(graph, HOST)
     (source,), root = graph.inputs[:1], graph.ops[1]
     return {
@@ -86,3 +86,27 @@ def test_not_where_the_compiler_would_have_to_pad_vectors() -> None:
     assert last, "channels stand innermost as it came"
     assert {form for form, _ in last} == {Form.AS_IT_CAME}, "no schedule"
     assert {layout for _, layout in last} == {"row-major"}, "the image is nowhere innermost"
+
+
+def padded_pooling(stride: int) -> Graph:
+    x, p = "tensor<1x14x14x64xf32>", "tensor<1x16x16x64xf32>"
+    y = f"tensor<1x{14 // stride}x{14 // stride}x64xf32>"
+    return lifted(f"""func.func @f(%x: {x}, %w: tensor<3x3xf32>) -> {y} {{
+      %low = arith.constant 0xFF800000 : f32
+      %p = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {{
+      ^bb0(%a: index, %b: index, %c: index, %d: index): tensor.yield %low : f32
+      }} : {x} to {p}
+      %e = tensor.empty() : {y}
+      %f = linalg.fill ins(%low : f32) outs(%e : {y}) -> {y}
+      %y = linalg.pooling_nhwc_max {{strides = dense<{stride}> : tensor<2xi64>}}
+        ins(%p, %w : {p}, tensor<3x3xf32>) outs(%f : {y}) -> {y}
+      return %y : {y}
+    }}""")
+
+
+@pytest.mark.skipif(HOST.registers is None, reason="nothing is known of this processor's vectors")
+@pytest.mark.parametrize(("stride", "scheduled"), [(1, False), (2, True)])
+def test_not_where_registers_hold_several_pixels(stride: int, scheduled: bool) -> None:
+    forms = {form for form, _ in in_one_dispatch(padded_pooling(stride))}
+    assert (Form.CHANNELWISE in forms) == scheduled
+    assert Form.AS_IT_CAME in forms
