@@ -42,18 +42,25 @@ def contractions_of(plans: Sequence[GraphPlan]) -> ContractionsReport:
 
 def labels_of(plan: GraphPlan) -> list[str]:
     """The labels of the conversions between candidates, in the order of the report."""
+    return [str(conversion) for conversion in _moving(plan)]
+
+
+def _moving(plan: GraphPlan) -> list[Conversion]:
+    """The conversions that run: columns of padding may be cut off what lies together."""
     graph = plan.egraph.graph
-    return [str(c) for c in plan.choice.conversions if not is_free(graph, c)]
+    return [
+        conversion
+        for conversion in plan.choice.conversions
+        if not is_free(graph, conversion) and not conversion_form(graph, conversion).is_free
+    ]
 
 
 def conversions_of(function: str, plan: GraphPlan) -> list[ConversionReport]:
     """The conversions between candidates that move something, in the order of `labels_of`."""
     found = []
-    for conversion in plan.choice.conversions:
+    for conversion in _moving(plan):
         tensor, source, target = conversion.tensor, conversion.source, conversion.target
         kind = plan.egraph.graph.types[tensor]
-        if is_free(plan.egraph.graph, conversion):
-            continue
         size = source.size_bytes(kind) + target.size_bytes(kind)
         form = conversion_form(plan.egraph.graph, conversion).graph
         names = [_move_name(op, form) for op in form.ops if is_move(op)]
