@@ -56,7 +56,8 @@ class Experience:
 
 def experience_of(target: Target) -> Experience | None:
     """What is known of a target's kind of processor; None where nothing is."""
-    kinds = (p for p in FILES if target.measurable and p.registers == target.registers)
+    own = target.registers if target.measurable else None
+    kinds = (p for p in FILES if own is not None and p.registers.computes_like(own))
     return next(map(_read, kinds), None)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from layoutopt.compiler.processor import Processor
+from layoutopt.compiler.processor import Processor, VectorRegisters
 
 CPU_DESCRIPTION = Path("/proc/cpuinfo")
 CPU_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -53,6 +53,7 @@ class Caches:
     """Of the last one before memory."""
 
 
+_GEOMETRY = ("level", "type", "ways_of_associativity", "number_of_sets", "coherency_line_size")
 USUAL_CACHES = Caches(1 << 20, 32 << 20)
 """Where the system does not tell: those of a server's core."""
 
@@ -71,6 +72,23 @@ def caches_of_this_machine(described: Path = CPU_CACHES) -> Caches:
     if not sizes:
         return USUAL_CACHES
     return Caches(sizes.get(2, sizes[max(sizes)]), sizes[max(sizes)])
+
+
+def registers_of_this_machine(
+    processor: Processor, described: Path = CPU_CACHES
+) -> VectorRegisters:
+    """Those of its processor, with the ways of the first core's first cache, as Linux tells."""
+    for folder in sorted(described.glob("index*")):
+        level, kind, ways, sets, line = (
+            (folder / name).read_text().strip() if (folder / name).is_file() else ""
+            for name in _GEOMETRY
+        )
+        counts = (ways, sets, line)
+        if level == "1" and kind != "Instruction" and all(n.isdecimal() for n in counts):
+            way_bytes = int(sets) * int(line)
+            if int(ways) and way_bytes:
+                return replace(processor.registers, ways=int(ways), way_bytes=way_bytes)
+    return processor.registers
 
 
 def processor_of(

@@ -16,7 +16,12 @@ from layoutopt.compiler.installed import quirks
 from layoutopt.compiler.processor import Processor, VectorRegisters
 from layoutopt.errors import InputError, MissingProfileError
 from layoutopt.files.given import check_file, read_text
-from layoutopt.profiles.host import detected_gflops, has_byte_products, processor_of
+from layoutopt.profiles.host import (
+    detected_gflops,
+    has_byte_products,
+    processor_of,
+    registers_of_this_machine,
+)
 from layoutopt.profiles.kernel_rates import KernelRates, kernel_rates
 from layoutopt.profiles.machine import MOST_TILE, Machine, machine_from, tile_sizes
 from layoutopt.profiles.op_pattern import OpPattern, op_patterns
@@ -233,11 +238,17 @@ def _target(table: Table, shipped: bool) -> Target:
         if detect
         else _tiles(packing.table("tiles", optional=True)),
         blocks=_tiles(packing.table("blocks", optional=True)),
-        registers=None if processor is None else processor.registers,
+        registers=_registers(processor, detect),
         custom_packing=packing.text("custom", ""),
         op_packings=op_patterns(packing.values.get("op", []), table.where),
         byte_products=has_byte_products(flags),
     )
+
+
+def _registers(processor: Processor | None, detect: bool) -> VectorRegisters | None:
+    if processor is None:
+        return None
+    return registers_of_this_machine(processor) if detect else processor.registers
 
 
 def _rates(table: Table, detect: bool) -> Rates:

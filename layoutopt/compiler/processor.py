@@ -31,12 +31,18 @@ class VectorRegisters:
         """Rows of a tile, so many vectors wide, at most; the first factor's lie that far apart.
 
         There are registers for all sums beside those of one row of the second factor, and the lines
-        of the rows stay in the cache while all are read side by side. ``repeats``: whether all
+        of the rows stay in the cache while all are read side by side, but for two of twelve: with
+        as many ways, 14 rows 8 KB apart take 0.94 of the time of 12. ``repeats``: whether all
         vectors of a row are multiplied by the same number.
         """
         apart = max(_LINE_BYTES, math.gcd(stride_bytes, self.way_bytes))
         taken = vectors + (self.repeated if repeats and vectors > 1 else 0)
-        return min((self.count - taken) // vectors, self.ways * self.way_bytes // apart)
+        lines = self.ways * self.way_bytes // apart
+        return min((self.count - taken) // vectors, lines + 2 * (lines // 12))
+
+    def computes_like(self, other: VectorRegisters) -> bool:
+        """Whether the registers are the same, whatever the cache."""
+        return (self.bits, self.count) == (other.bits, other.count)
 
 
 class Processor(Enum):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -65,17 +67,17 @@ def tiles(text: str, registers: VectorRegisters | None, kind: Form) -> list[str]
 @pytest.mark.parametrize(
     ("m", "n", "registers", "expected"),
     [
-        (128, 768, AVX512, ["4x64", "8x32"]),
-        (196, 1024, AVX512, ["14x32", "4x64"]),
+        (128, 768, AVX512, ["13x32", "4x64", "6x64", "8x32"]),  # both with a rest and without
+        (196, 1024, AVX512, ["14x32", "4x64", "6x64"]),
         (1, 4096, AVX512, ["1x32", "1x64"]),  # one row: a decoder's step
-        (128, 96, AVX512, ["8x32"]),  # 64 does not divide the columns
+        (128, 96, AVX512, ["13x32", "8x32"]),  # 64 does not divide the columns
         (197, 768, AVX512, ["12x32", "6x64"]),  # no rows divide a prime: the rest is peeled off
         (17, 768, AVX512, ["13x32", "6x64"]),
         (50, 768, AVX512, ["10x32", "5x64"]),
-        (197, 768, AVX2, ["1x32", "6x16"]),
+        (197, 768, AVX2, ["1x32", "2x32", "6x16"]),
         (128, 1000, AVX512, []),
-        (128, 768, AVX2, ["2x32", "4x16"]),
-        (128, 768, NEON, ["4x16", "8x8"]),
+        (128, 768, AVX2, ["2x32", "4x16", "6x16"]),
+        (128, 768, NEON, ["13x8", "4x16", "6x16", "8x8"]),
     ],
 )
 def test_tiles_fill_the_registers_and_divide_their_loops(
@@ -94,6 +96,7 @@ def test_tiles_fill_the_registers_and_divide_their_loops(
         (3072, AVX512, ["6x64", "8x32"]),
         (3088, AVX512, ["12x32", "6x64"]),  # a line more, and they do not
         (512, AVX512, ["12x32", "6x64"]),  # every second row
+        (1024, replace(AVX512, ways=12), ["12x32", "6x64"]),
         (4096, NEON, ["12x8", "4x16", "4x8", "6x16"]),  # four ways of 16 KB; whole, and in parts
     ],
 )
@@ -216,9 +219,12 @@ def test_weights_lie_in_panels_and_nothing_is_packed_at_run_time() -> None:
 
 def test_many_rows_are_shared_out_among_workgroups() -> None:
     _, pairs = found(model(3136, 64, 64), AVX512)
-    (form,) = [f for c, f in pairs if c.form is Form.SCHEDULED and c.tile == VectorTile(14, 32)]
-    (op,) = (o for o in form.graph.ops if isinstance(o, Structured))
-    assert op.schedule == Schedule((196, 32, 0), (14, 32, 0), (0, 0, 1))
+    forms = [f for c, f in pairs if c.form is Form.SCHEDULED and c.tile == VectorTile(14, 32)]
+    ops = [op for form in forms for op in form.graph.ops if isinstance(op, Structured)]
+    assert {op.schedule for op in ops} == {
+        Schedule((196, 32, 0), (14, 32, 0), (0, 0, 1)),
+        Schedule((64, 32, 0), (14, 32, 0), (0, 0, 1), peeled=True),  # of the transposed one
+    }
 
 
 @pytest.mark.parametrize("rows", [12, 13])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from layoutopt.profiles.host import (
     detected_gflops,
     has_byte_products,
     processor_of,
+    registers_of_this_machine,
 )
 from layoutopt.profiles.target import (
     Tile,
@@ -277,3 +279,20 @@ def test_caches_are_those_that_linux_describes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["host", "x86-64-avx2", "x86-64-avx512", "arm64", "mi355x"])
 def test_targets_have_tiles_for_fewest_conversions(name: str) -> None:
     assert {"f32", "f16", "bf16"} <= load_target(name).blocks.keys()
+
+
+def test_the_ways_of_the_first_cache_are_those_that_linux_describes(tmp_path: Path) -> None:
+    names = ("level", "type", "ways_of_associativity", "number_of_sets", "coherency_line_size")
+    described = [("1", "Instruction", "16", "64", "64"), ("1", "Data", "12", "64", "64")]
+    for number, values in enumerate(described):
+        folder = tmp_path / f"index{number}"
+        folder.mkdir()
+        for name, value in zip(names, values, strict=True):
+            (folder / name).write_text(f"{value}\n")
+    usual = Processor.AVX512.registers
+    found = registers_of_this_machine(Processor.AVX512, tmp_path)
+    assert found == replace(usual, ways=12, way_bytes=4096)
+    assert found.computes_like(usual)
+    (tmp_path / "index1" / "ways_of_associativity").write_text("0\n")
+    assert registers_of_this_machine(Processor.AVX512, tmp_path) == usual
+    assert registers_of_this_machine(Processor.AVX512, tmp_path / "none") == usual
