@@ -51,10 +51,12 @@ _AS_FAST = 1.1
 With AVX-512 a product reads its number of the first factor by itself: tiles of 4x32, 4x64 and 8x32
 took the same time."""
 _ABOUT_AS_FAST = 0.97
-"""What a tile with a rest takes at most of the time of one without, by `_peeled_rows`, to be tried.
+"""What a tile with a rest takes at most of the time of one without, by `_peeled_rows`, to be tried
+in its place.
 
-What that counts is little to what it is: of 49 rows 14x32 takes 0.83 of 7x32 (512 columns, 2,048
-sums), and of 128 rows 13x32 takes 0.93 of 8x32 (768 x 768), for 0.95 and 0.96 (AVX-512 server)."""
+What that counts is little to what it is (AVX-512 server): for 0.95 and 0.96, of 49 rows 14x32 takes
+0.83 of 7x32 (512 columns, 2,048 sums), and of 128 rows 13x32 takes 0.93 of 8x32 (768 x 768); of
+196, 784, 128, 64 and 32 rows 6x64 takes 0.87 to 0.96 of 4x64."""
 _SUMS, _SUM_BITS = ("f32", "i32"), 32
 """The element types of the sums that vectors hold; of others no tile was seen to pay."""
 
@@ -73,14 +75,17 @@ def vector_tiles(
     height, width = op.domain[row], op.domain[column]
     fitting = _fitting(width, registers.bits // _SUM_BITS)
     stride_bytes = _row_bytes(op, row, types)
-    held = {v: registers.most_rows(v, stride_bytes) for v, _ in fitting}
-    whole = [(v, columns, _dividing_rows(height, v, registers, held[v])) for v, columns in fitting]
-    peeled = [(v, columns, _peeled_rows(height, v, registers, held[v])) for v, columns in fitting]
-    return tuple(
-        VectorTile(rows, columns, width % columns)
-        for _, columns, rows in (*whole, *peeled)
-        if rows is not None
-    )
+    tiles: dict[VectorTile, None] = {}
+    for vectors, columns in fitting:
+        most = registers.most_rows(vectors, stride_bytes)
+        peeled = _peeled_rows(height, vectors, registers, most)
+        if peeled is not None:
+            tiles[VectorTile(peeled, columns, width % columns)] = None
+        if peeled is None or isinstance(height, Size):
+            whole = _dividing_rows(height, vectors, registers, most)
+            if whole is not None:
+                tiles[VectorTile(whole, columns, width % columns)] = None
+    return tuple(tiles)
 
 
 def instructions(size: tuple[int, int], tile: tuple[int, int], registers: VectorRegisters) -> float:
@@ -298,7 +303,7 @@ def _balanced_rows(height: int, most: int, others: int, tile: VectorTile) -> int
     """
     sizes = {most, *range(tile.rows, most, tile.rows)}
     best = tile.balanced(sorted(sizes), height, others)
-    whole = [rows for rows in sizes if height % rows == 0]
+    whole = [rows for rows in sizes if height % rows == 0 and rows % tile.rows == 0]
     dividing = tile.balanced(whole, height, others) if whole else 0
     return dividing if 2 * dividing >= best else best
 

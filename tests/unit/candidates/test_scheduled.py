@@ -67,17 +67,17 @@ def tiles(text: str, registers: VectorRegisters | None, kind: Form) -> list[str]
 @pytest.mark.parametrize(
     ("m", "n", "registers", "expected"),
     [
-        (128, 768, AVX512, ["13x32", "4x64", "6x64", "8x32"]),  # both with a rest and without
-        (196, 1024, AVX512, ["14x32", "4x64", "6x64"]),
+        (128, 768, AVX512, ["13x32", "6x64"]),  # a rest costs less than lower tiles
+        (196, 1024, AVX512, ["14x32", "6x64"]),
         (1, 4096, AVX512, ["1x32", "1x64"]),  # one row: a decoder's step
-        (128, 96, AVX512, ["13x32", "8x32"]),  # 64 does not divide the columns
+        (128, 96, AVX512, ["13x32"]),  # 64 does not divide the columns
         (197, 768, AVX512, ["12x32", "6x64"]),  # no rows divide a prime: the rest is peeled off
         (17, 768, AVX512, ["13x32", "6x64"]),
         (50, 768, AVX512, ["10x32", "5x64"]),
-        (197, 768, AVX2, ["1x32", "2x32", "6x16"]),
+        (197, 768, AVX2, ["2x32", "6x16"]),
         (128, 1000, AVX512, []),
-        (128, 768, AVX2, ["2x32", "4x16", "6x16"]),
-        (128, 768, NEON, ["13x8", "4x16", "6x16", "8x8"]),
+        (128, 768, AVX2, ["2x32", "6x16"]),
+        (128, 768, NEON, ["13x8", "6x16"]),
     ],
 )
 def test_tiles_fill_the_registers_and_divide_their_loops(
@@ -113,7 +113,7 @@ def test_without_registers_the_compiler_chooses() -> None:
 def test_only_weights_lie_in_panels() -> None:
     text = model(128, 768, 64, weights=False)
     assert tiles(text, AVX512, Form.PANELS) == []
-    assert {*tiles(text, AVX512, Form.SCHEDULED)} >= {"4x64", "8x32"}
+    assert {*tiles(text, AVX512, Form.SCHEDULED)} >= {"13x32", "6x64"}
 
 
 def open_rows() -> str:
@@ -172,7 +172,7 @@ def test_many_rows_with_a_rest_are_shared_out_in_whole_tiles() -> None:
         (196, 768, 2, (14, 32, 0), (196, 32, 0)),  # there are 24 side by side
         (196, 768, 16, (14, 32, 0), (98, 32, 0)),  # of 48, all 16 get 3
         (196, 96, 16, (14, 32, 0), (42, 32, 0)),  # one for each of 15; 14 rows would take as long
-        (128, 768, 64, (8, 32, 0), (16, 32, 0)),  # of 192, all 64 get 3
+        (128, 768, 64, (13, 32, 0), (26, 32, 0)),  # of 120, most get 2
     ],
 )
 def test_workgroups_keep_all_threads_busy(
@@ -253,14 +253,14 @@ def assert_computed(
     ("m", "n", "registers", "expected"),
     [
         (196, 1000, AVX512, ["14x32+8", "28x16+8"]),  # of 64 half a tile would be left, and more
-        (196, 68, AVX512, ["14x32+4", "4x64+4"]),
-        (196, 144, AVX512, ["14x32+16", "4x64+16"]),
+        (196, 68, AVX512, ["14x32+4", "6x64+4"]),
+        (196, 144, AVX512, ["14x32+16", "6x64+16"]),
         (196, 58, AVX512, ["28x16+10"]),  # 26 is no power of two: vectors of 26 are slow
         (196, 44, AVX512, ["14x32+12", "28x16+12"]),
         (196, 112, AVX512, ["14x32+16", "28x16"]),
         (196, 8, AVX512, ["28x8"]),
         (196, 3, AVX512, []),
-        (196, 24, AVX2, ["14x8", "4x16+8"]),
+        (196, 24, AVX2, ["14x8", "6x16+8"]),
     ],
 )
 def test_the_rest_of_the_columns_is_peeled_off(
@@ -331,7 +331,7 @@ func.func @main(%x: {x}, %p: {parts}) -> {y} {{
 
 def test_tiles_may_divide_columns_of_which_there_may_be_none() -> None:
     _, pairs = found(open_columns(), AVX512)
-    assert {str(c.tile) for c, _ in pairs} >= {"8x32", "4x64"}
+    assert {str(c.tile) for c, _ in pairs} >= {"8x32", "6x64"}
     for _, form in pairs:
         assert any(isinstance(o, Structured) and o.schedule for o in form.graph.ops)
 
