@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+from contextlib import suppress
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,8 @@ def filled_memory(size_bytes: int) -> npt.NDArray[np.float64]:
     """
     memory = mmap.mmap(-1, size_bytes)
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        memory.madvise(mmap.MADV_HUGEPAGE)
-    block = np.frombuffer(memory)
+        with suppress(OSError):  # a kernel that is built without them
+            memory.madvise(mmap.MADV_HUGEPAGE)
+    block = np.frombuffer(memory, count=size_bytes // 8)
     block.fill(1.0)
     return block
