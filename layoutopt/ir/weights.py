@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from layoutopt.ir.graph import Constant, Graph, Insert, Op, Slice
+from layoutopt.ir.graph import Constant, Graph, Insert, Op, Slice, Structured
 from layoutopt.ir.renaming import counted_from_zero
 
 
@@ -28,6 +29,18 @@ class WeightReuse:
     """Of weights, and of what lives between them."""
     in_loop: bool = False
     """It is a trip of a loop, which others cannot come between."""
+    operations: int = 0
+    """Multiplications and additions of contractions."""
+    planned: bool = False
+    """Weights are those of a plan, and no longer become more by copies in other layouts."""
+
+    def of_plan(self, given_bytes: int, copied_bytes: int) -> WeightReuse:
+        """The same with a plan's copies in place of the weights that were given.
+
+        Where copies take less than what was given, some is read as it was.
+        """
+        more = max(0, copied_bytes - given_bytes)
+        return replace(self, size_bytes=self.size_bytes + more, planned=True)
 
 
 ONCE = WeightReuse()
@@ -47,9 +60,15 @@ def weight_reuse(graphs: Iterable[Graph], trips: Iterable[int] = ()) -> WeightRe
     loops = [place for place, n in enumerate(counts) if n > 1]
     in_loop = 2 * sum(read[place] for place in loops) > sum(read)
     if in_loop:
-        graphs = [graphs[max(loops, key=read.__getitem__)]]
+        graphs, counts = [graphs[max(loops, key=read.__getitem__)]], [1]
     most = max((_most_alive(graph, in_loop) for graph in graphs), default=0)
-    return WeightReuse(weight_bytes(graphs) + most, in_loop)
+    operations = sum(_operations(graph) * n for graph, n in zip(graphs, counts, strict=True))
+    return WeightReuse(weight_bytes(graphs) + most, in_loop, operations)
+
+
+def _operations(graph: Graph) -> int:
+    found = (op for op in graph.ops if isinstance(op, Structured) and op.is_contraction)
+    return sum(2 * math.prod(op.domain) for op in found)
 
 
 def _most_alive(graph: Graph, in_loop: bool) -> int:

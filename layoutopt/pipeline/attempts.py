@@ -15,7 +15,7 @@ from layoutopt.errors import (
 )
 from layoutopt.ir.graph import Graph
 from layoutopt.ir.types import TensorType
-from layoutopt.ir.weights import constant_names, weight_bytes
+from layoutopt.ir.weights import WeightReuse, constant_names, weight_bytes
 from layoutopt.mlir.read.located import operands_at
 from layoutopt.options import Objective, Options
 from layoutopt.pipeline.stages import LoweredModel, Model, compared_modules, lower, prices, verify
@@ -28,10 +28,12 @@ from layoutopt.planning.planner import plan_graphs
 from layoutopt.planning.setting import PlanSetting
 from layoutopt.pricing.at_sizes import AtSizes
 from layoutopt.pricing.microkernels import with_microkernels
+from layoutopt.pricing.pricers import weights_of
 from layoutopt.pricing.prices import Measured, Pricer
 from layoutopt.profiles.store import cache_folder
 from layoutopt.profiles.target import Target
 from layoutopt.runtime.refused_alone import refused_alone
+from layoutopt.runtime.sampling import WeightsFrom
 from layoutopt.runtime.steps import Clock
 from layoutopt.runtime.version import iree_version
 from layoutopt.solver import TimeLimit
@@ -103,6 +105,14 @@ class Attempts:
     memory: MemoryShare = field(default_factory=MemoryShare)
     before: tuple[Explored, ...] = ()
     """What earlier plans enumerated, for each kind of data tiling."""
+    grown: WeightReuse | None = None
+    """What comes between two uses of a weight with a plan's copies of weights, where those are no
+    longer where its prices found them."""
+
+    @property
+    def weight_reuse(self) -> WeightReuse:
+        """What comes between two uses of a weight."""
+        return self.grown or self.model.weight_reuse
 
     def _explored(self, pricer: Pricer) -> tuple[Explored, ...]:
         """What was enumerated: attempts differ in what is left out of it."""
@@ -164,10 +174,27 @@ class Attempts:
             return given_plans(self.given, asked, model.target, model.options)
         if self.pricer is not None:
             return self._planned(self.pricer, refused)
-        with prices(model.target, model.options, since, model.weight_reuse) as pricer:
+        with prices(model.target, model.options, since, self.weight_reuse) as pricer:
             if isinstance(pricer, Measured):
                 model.ahead.start()  # candidates are enumerated on one core
-            return self._planned(pricer, refused)
+            plans = self._planned(pricer, refused)
+        return self._plans(refused, since) if self._outgrows(plans) else plans
+
+    def _outgrows(self, plans: tuple[GraphPlan, ...]) -> bool:
+        """Whether copies of weights are too much for the cache that prices found weights in.
+
+        Then they are taken anew, with weights from memory, and few copies may be the faster plan.
+        """
+        model, reuse = self.model, self.weight_reuse
+        if not model.target.measurable or reuse.in_loop or reuse.planned:
+            return False
+        graphs = tuple(f.graph for f in model.functions)
+        grown = reuse.of_plan(weight_bytes(graphs), _copied_bytes(graphs, plans))
+        before, after = (weights_of(model.target, model.options, r) for r in (reuse, grown))
+        outgrown = before is WeightsFrom.LAST_CACHE and after is WeightsFrom.MEMORY
+        if outgrown:
+            self.grown = grown
+        return outgrown
 
     def _planned(self, pricer: Pricer, refused: KnownRefusals) -> tuple[GraphPlan, ...]:
         model = self.model
@@ -193,12 +220,7 @@ class Attempts:
         budget = self.model.options.weight_budget
         if self.given is None or budget is None:
             return
-        most = budget.size_bytes(weight_bytes(graphs))
-        copies: dict[Hashable, TensorType] = {}
-        for place, (graph, plan) in enumerate(zip(graphs, plans, strict=True)):
-            for body in plan.bodies:
-                copies |= body.lowered().copied_weights(constant_names(graph, place))
-        copied = sum(kind.size_bytes for kind in copies.values())
+        most, copied = budget.size_bytes(weight_bytes(graphs)), _copied_bytes(graphs, plans)
         if copied > most:
             raise InputError(
                 str(self.given),
@@ -285,6 +307,15 @@ class Attempts:
             f"'{taken.reason}' from iree-compile on the model as it came",
             f"{remedy}, or report it to IREE: no plan was made",
         )
+
+
+def _copied_bytes(graphs: Sequence[Graph], plans: Sequence[GraphPlan]) -> int:
+    """What plans' copies of weights in other layouts take, each once."""
+    copies: dict[Hashable, TensorType] = {}
+    for place, (graph, plan) in enumerate(zip(graphs, plans, strict=True)):
+        for body in plan.bodies:
+            copies |= body.lowered().copied_weights(constant_names(graph, place))
+    return sum(kind.size_bytes for kind in copies.values())
 
 
 def known_refusals(graphs: Sequence[Graph], target: Target, options: Options) -> KnownRefusals:

@@ -174,7 +174,7 @@ class _Job:
             decomposed=model.source.decomposed,
             restated=model.source.restated,
             written_out=model.module.written_out,
-            weight_reuse=model.weight_reuse,
+            weight_reuse=self.attempts.weight_reuse,
         )
 
     def _alone(

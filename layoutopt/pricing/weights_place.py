@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from layoutopt.files.sealed import sealed, unsealed
@@ -12,7 +11,7 @@ from layoutopt.files.written import write_text
 from layoutopt.ir.weights import WeightReuse
 from layoutopt.profiles.host import Caches, caches_of_this_machine
 from layoutopt.profiles.target import Target
-from layoutopt.runtime.memory_rate import cache_bytes_left
+from layoutopt.runtime.memory_rate import CacheLeft, cache_left
 from layoutopt.runtime.sampling import WeightsFrom
 
 _PASSES = 2
@@ -27,6 +26,12 @@ class CachesLeft:
 
     least: Caches
     most: Caches
+    kept_s: float | None = None
+    """How long others leave there what is not used; None where nothing drives it out."""
+
+    def keeps(self, run_s: float) -> bool:
+        """Whether a weight is still there when it is used again, that much later."""
+        return self.kept_s is None or run_s <= self.kept_s
 
 
 @functools.cache
@@ -40,15 +45,15 @@ def caches_left(place: str, kept: Path | None = None) -> CachesLeft:
     anew in each run, a model between two caches had prices of either kind in turn, and two plans.
     """
     caches = caches_of_this_machine()
-    kind = dict[str, tuple[int, int]]
-    known = {} if kept is None else unsealed(kept, kind) or {}
+    known = {} if kept is None else unsealed(kept, dict[str, CacheLeft]) or {}
     if place not in known:
-        known[place] = cache_bytes_left(caches.last_bytes, _TRIES)
+        known[place] = cache_left(caches.last_bytes, _TRIES)
         if kept is not None:
             kept.parent.mkdir(parents=True, exist_ok=True)
-            write_text(kept, sealed(known))
-    least, most = (replace(caches, last_bytes=size) for size in known[place])
-    return CachesLeft(least, most)
+            write_text(kept, sealed({name: asdict(found) for name, found in known.items()}))
+    left = known[place]
+    least, most = (replace(caches, last_bytes=n) for n in (left.least_bytes, left.most_bytes))
+    return CachesLeft(least, most, left.kept_s)
 
 
 def caches_of(target: Target) -> Caches | None:
@@ -62,26 +67,27 @@ def caches_of(target: Target) -> Caches | None:
     return Caches(0, levels[-1].size_bytes) if levels else None
 
 
-def weights_of_a_run(weight_reuse: WeightReuse, left: Callable[[], Caches | None]) -> WeightsFrom:
+def weights_of_a_run(weight_reuse: WeightReuse, caches: Caches | None) -> WeightsFrom:
     """Where the weights of a model are when one run after another reaches them.
 
-    ``left``: finds out which caches a run has, which takes half a second. Where they are not known,
-    weights stay as near as they are.
+    ``caches``: those that a run has. Where they are not known, weights stay as near as they are.
     What comes between two uses of a weight is to fit into half of a cache: plans have copies and
     workspace of their own, and caches do not replace quite what was used last. On a GPU, whose
     cache serves nothing else, into three quarters: on an H100 (50 MiB), 33 MiB were found there
-    again (BERT, 2 layers), and 50 were not (ResNet-18). Of a trip of a loop, into all of the last
-    cache: forms that all wait for memory cost the same there, and not where some weights are near.
+    again (BERT, 2 layers), and 50 were not (ResNet-18). Into all of a cache where a plan's own
+    weights are counted, and of a trip of a loop into all of the last one: forms that all wait for
+    memory cost the same there, and not where some weights are near.
     """
-    caches, size = left(), weight_reuse.size_bytes
+    size = weight_reuse.size_bytes
     if caches is None:
         return WeightsFrom.CACHES
     if not caches.core_bytes:
         fits = size <= caches.last_bytes * 3 // 4
         return WeightsFrom.CACHES if fits else WeightsFrom.MEMORY
-    if size <= caches.core_bytes // 2:
+    half = 1 if weight_reuse.planned else 2
+    if size <= caches.core_bytes // half:
         return WeightsFrom.CACHES
-    if size <= (caches.last_bytes if weight_reuse.in_loop else caches.last_bytes // 2):
+    if size <= caches.last_bytes // (1 if weight_reuse.in_loop else half):
         return WeightsFrom.LAST_CACHE
     return WeightsFrom.MEMORY
 

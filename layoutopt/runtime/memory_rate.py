@@ -6,6 +6,7 @@ import math
 import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,23 @@ _PASSES = 3
 _MOST_READ = 1 << 27
 """Bytes of memory that are read to learn its rate: few caches hold as much, and it takes 10 ms."""
 _SHARES = 8
+_PAUSES_S = (0.0025, 0.005, 0.01, 0.02, 0.04, 0.08)
+"""Between two uses of what a cache holds: runs of models that fit there take no longer."""
+_OWN_BYTES = 4 << 20
+"""Of other memory that this core reads meanwhile: few have as much cache of their own, and it is
+much less than the last one holds."""
+_KEPT_PASSES = 3
+_KEPT_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CacheLeft:
+    """What others leave of a cache."""
+
+    least_bytes: int
+    most_bytes: int
+    kept_s: float | None
+    """How long they leave there what is not used; None for longer than was tried."""
 
 
 def memory_gb_s(threads: int, size_bytes: int) -> float:
@@ -37,8 +55,8 @@ def memory_gb_s(threads: int, size_bytes: int) -> float:
     return block.nbytes / fastest_s / 1e9
 
 
-def cache_bytes_left(size_bytes: int, tries: int = 1) -> tuple[int, int]:
-    """How much of the last cache, of so many bytes, this process has at least and at most.
+def cache_left(size_bytes: int, tries: int = 1) -> CacheLeft:
+    """How much of the last cache, of so many bytes, this process has, and for how long.
 
     In eighths. On a shared machine others fill it as well, and what the system tells is the size of
     all of it. What is read again as fast as a small block is in it, what is read like memory is
@@ -48,7 +66,10 @@ def cache_bytes_left(size_bytes: int, tries: int = 1) -> tuple[int, int]:
     block = filled_memory(max(_MOST_READ, 2 * size_bytes))
     outside = _again_gb_s(block)
     found = [_left(block, size_bytes, outside) for _ in range(tries)]
-    return min(found), max(found)
+    least = min(found)
+    kept, other = block[: least // 16], block[-_OWN_BYTES // 8 :]
+    kept_s = statistics.median(_kept_s(kept, other, outside) for _ in range(_KEPT_TRIES))
+    return CacheLeft(least, max(found), kept_s if math.isfinite(kept_s) else None)
 
 
 def _left(block: Floats, size_bytes: int, outside_gb_s: float) -> int:
@@ -61,12 +82,36 @@ def _left(block: Floats, size_bytes: int, outside_gb_s: float) -> int:
     return left * share
 
 
+def _kept_s(block: Floats, other: Floats, outside_gb_s: float) -> float:
+    """The longest pause after which a block that fits is not read like memory; infinite for all.
+
+    In a pause this core reads other memory again and again, as it does between two uses of a
+    weight: what comes from the last cache drives out of it what was not used for long.
+    """
+    middle = math.sqrt(_again_gb_s(block) * outside_gb_s)
+    kept_s = 0.0
+    for pause_s in _PAUSES_S:
+        passes = []
+        for _ in range(_KEPT_PASSES):
+            block.max()
+            pause_ends = time.perf_counter() + pause_s
+            while time.perf_counter() < pause_ends:
+                other.max()
+            passes.append(_gb_s(block))
+        if statistics.median(passes) <= middle:
+            return kept_s
+        kept_s = pause_s
+    return math.inf
+
+
 def _again_gb_s(block: Floats) -> float:
     """GB/s of reading a block again and again, in the median of the passes after the first."""
     block.max()
-    passes = []
-    for _ in range(2 * _PASSES + 1):
-        started = time.perf_counter()
-        block.max()
-        passes.append(time.perf_counter() - started)
-    return block.nbytes / statistics.median(passes) / 1e9
+    return statistics.median(_gb_s(block) for _ in range(2 * _PASSES + 1))
+
+
+def _gb_s(block: Floats) -> float:
+    """GB/s of reading a block once."""
+    started = time.perf_counter()
+    block.max()
+    return block.nbytes / (time.perf_counter() - started) / 1e9

@@ -17,6 +17,7 @@ from layoutopt.pipeline.stages import LoweredModel, Model
 from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.known_refusals import KnownRefusals
 from layoutopt.profiles.target import Target
+from layoutopt.runtime.sampling import WeightsFrom
 from layoutopt.verification.evaluated import OPTIMIZED, Evaluation, VariantResult
 from layoutopt.verification.verified import Verification
 from layoutopt.verification.whole_model import Comparison, OverMemoryError
@@ -39,6 +40,7 @@ class Runs:
         self.when = when
         self.kept_for = kept_for
         self.priced_since: list[str] = []
+        self.priced_for: list[WeightReuse] = []
         self.compared_since: list[str] = []
 
     @contextmanager
@@ -47,6 +49,7 @@ class Runs:
     ) -> Iterator[MadeUpPrices]:
         """Prices, noting how old they may be."""
         self.priced_since.append(since)
+        self.priced_for.append(weight_reuse)
         yield MadeUpPrices(lambda _: 1)
 
     def verify(
@@ -82,6 +85,21 @@ def test_a_plan_that_lost_is_made_again_from_new_prices(
     assert runs.compared_since == [first, again]
     assert report.lost_before == "2 ms, and 'default' 1 ms"
     assert report.after.measured_ms == 0.5
+
+
+@pytest.mark.parametrize(("copied_mib", "plans"), [(20, 1), (21, 2)])
+def test_a_plan_whose_weights_leave_the_cache_is_made_again_with_weights_from_memory(
+    copied_mib: int, plans: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def place(target: Target, options: Options, reuse: WeightReuse) -> WeightsFrom:
+        fits = reuse.size_bytes <= (20 << 20) + 256  # what lives in the model, beside weights
+        return WeightsFrom.LAST_CACHE if fits else WeightsFrom.MEMORY
+
+    monkeypatch.setattr(attempts, "weights_of", place)
+    monkeypatch.setattr(attempts, "_copied_bytes", lambda graphs, plans: copied_mib << 20)
+    runs = Runs([0.5], when="9999")
+    optimized(runs, tmp_path, monkeypatch)
+    assert [reuse.planned for reuse in runs.priced_for] == [False, True][:plans]
 
 
 @pytest.mark.parametrize("plan_ms", [0.5, 1.0])

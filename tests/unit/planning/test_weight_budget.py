@@ -1,14 +1,15 @@
 """Budgets as text and in bytes, and what plans make of them."""
 
+import math
 from collections.abc import Hashable
 from dataclasses import replace
 
 import pytest
 
 from layoutopt.errors import InputError
-from layoutopt.ir.graph import Graph
+from layoutopt.ir.graph import Graph, Structured
 from layoutopt.ir.types import TensorType
-from layoutopt.ir.weights import ONCE, constant_names, weight_bytes, weight_reuse
+from layoutopt.ir.weights import ONCE, WeightReuse, constant_names, weight_bytes, weight_reuse
 from layoutopt.mlir.module import parse_module
 from layoutopt.options import Budget, Objective, Options
 from layoutopt.planning.graph_plan import GraphPlan
@@ -132,6 +133,25 @@ def test_in_a_loop_a_trip_lies_between_two_uses_of_a_weight() -> None:
     assert one == replace(weight_reuse([body]), in_loop=True)
     assert one.size_bytes < whole.size_bytes
     assert weight_reuse([body, outside], [1, 3]) == replace(weight_reuse([outside]), in_loop=True)
+
+
+def test_what_a_run_computes_between_two_uses_of_a_weight(graph: Graph) -> None:
+    once = weight_reuse([graph]).operations
+    assert once == sum(
+        2 * math.prod(op.domain)
+        for op in graph.ops
+        if isinstance(op, Structured) and op.is_contraction
+    )
+    assert once > 0
+    assert weight_reuse([graph, graph], [1, 1]).operations == 2 * once
+    looping = weight_reuse([graph, _weighted(16)], [5, 1])
+    assert (looping.in_loop, looping.operations) == (True, once)  # of one trip
+
+
+@pytest.mark.parametrize(("copied_bytes", "size_bytes"), [(0, 100), (60, 100), (70, 110)])
+def test_copies_of_a_plan_take_the_place_of_weights(copied_bytes: int, size_bytes: int) -> None:
+    reuse = WeightReuse(100, operations=7)
+    assert reuse.of_plan(60, copied_bytes) == WeightReuse(size_bytes, operations=7, planned=True)
 
 
 def test_functions_share_one_budget(graph: Graph) -> None:

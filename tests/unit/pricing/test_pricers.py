@@ -10,11 +10,12 @@ import pytest
 from layoutopt.errors import InputError
 from layoutopt.ir.weights import WeightReuse
 from layoutopt.options import Options
+from layoutopt.pricing import pricers
 from layoutopt.pricing.measure.benchmark import Benchmark, Case, Operand
 from layoutopt.pricing.measure.measure import Measurer, Place
 from layoutopt.pricing.pricers import at_device, open_pricer, weights_of
 from layoutopt.pricing.prices import Analytic, Measured, Pricer
-from layoutopt.pricing.weights_place import caches_of, evicted_bytes, weights_of_a_run
+from layoutopt.pricing.weights_place import CachesLeft, caches_of, evicted_bytes, weights_of_a_run
 from layoutopt.profiles.host import Caches
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import load_target
@@ -60,15 +61,37 @@ CACHES = Caches(1 << 20, 32 << 20)
         (WeightReuse((16 << 20) + 1), WeightsFrom.MEMORY, 64 << 20),
         (WeightReuse(32 << 20, in_loop=True), WeightsFrom.LAST_CACHE, 2 << 20),
         (WeightReuse((32 << 20) + 1, in_loop=True), WeightsFrom.MEMORY, 64 << 20),
+        (WeightReuse(1 << 20, planned=True), WeightsFrom.CACHES, 0),
+        (WeightReuse(32 << 20, planned=True), WeightsFrom.LAST_CACHE, 2 << 20),
+        (WeightReuse((32 << 20) + 1, planned=True), WeightsFrom.MEMORY, 64 << 20),
     ],
 )
 def test_weights_are_where_so_many_bytes_fit(
     reuse: WeightReuse, expected: WeightsFrom, evicted: int
 ) -> None:
-    assert weights_of_a_run(reuse, lambda: CACHES) is expected
-    assert weights_of_a_run(reuse, lambda: None) is WeightsFrom.CACHES
+    assert weights_of_a_run(reuse, CACHES) is expected
+    assert weights_of_a_run(reuse, None) is WeightsFrom.CACHES
     assert evicted_bytes(expected, CACHES) == evicted
     assert evicted_bytes(expected, None) == 0
+
+
+@pytest.mark.parametrize(
+    ("kept_s", "operations", "expected"),
+    [
+        (0.01, 400e6, WeightsFrom.LAST_CACHE),  # 10 ms at half of the peak
+        (0.01, 440e6, WeightsFrom.MEMORY),
+        (None, 440e9, WeightsFrom.LAST_CACHE),  # others leave it alone
+    ],
+)
+def test_weights_leave_a_shared_cache_where_a_run_takes_long(
+    kept_s: float | None, operations: float, expected: WeightsFrom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = load_target("host")
+    host = replace(host, rates=replace(host.rates, gflops={"f32": 80.0}))
+    monkeypatch.setattr(pricers, "caches_left", lambda *_: CachesLeft(CACHES, CACHES, kept_s))
+    assert weights_of(host, Options(), WeightReuse(8 << 20, False, int(operations))) is expected
+    small = WeightReuse(1 << 19, False, int(operations))
+    assert weights_of(host, Options(), small) is WeightsFrom.CACHES
 
 
 def test_what_the_user_says_of_weights_goes_before_their_size(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from layoutopt.pricing import weights_place
 from layoutopt.pricing.weights_place import CachesLeft
+from layoutopt.runtime.memory_rate import CacheLeft
 
 
 @pytest.fixture
@@ -15,11 +16,11 @@ def left(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """MiB that others leave, try after try."""
     found = iter([20, 16, 12, 16, 20, 8, 8, 8, 8, 8])
 
-    def bytes_left(size_bytes: int, tries: int) -> tuple[int, int]:
+    def cache_left(size_bytes: int, tries: int) -> CacheLeft:
         own = [mib << 20 for mib in islice(found, tries)]
-        return min(own), max(own)
+        return CacheLeft(min(own), max(own), kept_s=0.01)
 
-    monkeypatch.setattr(weights_place, "cache_bytes_left", bytes_left)
+    monkeypatch.setattr(weights_place, "cache_left", cache_left)
     return found
 
 
@@ -31,12 +32,15 @@ def _caches_left(place: str, kept: Path | None = None) -> CachesLeft:
 def test_it_is_what_others_leave_at_least_and_at_most(left: Iterator[int]) -> None:
     found = _caches_left("here")
     assert (found.least.last_bytes, found.most.last_bytes) == (12 << 20, 20 << 20)
+    assert found.keeps(0.01)
+    assert not found.keeps(0.011)
 
 
 def test_later_runs_count_on_what_the_first_one_found(left: Iterator[int], tmp_path: Path) -> None:
     kept = tmp_path / "new" / "caches-left.json"
-    assert _caches_left("here", kept).least.last_bytes == 12 << 20
-    assert _caches_left("here", kept).least.last_bytes == 12 << 20
+    first = _caches_left("here", kept)
+    assert first.least.last_bytes == 12 << 20
+    assert _caches_left("here", kept) == first
     assert _caches_left("another processor", kept).least.last_bytes == 8 << 20
     assert _caches_left("here", kept).least.last_bytes == 12 << 20
 
