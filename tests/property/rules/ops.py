@@ -116,6 +116,23 @@ def long_matmuls(draw: st.DrawFn) -> Graph:
 
 
 @st.composite
+def long_rows(draw: st.DrawFn) -> Graph:
+    """A reduction of long rows less a number of each, in one or two dims, by one of several ops."""
+    rows, above = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    length = draw(st.sampled_from([48, 64, 80, 96, 128, 130, 256]))
+    reduced = draw(st.booleans())
+    kept = (0,) if reduced else (0, 1)
+    fold = draw(st.sampled_from(["arith.addf", "arith.maximumf", "arith.minimumf"]))
+    body = Body(
+        ("f32", "f32", "f32"),
+        (ScalarOp("arith.subf", (0, 1), "f32"), ScalarOp(fold, (3, 2), "f32")),
+        (4,),
+    )
+    forms = ((0, 1, 2), kept, kept)
+    return structured(draw, (rows, above, length), tuple(map(plain_map, forms)), body, 1)
+
+
+@st.composite
 def elementwise(draw: st.DrawFn) -> Graph:
     """Two inputs, each over some of the loops (broadcast, transpose), or at a fixed place."""
     rank = draw(st.integers(1, 4))
