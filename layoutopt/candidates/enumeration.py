@@ -119,17 +119,17 @@ def _written_otherwise(
         yield from channelwise_ways(graph, cluster, way, forms)
     if forms.registers is not None and not cluster.region:
         yield from _elementwise(graph, cluster, way, forms.registers, forms.threads)
+        yield from _as_others(graph, cluster, replace(way, form=Form.LANES))
     if forms.rows is not None and not cluster.region:
         yield from _rows(graph, cluster, way, forms.rows)
     if any(puts_together(graph.ops[i]) for i in cluster.ops):
-        yield from _in_one_pass(graph, cluster, way)
+        yield from _as_others(graph, cluster, replace(way, form=Form.ONE_PASS))
 
 
-def _in_one_pass(graph: Graph, cluster: Cluster, way: Candidate) -> Iterator[Candidate]:
-    """The same layouts with one op for each result, where that can be."""
-    found = replace(way, form=Form.ONE_PASS)
-    if isinstance(physical_form(graph, cluster, found), PhysicalForm):
-        yield found
+def _as_others(graph: Graph, cluster: Cluster, way: Candidate) -> Iterator[Candidate]:
+    """A way that writes a cluster as other ops, where that can be."""
+    if isinstance(physical_form(graph, cluster, way), PhysicalForm):
+        yield way
 
 
 def _elementwise(

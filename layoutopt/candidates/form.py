@@ -9,6 +9,7 @@ from enum import Enum
 from layoutopt.candidates.matmul_form import with_matmuls
 from layoutopt.candidates.one_pass import in_one_pass
 from layoutopt.candidates.packing.packed_form import with_mmt4d
+from layoutopt.candidates.reductions_in_lanes import in_lanes
 from layoutopt.candidates.scheduled import with_schedule
 from layoutopt.candidates.scheduled_channelwise import with_channelwise_schedules
 from layoutopt.candidates.scheduled_convolution import with_direct_convolutions
@@ -57,6 +58,8 @@ class Form(Enum):
     """A convolution as it is, with the tile of a GPU's workgroup that is said to the compiler."""
     ROWS = "rows by"
     """No contraction: rows that are reduced, each shared by the lanes of a GPU's workgroup."""
+    LANES = "reduced in lanes"
+    """No contraction: reductions of neighbours, each in the lanes of vectors first."""
     ONE_PASS = "in one pass"
     """No contraction: each result by one op that works out where what it is made of lies."""
 
@@ -117,6 +120,8 @@ class Form(Enum):
                 return with_mmt4d(with_matmuls(graph))
             case Form.PACKED_GENERALIZED:
                 return _marked(with_matmuls(graph, rows_apart=True), generalized=True)
+            case Form.LANES:
+                return in_lanes(graph)
             case Form.ONE_PASS:
                 return in_one_pass(graph)
         raise AssertionError(f"a form that is not written: {self}")

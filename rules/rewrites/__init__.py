@@ -30,7 +30,6 @@ from layoutopt.rules.rewrites.patch_convolution_to_contraction import (
 from layoutopt.rules.rewrites.push_scatter_through_elementwise import PushScatterThroughElementwise
 from layoutopt.rules.rewrites.push_scatter_through_reshape import PushScatterThroughReshape
 from layoutopt.rules.rewrites.reassociate_contractions import ReassociateContractions
-from layoutopt.rules.rewrites.reduce_in_lanes import ReduceInLanes
 from layoutopt.rules.rewrites.scatter_to_index_arithmetic import ScatterToIndexArithmetic
 from layoutopt.rules.rewrites.separate_resize import SeparateResize
 from layoutopt.rules.rewrites.share_repeated_operand import ShareRepeatedOperand
@@ -61,8 +60,8 @@ MERGING: tuple[RewriteRule[Any], ...] = (
 )
 """Those that make weights of weights: products, sums and multiples of them."""
 
-TILING: tuple[RewriteRule[Any], ...] = (ConvolutionToSpaceToDepth(), ReduceInLanes())
-"""Those that make loops which registers are laid over, at some more operations."""
+TILING: tuple[RewriteRule[Any], ...] = (ConvolutionToSpaceToDepth(),)
+"""Those that make loops which tiles of registers are laid over, at some more multiplications."""
 
 REWRITES: tuple[RewriteRule[Any], ...] = (
     WidenSums(),

@@ -28,6 +28,7 @@ WEIGHTED: dict[str, tuple[Kind, int]] = {
     "convolution": (convolutions.convolution, 8),
     "pooling": (reductions.pooling, 3),
     "reduction": (reductions.reduction, 3),
+    "long-rows": (reductions.long_rows, 1),
     "two-results": (reductions.two_results, 1),
     "pad": (movement.pad, 4),
     "slice": (movement.cut, 4),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from tests.fuzz.draw import Draw
-from tests.fuzz.kinds.shapes import dims, given, need, start
+from tests.fuzz.kinds.shapes import dims, fresh, given, need, start
 from tests.fuzz.value import Value, rounded, tensor_text
 from tests.fuzz.writer import Read, Writer, summed
 
@@ -42,7 +43,17 @@ def reduction(writer: Writer, draw: Draw) -> None:
     x = given(writer, draw, range(1, 6), ())
     need(x.element != "i1", "a number")
     rank = len(x.shape)
-    folded = sorted({draw.below(rank) for _ in range(draw.between(1, 2))})
+    _fold(writer, draw, x, sorted({draw.below(rank) for _ in range(draw.between(1, 2))}))
+
+
+def long_rows(writer: Writer, draw: Draw) -> None:
+    """Rows that lanes of vectors may share, or not, folded into a number each."""
+    rows, length = draw.between(1, 3), draw.pick([64, 80, 96, 128, 130])
+    _fold(writer, draw, fresh(writer, draw, (rows, length), draw.pick(["f32", "i32"])), [1])
+
+
+def _fold(writer: Writer, draw: Draw, x: Value, folded: Sequence[int]) -> None:
+    rank = len(x.shape)
     kept = [d for d in range(rank) if d not in folded]
     fold = draw.pick(list(_folds(x)))
     sizes = tuple(x.shape[d] for d in kept)
@@ -53,7 +64,7 @@ def reduction(writer: Writer, draw: Draw) -> None:
     if draw.one_in(3):
         result = writer.op(
             f"linalg.reduce {{ arith.{fold} }} ins({writer.read(x)} : {x.type}) "
-            f"outs({name} : {kind}) dimensions = {folded}"
+            f"outs({name} : {kind}) dimensions = {list(folded)}"
         )
     else:
         keep = draw.order(kept) if draw.one_in(3) and begin.name == name else tuple(kept)

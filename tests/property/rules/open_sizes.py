@@ -56,14 +56,7 @@ from tests.property.rules.interior_padded import (
 )
 from tests.property.rules.moves import MOVES
 from tests.property.rules.opened import opened_together
-from tests.property.rules.ops import (
-    STRUCTURED,
-    convolutions,
-    elementwise,
-    long_matmuls,
-    long_rows,
-    matmuls,
-)
+from tests.property.rules.ops import STRUCTURED, convolutions, elementwise, long_matmuls, matmuls
 from tests.property.rules.products import short_product
 from tests.property.rules.quantized import QUANTIZED
 from tests.property.rules.repeating import repeating
@@ -121,7 +114,6 @@ REWRITTEN: Mapping[str, st.SearchStrategy[Graph]] = {
     "unit filters and batch": convolutions(filters=st.just(1), unit_batch=True),
     "dense convolution": dense_convolutions(),
     "long sums": long_matmuls(),
-    "long rows": long_rows(),
     "short products": st.randoms(use_true_random=False).map(short_product),
     "siblings": siblings(),
     "behind slices": behind_slices(),

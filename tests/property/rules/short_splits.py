@@ -1,4 +1,4 @@
-"""The table of rewrites, where sums, rows, loops and images need not be long to be split."""
+"""The table of rewrites, where sums, loops and images need not be long to be split."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from layoutopt.rules.rewrites import REWRITES
 from layoutopt.rules.rewrites.contraction_to_strassen import ContractionToStrassen
 from layoutopt.rules.rewrites.convolution_to_winograd_f6 import ConvolutionToWinogradF6
-from layoutopt.rules.rewrites.reduce_in_lanes import ReduceInLanes
 from layoutopt.rules.rewrites.split_reduction import SplitReduction
 from layoutopt.rules.rule import RewriteRule
 
@@ -17,13 +16,6 @@ class SplitShort(SplitReduction):
     """Splits sums that are not long."""
 
     least = 2
-
-
-class FewLanes(ReduceInLanes):
-    """Reduces short rows in few lanes."""
-
-    lanes = (3, 2)
-    steps = 2
 
 
 class HalveShort(ContractionToStrassen):
@@ -42,13 +34,11 @@ class CoverSmall(ConvolutionToWinogradF6):
 def _for_small_sizes(rule: RewriteRule[Any]) -> RewriteRule[Any]:
     if isinstance(rule, ContractionToStrassen):
         return HalveShort()
-    if isinstance(rule, ReduceInLanes):
-        return FewLanes()
     return CoverSmall() if isinstance(rule, ConvolutionToWinogradF6) else rule
 
 
 HALVING: tuple[RewriteRule[Any], ...] = tuple(map(_for_small_sizes, REWRITES))
-"""With short rows in lanes, short loops halved, and small images in large tiles."""
+"""With short loops halved, and small images in large tiles."""
 RULES: tuple[RewriteRule[Any], ...] = tuple(
     SplitShort() if isinstance(rule, SplitReduction) else rule for rule in HALVING
 )

@@ -12,15 +12,20 @@ P, R = IteratorType.PARALLEL, IteratorType.REDUCTION
 
 
 @st.composite
-def dense_convolutions(draw: st.DrawFn) -> Graph:
-    """Stride and dilation one, sums over channels, dims anywhere, images of any size."""
+def dense_convolutions(draw: st.DrawFn, large: bool = False) -> Graph:
+    """Stride and dilation one, sums over channels, dims anywhere, images of any size.
+
+    ``large``: images and filters are such that large tiles of Winograd's pay.
+    """
+    outputs = st.just(6) if large else st.integers(1, 9)
+    taps = st.just(3) if large else st.integers(1, 5)
     spatial = draw(st.integers(1, 2))
     groups = ["g"] * draw(st.integers(0, 1))
     outer = ["n", *groups, "f", *(f"o{i}" for i in range(spatial))]
     names = [*outer, "c", *(f"k{i}" for i in range(spatial))]
     sizes = {name: draw(st.integers(1, 3)) for name in names}
-    sizes |= {f"o{i}": draw(st.integers(1, 9)) for i in range(spatial)}
-    sizes |= {f"k{i}": draw(st.integers(1, 5)) for i in range(spatial)}
+    sizes |= {f"o{i}": draw(outputs) for i in range(spatial)}
+    sizes |= {f"k{i}": draw(taps) for i in range(spatial)}
     loop = {name: d for d, name in enumerate(names)}
     plain = {name: plain_map([d])[0] for name, d in loop.items()}
     windows = [affine([(loop[f"o{i}"], 1), (loop[f"k{i}"], 1)]) for i in range(spatial)]

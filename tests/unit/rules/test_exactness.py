@@ -22,7 +22,6 @@ def test_rules_say_how_exact_they_are() -> None:
         "split-reduction-into-phases": Exactness.ASSUMES_FINITE,
         "split-convolution-into-phases": Exactness.ASSUMES_FINITE,
         "split-reduction": Exactness.REASSOCIATES,
-        "reduce-in-lanes": Exactness.REASSOCIATES,
         "split-contraction-of-concat": Exactness.REASSOCIATES,
         "attention-to-contractions": Exactness.APPROXIMATES,
         "contractions-to-attention": Exactness.APPROXIMATES,
