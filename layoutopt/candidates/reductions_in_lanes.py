@@ -62,7 +62,7 @@ def _in_lanes(graph: Graph, op: Op, lanes: Sequence[int], steps: int) -> Parts |
         return None
     for loop in sorted(op.reduction_dims):
         size = op.domain[loop]
-        if type(size) is not int or not _is_innermost(op, loop):
+        if type(size) is not int or not _is_innermost(graph, op, loop):
             continue
         for count in lanes:
             if size % count == 0 and size >= count * steps:
@@ -70,7 +70,7 @@ def _in_lanes(graph: Graph, op: Op, lanes: Sequence[int], steps: int) -> Parts |
     return None
 
 
-def _is_innermost(op: Structured, loop: int) -> bool:
+def _is_innermost(graph: Graph, op: Structured, loop: int) -> bool:
     """Whether all that is read along a loop is read along its innermost dim, one by one."""
     along = [m for m in op.source_maps if any(loop in form.dims for form in m)]
-    return bool(along) and is_plain(op, loop) and all(m[-1].plain_dim == loop for m in along)
+    return bool(along) and is_plain(graph, op, loop) and all(m[-1].plain_dim == loop for m in along)

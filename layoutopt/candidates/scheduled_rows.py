@@ -274,6 +274,8 @@ def _part(
         of_rows = source in mapped.reductions and loops != tuple(range(rows))
         if len({*loops}) < len(loops) or of_rows:
             return Refusal("expected each row to read what is reduced of it")
+        if math.prod(own[d] for d in loops) != graph.types[source].elements:
+            return Refusal("expected operands that are read as a whole, but got a part of one")
         read_by[value] = source, loops
         reads[source, loops] = None
     element = graph.types[tensor].element

@@ -57,11 +57,15 @@ def refused_parts(match: Parts) -> Refusal | None:
     )
 
 
-def is_plain(op: Structured, loop: int) -> bool:
-    """Whether the loop runs along dims of its own, so that these can be split."""
-    forms = [form for m in op.source_maps for form in m if loop in form.dims]
-    return all(form.plain_dim == loop for form in forms) and not any(
-        sum(form.plain_dim == loop for form in m) > 1 for m in op.source_maps
+def is_plain(graph: Graph, op: Structured, loop: int) -> bool:
+    """Whether the loop runs along all of dims of its own, so that these can be split."""
+    read = [
+        [(form, n) for form, n in zip(m, graph.types[t].shape, strict=True) if loop in form.dims]
+        for t, m in zip(op.sources, op.source_maps, strict=True)
+    ]
+    whole = op.domain[loop]
+    return all(len(dims) <= 1 for dims in read) and all(
+        form.plain_dim == loop and n == whole for dims in read for form, n in dims
     )
 
 

@@ -75,7 +75,7 @@ class SplitReduction:
             return None
         if found.body.reads_index or isinstance(found.inits[0], Uninitialized):
             return None
-        split = _split(found, self.least)
+        split = _split(graph, found, self.least)
         return in_parts(graph, found, *split, innermost=False) if split is not None else None
 
     def guard(self, match: Parts) -> Refusal | None:
@@ -87,7 +87,7 @@ class SplitReduction:
         return rewritten(graph, match)
 
 
-def _split(op: Structured, least: int) -> tuple[int, int] | None:
+def _split(graph: Graph, op: Structured, least: int) -> tuple[int, int] | None:
     """The loop to split and the number of parts: parts as short as they may be."""
     known = {d: op.domain[d] for d in op.reduction_dims if type(op.domain[d]) is int}
     terms = math.prod(known.values())
@@ -95,7 +95,7 @@ def _split(op: Structured, least: int) -> tuple[int, int] | None:
         (terms // parts, loop, parts)
         for loop, size in known.items()
         for parts in _divisors(size)
-        if parts > 1 and terms // parts >= least and (parts == size or is_plain(op, loop))
+        if parts > 1 and terms // parts >= least and (parts == size or is_plain(graph, op, loop))
     ]
     if not ways:
         return None

@@ -61,11 +61,12 @@ def row(
     source: tuple[int, ...] = (0, 1),
     init: Fill | Uninitialized = Fill("0.0 : f32"),  # noqa: B008
     body: Body | None = None,
+    margin: int = 0,
 ) -> Graph:
-    """The sum of each of three rows, read through a map."""
+    """The sum of each of three rows, read through a map; ``margin``: what it leaves of one."""
     builder = GraphBuilder()
     domain = (3, columns)
-    x = builder.tensor(tuple(domain[d] for d in source), "f32")
+    x = builder.tensor(tuple(domain[d] + margin * d for d in source), "f32")
     y = builder.tensor((3,), "f32")
     parallel, reduction = IteratorType.PARALLEL, IteratorType.REDUCTION
     maps = (plain_map(source), plain_map((0,)))
@@ -85,6 +86,7 @@ def test_rows_of_neighbours_alone_are_in_lanes() -> None:
         row(source=(1, 0)),  # neighbours are of other rows
         row(source=(1,)),  # as many partial results as operands
         row(init=Uninitialized()),
+        row(margin=32),
         row(body=less),
     ):
         assert in_lanes(graph) == NONE

@@ -186,6 +186,27 @@ def test_other_graphs_are_refused(model: Normalized, reason: str) -> None:
     assert row_tiles(graph, UNITS) == ()
 
 
+def test_a_window_that_leaves_some_of_a_row_reads_no_whole_row() -> None:
+    graph = lifted("""
+func.func @main(%x: tensor<2x6x40xf32>, %w: tensor<38xf32>) -> tensor<2x6x1xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x6x1xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%e : tensor<2x6x1xf32>) -> tensor<2x6x1xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(a, b, c, k) -> (a, b, 3 * c + k)>,
+      affine_map<(a, b, c, k) -> (k)>, affine_map<(a, b, c, k) -> (a, b, c)>],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<2x6x40xf32>, tensor<38xf32>) outs(%i : tensor<2x6x1xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %s = arith.addf %p, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<2x6x1xf32>
+  return %y : tensor<2x6x1xf32>
+}""")
+    assert row_tiles(graph, UNITS) == ()
+    found = with_rows(graph, TILE, {})
+    assert found == Refusal("expected operands that are read as a whole, but got a part of one")
+
+
 @pytest.mark.parametrize(
     ("shape", "element", "expected"),
     [
