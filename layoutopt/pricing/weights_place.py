@@ -47,13 +47,19 @@ def caches_left(place: str, kept: Path | None = None) -> CachesLeft:
     caches = caches_of_this_machine()
     known = {} if kept is None else unsealed(kept, dict[str, CacheLeft]) or {}
     if place not in known:
-        known[place] = cache_left(caches.last_bytes, _TRIES)
+        known[place] = _cache_left(caches.last_bytes)
         if kept is not None:
             kept.parent.mkdir(parents=True, exist_ok=True)
             write_text(kept, sealed({name: asdict(found) for name, found in known.items()}))
     left = known[place]
     least, most = (replace(caches, last_bytes=n) for n in (left.least_bytes, left.most_bytes))
     return CachesLeft(least, most, left.kept_s)
+
+
+@functools.cache
+def _cache_left(size_bytes: int) -> CacheLeft:
+    """What others leave of a last cache of so many bytes: a process finds out once."""
+    return cache_left(size_bytes, _TRIES)
 
 
 def caches_of(target: Target) -> Caches | None:

@@ -12,7 +12,7 @@ from layoutopt.runtime.memory_rate import CacheLeft
 
 
 @pytest.fixture
-def left(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+def left(monkeypatch: pytest.MonkeyPatch) -> Iterator[Iterator[int]]:
     """MiB that others leave, try after try."""
     found = iter([20, 16, 12, 16, 20, 8, 8, 8, 8, 8])
 
@@ -21,11 +21,13 @@ def left(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
         return CacheLeft(min(own), max(own), kept_s=0.01)
 
     monkeypatch.setattr(weights_place, "cache_left", cache_left)
-    return found
+    yield found
+    weights_place._cache_left.cache_clear()
 
 
 def _caches_left(place: str, kept: Path | None = None) -> CachesLeft:
     """As in a process of its own."""
+    weights_place._cache_left.cache_clear()
     return weights_place.caches_left.__wrapped__(place, kept)
 
 
