@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from layoutopt.ir.graph import Constant, Graph, Insert, Op, Slice, Structured
 from layoutopt.ir.renaming import counted_from_zero
+from layoutopt.ir.size import planned
 
 
 def weight_bytes(graphs: Iterable[Graph]) -> int:
@@ -67,8 +68,9 @@ def weight_reuse(graphs: Iterable[Graph], trips: Iterable[int] = ()) -> WeightRe
 
 
 def _operations(graph: Graph) -> int:
+    """Of its contractions, at the sizes that are planned for."""
     found = (op for op in graph.ops if isinstance(op, Structured) and op.is_contraction)
-    return sum(2 * math.prod(op.domain) for op in found)
+    return sum(2 * math.prod(map(planned, op.domain)) for op in found)
 
 
 def _most_alive(graph: Graph, in_loop: bool) -> int:

@@ -8,6 +8,7 @@ import pytest
 
 from layoutopt.errors import InputError
 from layoutopt.ir.graph import Graph, Structured
+from layoutopt.ir.planned_sizes import divided, open_sizes, planned_for
 from layoutopt.ir.types import TensorType
 from layoutopt.ir.weights import ONCE, WeightReuse, constant_names, weight_bytes, weight_reuse
 from layoutopt.mlir.module import parse_module
@@ -146,6 +147,23 @@ def test_what_a_run_computes_between_two_uses_of_a_weight(graph: Graph) -> None:
     assert weight_reuse([graph, graph], [1, 1]).operations == 2 * once
     looping = weight_reuse([graph, _weighted(16)], [5, 1])
     assert (looping.in_loop, looping.operations) == (True, once)  # of one trip
+
+
+def test_open_sizes_count_as_planned() -> None:
+    graph = lifted("""func.func @f(%x: tensor<?x8xf32>, %w: tensor<8x4xf32>) -> tensor<?x4xf32> {
+      %zero = arith.constant 0.0 : f32
+      %c0 = arith.constant 0 : index
+      %n = tensor.dim %x, %c0 : tensor<?x8xf32>
+      %e = tensor.empty(%n) : tensor<?x4xf32>
+      %i = linalg.fill ins(%zero : f32) outs(%e : tensor<?x4xf32>) -> tensor<?x4xf32>
+      %y = linalg.matmul ins(%x, %w : tensor<?x8xf32>, tensor<8x4xf32>)
+          outs(%i : tensor<?x4xf32>) -> tensor<?x4xf32>
+      return %y : tensor<?x4xf32>
+    }""")
+    (size,) = open_sizes(graph)
+    (name,) = {divided(size)[0]}
+    operations = weight_reuse([planned_for(graph, {name: 10})]).operations
+    assert (type(operations), operations) == (int, 2 * 10 * 8 * 4)
 
 
 @pytest.mark.parametrize(("copied_bytes", "size_bytes"), [(0, 100), (60, 100), (70, 110)])
