@@ -34,7 +34,6 @@ class CachesLeft:
         return self.kept_s is None or run_s <= self.kept_s
 
 
-@functools.cache
 def caches_left(place: str, kept: Path | None = None) -> CachesLeft:
     """This machine's.
 

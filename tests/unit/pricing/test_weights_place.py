@@ -28,7 +28,7 @@ def left(monkeypatch: pytest.MonkeyPatch) -> Iterator[Iterator[int]]:
 def _caches_left(place: str, kept: Path | None = None) -> CachesLeft:
     """As in a process of its own."""
     weights_place._cache_left.cache_clear()
-    return weights_place.caches_left.__wrapped__(place, kept)
+    return weights_place.caches_left(place, kept)
 
 
 def test_it_is_what_others_leave_at_least_and_at_most(left: Iterator[int]) -> None:
