@@ -18,11 +18,14 @@ from layoutopt.compiler.processor import Processor
 from layoutopt.profiles.target import Target
 
 FILES = {
-    Processor.AVX512: "x86-64-avx512.experience.json",
-    Processor.AVX2: "x86-64-avx2.experience.json",
+    Processor.AVX512: (
+        "x86-64-avx512.intel.experience.json",
+        "x86-64-avx512.amd.experience.json",
+    ),
+    Processor.AVX2: ("x86-64-avx2.amd.experience.json",),
 }
-"""Measured with one thread, AVX-512 on a Zen 4, AVX2 on a Zen 1, with IREE 3.13, by
-`tests/benchmarks/experience.py`."""
+"""Measured with one thread, AVX-512 on a Xeon with AMX and on a Zen 4, AVX2 on a Zen 1, with
+IREE 3.13, by `tests/benchmarks/experience.py`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +57,14 @@ class Experience:
         return frozenset(self.labels[row.labels[level]] for row in self.rows)
 
 
-def experience_of(target: Target) -> Experience | None:
-    """What is known of a target's kind of processor; None where nothing is."""
+def experiences_of(target: Target) -> tuple[Experience, ...]:
+    """What is known of a target's kind of processor, on each one that prices come from."""
     own = target.registers if target.measurable else None
     kinds = (p for p in FILES if own is not None and p.registers.computes_like(own))
-    return next(map(_read, kinds), None)
+    return tuple(_read(name) for kind in kinds for name in FILES[kind])
 
 
 @functools.cache
-def _read(processor: Processor) -> Experience:
-    text = resources.files("layoutopt.profiles").joinpath(FILES[processor]).read_text("utf-8")
+def _read(name: str) -> Experience:
+    text = resources.files("layoutopt.profiles").joinpath(name).read_text("utf-8")
     return msgspec.convert(json.loads(text), Experience)

@@ -31,7 +31,7 @@ from layoutopt.pricing.learned import (
 )
 from layoutopt.pricing.prices import Work
 from layoutopt.pricing.source import PriceSource
-from layoutopt.profiles.experience import experience_of
+from layoutopt.profiles.experience import experiences_of
 
 Key = Candidate | Conversion
 
@@ -96,7 +96,7 @@ class Bounds:
         self._total_ns = math.inf
         self._usual: dict[Key, int] = {}
         self._least: dict[Key, int] = {}
-        self._before: Before | None = None
+        self._before: tuple[Before, ...] = ()
         self._loops_before: frozenset[Hashable] = frozenset()
         self._seen = self._loops_before
         if self._stages:
@@ -147,12 +147,12 @@ class Bounds:
             )
 
     def _remember(self) -> None:
-        experience = experience_of(self._target)
-        if experience is None or not (experience.rows and self._described):
+        experiences = [each for each in experiences_of(self._target) if each.rows]
+        if not (experiences and self._described):
             return
         own = [names_of(each) for each in self._described]
-        self._before = known_before(self._described, own, experience)
-        names = experience.names(LOOPS)
+        self._before = tuple(known_before(self._described, own, each) for each in experiences)
+        names = frozenset[str]().union(*(each.names(LOOPS) for each in experiences))
         self._loops_before = frozenset(
             each.loops for each, name in zip(self._described, own, strict=True)
             if name[LOOPS] in names
@@ -231,7 +231,7 @@ class Bounds:
 
         None without an experience.
         """
-        if self._before is None:
+        if not self._before:
             return frozenset()
         fastest: dict[Hashable, int] = {}
         for key in self._candidates:

@@ -64,6 +64,8 @@ MOST = 1000
 
 _TRUSTED = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95)
 """Correlations of prices here with those of an experience; those of the run tell which it is."""
+_TELLING = 4
+"""Prices that tell which correlation it is at least, and on which processor it was."""
 _TRUSTED_UNSEEN = 3
 """The place of the one that is taken before there are enough prices to tell."""
 
@@ -216,14 +218,15 @@ def known_before(
 
 
 def expected(
-    work: Sequence[Described], known: Mapping[int, float], before: Before | None = None
+    work: Sequence[Described], known: Mapping[int, float], before: Sequence[Before] = ()
 ) -> Expected | None:
     """What ``known`` prices in nanoseconds, by number, tell of all work; None where too few are.
 
-    Any number of them does beside what was known ``before``.
+    Any number of them does beside what was known ``before``: on several processors, of which the
+    prices tell the one that this one is most like; the first, while there are hardly any.
     """
     samples = np.array(sorted(known), np.int64)
-    if len(samples) < FEWEST and before is None:
+    if len(samples) < FEWEST and not before:
         return None
     if len(samples) > MOST:
         samples = samples[np.linspace(0, len(samples) - 1, MOST).astype(np.int64)]
@@ -231,16 +234,21 @@ def expected(
     base_ns = np.array([each.base_ns for each in work])
     tiles = np.array([each.log_instructions for each in work])
     values = [math.log2(known[int(i)] / base_ns[i]) - tiles[i] for i in samples]
-    if before is None:
+    if not before:
         mean, deviation = Regression(KERNEL, points.part(samples), values).at(points)
         return Expected(base_ns, mean + tiles, deviation)
-    before = Before(before.mean - tiles, before.factors)
-    shares = _TRUSTED if len(samples) >= FEWEST else (_TRUSTED[_TRUSTED_UNSEEN],)
-    told = [before.trusted(share) for share in shares]
-    found = [Regression(KERNEL, points.part(samples), values, b.part(samples)) for b in told]
+    few = len(samples) < _TELLING
+    shares = (_TRUSTED[_TRUSTED_UNSEEN],) if few else _TRUSTED
+    ways = [
+        (share, Before(each.mean - tiles, each.factors).trusted(share))
+        for each in (before[:1] if few else before)
+        for share in shares
+    ]
+    found = [Regression(KERNEL, points.part(samples), values, b.part(samples)) for _, b in ways]
     best = max(range(len(found)), key=lambda i: found[i].log_likelihood)
-    mean, deviation = found[best].at(points, told[best])
-    return Expected(base_ns, mean + tiles, deviation, shares[best])
+    share, told = ways[best]
+    mean, deviation = found[best].at(points, told)
+    return Expected(base_ns, mean + tiles, deviation, share)
 
 
 def _points(labels: Sequence[Sequence[Hashable]], places: Sequence[Sequence[float]]) -> Points:

@@ -1,10 +1,12 @@
-"""Compute ahead of time what a plan computes from external parameters alone.
+"""Compute ahead of time what a plan computes from weights alone.
 
     w' = transpose(w); y = matmul(x, w')      ->      y = matmul(x, w'), with w' hoisted
 
 Weights that are constants of the module are folded when it is compiled. Parameters are not there
-then: what is computed from them is priced as a weight that lies ready, and so has to be one. What
-only reshapes, or spreads a small tensor out, stays with the op that reads it.
+then: what is computed from them is priced as a weight that lies ready, and so has to be one. So has
+what a data-tiled contraction reads: IREE 3.13 lays a part of a constant out anew in the dispatch of
+the contraction, in each run and on the stack, which is too small for it. What only reshapes, or
+spreads a small tensor out, stays with the op that reads it.
 """
 
 from __future__ import annotations
@@ -13,19 +15,20 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from layoutopt.ir.dead_code import live_ops
-from layoutopt.ir.graph import Graph, Op, Reshape, needs_open_sizes
+from layoutopt.ir.graph import Graph, Op, Reshape, Structured, needs_open_sizes
 from layoutopt.ir.lowered import HoistedWeight, Lowered
 
 
 def hoist_weights(
     lowered: Lowered, constants: Collection[int], external: Collection[int]
 ) -> Lowered:
-    """The same plan with what depends on parameters alone among its hoisted weights.
+    """The same plan with more hoisted weights: computed from parameters, or read data-tiled.
 
     ``constants``: tensors of the model that are constants; ``external``: those among them that
     are parameters.
     """
-    if not external:
+    tiled = _read_data_tiled(lowered.graph)
+    if not (external or tiled):
         return lowered
     model = {planned: t for t, planned in lowered.inputs.items()}
     leaves = {planned for planned, t in model.items() if t in constants}
@@ -47,7 +50,7 @@ def hoist_weights(
             if tensor not in read:
                 continue
             whole = _ancestors(ahead, tensor, leaves)
-            sources = [t for t in whole.inputs if model[t] in external]
+            sources = [t for t in whole.inputs if tensor in tiled or model[t] in external]
             if sources and _saves_work_and_memory(whole, tensor, sources):
                 inputs = {model[t]: t for t in whole.inputs}
                 hoisted.append(HoistedWeight(whole, inputs, tensor, tensor))
@@ -55,6 +58,12 @@ def hoist_weights(
     kept, _ = live_ops(graph.ops, lowered.made, ready)
     planned = replace(graph, ops=kept, names=())
     return replace(lowered, graph=planned, hoisted=tuple(hoisted))
+
+
+def _read_data_tiled(graph: Graph) -> frozenset[int]:
+    """What data-tiled contractions read."""
+    ops = (op for op in graph.ops if isinstance(op, Structured) and op.data_tiled)
+    return frozenset(tensor for op in ops for tensor in op.inputs)
 
 
 def _ancestors(graph: Graph, tensor: int, leaves: Collection[int]) -> Graph:

@@ -9,7 +9,15 @@ from layoutopt.candidates.scheduled import excess_instructions, instructions
 from layoutopt.compiler.processor import Processor
 from layoutopt.ir.extensions.attention import Attention
 from layoutopt.ir.types import TensorType
-from layoutopt.pricing.learned import FEWEST, Described, expected, how_it_runs
+from layoutopt.pricing.learned import (
+    FEWEST,
+    Described,
+    expected,
+    how_it_runs,
+    known_before,
+    names_of,
+)
+from layoutopt.profiles.experience import Experience, Row
 
 
 def attention(tokens: int) -> tuple[Attention, tuple[TensorType, ...]]:
@@ -63,3 +71,39 @@ def test_instructions_are_those_of_all_parts(
 ) -> None:
     registers = Processor.AVX2.registers
     assert instructions(size, of_tile, registers) == pytest.approx(needed)
+
+
+def seen(work: list[Described], log_ratios: dict[str, float]) -> Experience:
+    """Prices of a processor on which each kind of loops has a ratio of its own."""
+    labels = sorted({name for each in work for name in names_of(each)})
+    numbers = [tuple(labels.index(name) for name in names_of(each)) for each in work]
+    rows = zip(work, numbers, strict=True)
+    ratios = [log_ratios[str(each.loops)] for each in work]
+    return Experience(
+        tuple(labels),
+        tuple(Row(n, e.place, r) for (e, n), r in zip(rows, ratios, strict=True)),
+    )
+
+
+@pytest.mark.parametrize("one", ["scheduled", "tiled"])
+def test_prices_tell_which_processor_this_one_is_like(one: str) -> None:
+    """On each of two, other loops are the fast ones; one half of what is here has prices."""
+    other = {"scheduled": "tiled", "tiled": "scheduled"}[one]
+    work = [
+        Described((None, loops, loops, loops, (loops, ())), (5.0 + n / 4,) * 6, 1e6)
+        for n in range(FEWEST)
+        for loops in ("scheduled", "tiled")
+    ]
+    experiences = (
+        seen(work, {"scheduled": 0.0, "tiled": 3.0}),
+        seen(work, {"scheduled": 3.0, "tiled": 0.0}),
+    )
+    names = [names_of(each) for each in work]
+    before = [known_before(work, names, each) for each in experiences]
+    fast, slow = ([i for i, each in enumerate(work) if each.loops == way] for way in (one, other))
+    known = {i: 1e6 for i in fast[: FEWEST // 2]} | {i: 8e6 for i in slow[: FEWEST // 2]}
+    found = expected(work, known, before)
+    assert found is not None
+    assert found.trusted > 0.8
+    times = found.at(0.0)
+    assert max(times[i] for i in fast) < 2e6 < 6e6 < min(times[i] for i in slow)

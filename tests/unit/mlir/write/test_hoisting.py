@@ -1,12 +1,18 @@
 """What a plan computes from external parameters alone is computed when the module is loaded."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from layoutopt.ir.graph import Structured
 from layoutopt.mlir.module import parse_module
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
+from layoutopt.runtime.compile import compile_file
 from tests.planning import setting
+from tests.splicing import unchanged
 
 FUNCTION = """
 func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {{
@@ -52,3 +58,44 @@ def test_a_constant_of_the_module_stays_with_its_op(tmp_path: Path) -> None:
     values = ", ".join(f"[{i}.0, 1.0, 2.0, 3.0]" for i in range(8))
     text = written(tmp_path, f"arith.constant dense<[{values}]>")
     assert "util.initializer" not in text
+
+
+PART = """
+func.func @main(%x: tensor<256x16xf32>) -> tensor<256x16xf32> {{
+  %w = arith.constant dense<"0x{values}"> : tensor<256x256x3x3xf32>
+  %ep = tensor.empty() : tensor<256x256xf32>
+  %part = linalg.generic {{
+      indexing_maps = [affine_map<(i, j) -> (i, j, 2, 2)>, affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]}}
+      ins(%w : tensor<256x256x3x3xf32>) outs(%ep : tensor<256x256xf32>) {{
+  ^bb0(%a: f32, %out: f32):
+    linalg.yield %a : f32
+  }} -> tensor<256x256xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<256x16xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<256x16xf32>) -> tensor<256x16xf32>
+  %y = linalg.matmul ins(%part, %x : tensor<256x256xf32>, tensor<256x16xf32>)
+      outs(%init : tensor<256x16xf32>) -> tensor<256x16xf32>
+  return %y : tensor<256x16xf32>
+}}
+"""
+
+
+def test_a_part_of_a_constant_that_is_read_data_tiled_lies_ready(tmp_path: Path) -> None:
+    """A corner of Winograd's filters is one: IREE 3.13 refuses it for the stack that it takes."""
+    values = np.random.default_rng(0).standard_normal((256, 256, 3, 3), np.float32)
+    (tmp_path / "model.mlir").write_text(PART.format(values=values.tobytes().hex()))
+    module = parse_module(tmp_path / "model.mlir")
+    plan = unchanged(module.graphs[0])
+    ops = tuple(
+        replace(op, data_tiled=True) if isinstance(op, Structured) and op.is_contraction else op
+        for op in plan.graph.ops
+    )
+    module.replace(0, replace(plan, graph=replace(plan.graph, ops=ops)))
+    module.write(tmp_path / "out.mlir", ())
+    stored = module.stored_globals
+    assert [*stored.values()] == [256 * 256 * 4]
+    target = load_target("host")
+    flags = (*target.flags, "--iree-opt-data-tiling")
+    compiled = compile_file(tmp_path / "out.mlir", tmp_path / "out.vmfb", flags, 120.0)
+    assert compiled.ok, compiled.reason
