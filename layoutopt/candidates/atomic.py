@@ -69,11 +69,10 @@ def _ways(
         if not _is_open(way, cluster, sets):
             continue
         yield from matmul_ways(graph, cluster, way, replace(forms, data_tiling=tiled))
-        for columns in forms.columns:
-            layouts = in_panels(graph, contractions, start, columns, forms)
-            panels = None if layouts is None else follow(graph, index, cluster, layouts, others)
-            if isinstance(panels, Candidate) and _is_open(panels, cluster, sets):
-                yield from panel_ways(graph, cluster, panels, forms, columns)
+        layouts = in_panels(graph, contractions, start, forms.columns, forms)
+        panels = None if layouts is None else follow(graph, index, cluster, layouts, others)
+        if isinstance(panels, Candidate) and _is_open(panels, cluster, sets):
+            yield from panel_ways(graph, cluster, panels, forms)
 
 
 def _is_open(way: Candidate, cluster: Cluster, sets: LayoutSets) -> bool:

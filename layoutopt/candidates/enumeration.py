@@ -209,18 +209,17 @@ def _panel_ways(
     sets: LayoutSets,
     forms: ContractionForms,
 ) -> Iterator[Candidate | Refusal]:
-    """The weights in panels of each width, where the root has any; ``start``: layouts around it."""
+    """The weights in panels, where the root has any; ``start``: layouts around it."""
     root = graph.ops[cluster.root]
     assert isinstance(root, Structured)
-    for columns in forms.columns:
-        layouts = in_panels(graph, [root], start, columns, forms)
-        if layouts is None or not sets.allow(layouts, root.results):
-            continue
-        way = follow(graph, index, cluster, layouts, cluster.beside_root)
-        if isinstance(way, Refusal):
-            yield way
-        else:
-            yield from panel_ways(graph, cluster, way, forms, columns)
+    layouts = in_panels(graph, [root], start, forms.columns, forms)
+    if layouts is None or not sets.allow(layouts, root.results):
+        return
+    way = follow(graph, index, cluster, layouts, cluster.beside_root)
+    if isinstance(way, Refusal):
+        yield way
+    else:
+        yield from panel_ways(graph, cluster, way, forms)
 
 
 def _packed_ways(

@@ -134,7 +134,7 @@ def explore(
         registers=target.registers if fewest else None,
         image_rows=image_rows and target.registers is not None,
         subgroup=0 if fewest else target.machine.subgroup,
-        panels=written.columns,
+        panel=written.columns,
     )
     sets = layout_sets(rewritten, packing_options, _MOST_FEWEST if fewest else _MOST)
     candidates, forms = enumerate_candidates(egraph, clusters, sets, written, packing_options)

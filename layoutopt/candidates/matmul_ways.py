@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_form
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.form import Form
-from layoutopt.candidates.scheduled import panel_columns, panel_layout, vector_tiles
+from layoutopt.candidates.scheduled import (
+    panel_columns,
+    panel_layout,
+    panel_tiles,
+    vector_tiles,
+)
 from layoutopt.candidates.scheduled_workgroups import workgroup_tiles
 from layoutopt.candidates.unsigned import multiplies_bytes
 from layoutopt.candidates.whole_panels import in_whole_panels
@@ -22,6 +27,9 @@ from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.roles import is_windowed
 from layoutopt.ir.schedule import VectorTile, WorkgroupTile
 from layoutopt.ir.size import Size
+from layoutopt.ir.types import TensorType
+
+_TilesOf = Callable[[Structured, tuple[TensorType, ...], VectorRegisters], tuple[VectorTile, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +51,9 @@ class ContractionForms:
     """Threads that workgroups are shared among; compute units of a GPU."""
 
     @property
-    def columns(self) -> tuple[int, ...]:
-        """Widths of panels."""
-        return () if self.registers is None else panel_columns(self.registers)
+    def columns(self) -> int | None:
+        """Of a panel of weights; None where there are none."""
+        return None if self.registers is None else panel_columns(self.registers)
 
 
 def matmul_ways(
@@ -70,29 +78,30 @@ def matmul_ways(
 
 
 def panel_ways(
-    graph: Graph, cluster: Cluster, way: Candidate, forms: ContractionForms, columns: int
+    graph: Graph, cluster: Cluster, way: Candidate, forms: ContractionForms
 ) -> Iterator[Candidate | Refusal]:
-    """A candidate whose weights lie in panels, with each tile of so many columns."""
+    """A candidate whose weights lie in panels, with each tile."""
     form = physical_form(graph, cluster, replace(way, form=Form.AS_MATMUL))
     if isinstance(form, Refusal):
         yield form
         return
-    for tile in _tiles(form, forms):
-        if tile.columns == columns:
-            yield replace(way, form=Form.PANELS, tile=tile)
+    for tile in _tiles(form, forms, panel_tiles):
+        yield replace(way, form=Form.PANELS, tile=tile)
 
 
 def in_panels(
     graph: Graph,
     contractions: Sequence[Structured],
     start: Mapping[int, Layout],
-    columns: int,
+    columns: int | None,
     forms: ContractionForms,
 ) -> dict[int, Layout] | None:
     """Layouts around contractions with all weights in panels; None where some do not suit.
 
-    Results have columns of padding where none of the panels of ``forms`` divides them.
+    Results have columns of padding where no panel of ``forms`` divides them.
     """
+    if columns is None or forms.columns is None:
+        return None
     found = dict(start)
     for op in contractions:
         rhs, result = op.sources[1], op.results[0]
@@ -115,12 +124,14 @@ def _started_from(op: Structured) -> list[int]:
     return [init.tensor for init in op.inits if isinstance(init, FromTensor)]
 
 
-def _tiles(form: PhysicalForm, forms: ContractionForms) -> list[VectorTile]:
+def _tiles(
+    form: PhysicalForm, forms: ContractionForms, tiles_of: _TilesOf = vector_tiles
+) -> list[VectorTile]:
     """The tiles of registers to try for all contractions of a form."""
     if forms.registers is None:
         return []
     types = form.graph.types
-    found = [vector_tiles(op, types, forms.registers) for op in _contractions(form)]
+    found = [tiles_of(op, types, forms.registers) for op in _contractions(form)]
     tiles = sorted(set(found[0]).intersection(*found[1:])) if found else []
     return [replace(tile, threads=forms.threads) for tile in tiles]
 

@@ -123,9 +123,9 @@ def _seeds(graph: Graph, index: int, options: PackingOptions) -> Iterator[tuple[
         liked = (lhs_layouts(op, lhs), rhs_layouts(op, rhs), result_layouts(op, result))
         for tensor, layouts in zip(tensors, liked, strict=True):
             yield from ((tensor, layout) for layout in layouts)
-        if op.sources[1] in graph.constants:
+        if op.sources[1] in graph.constants and options.panel is not None:
             for made in result_layouts(op, result):
-                whole = in_whole_panels(op, result.element, made, options.panels)
+                whole = in_whole_panels(op, result.element, made, options.panel)
                 if whole is not None:
                     yield op.results[0], whole
     constant, tiles = op.sources[1] in graph.constants, replace(options, subgroup=0)

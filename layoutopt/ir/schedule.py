@@ -77,15 +77,19 @@ class VectorTile:
 
     rows: int
     columns: int
+    """Of one panel, where there are several."""
     rest: int = 0
     """Columns that are left over beside whole tiles, as a loop of their own."""
     threads: int = 1
     """Threads that share the workgroups."""
+    panels: int = 1
+    """Panels of weights side by side."""
 
     def __str__(self) -> str:
+        panels = f"{self.panels}x" if self.panels > 1 else ""
         rest = f"+{self.rest}" if self.rest else ""
         shared = f" for {self.threads} threads" if self.threads > 1 else ""
-        return f"{self.rows}x{self.columns}{rest}{shared}"
+        return f"{self.rows}x{panels}{self.columns}{rest}{shared}"
 
     def balanced(self, sizes: Sequence[int], height: int, others: int) -> int:
         """Which of the sizes to tile a loop of ``height`` by, so that all threads are busy.

@@ -59,9 +59,9 @@ class PackingOptions:
     where the compiler chooses it."""
     subgroup: int = 0
     """Lanes that a reduction is spread over where they divide its rows; 0 where nothing is."""
-    panels: tuple[int, ...] = ()
-    """Widths of panels that columns are padded to where none divides them; none where the compiler
-    chooses tiles."""
+    panel: int | None = None
+    """Columns of a panel of weights, which others are padded to; None where the compiler chooses
+    tiles."""
 
 
 def packings(

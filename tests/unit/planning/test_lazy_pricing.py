@@ -257,7 +257,7 @@ def test_bounds_at_several_sizes_are_means(tmp_path: Path) -> None:
 
 
 class OneBadTile(MadeUp):
-    """Panels pay in tiles of 32 columns; of the longest sums in those of 64 alone."""
+    """Panels pay in tiles of two; of the longest sums in those of four alone."""
 
     def _price(self, work: Work) -> Price:
         if work.form.is_free:
@@ -274,7 +274,7 @@ def _times(op: Op) -> float:
         return 6.0
     if len(op.domain) < 4:
         return 2.0
-    narrow, long = op.schedule.vector[-2] == 32, op.domain[-1] == LONG
+    narrow, long = op.schedule.vector[-3] == 2, op.domain[-1] == LONG
     if long:
         return 3.0 if narrow else 1.5
     return 1.8 if narrow else 2.1
