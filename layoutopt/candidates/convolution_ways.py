@@ -14,7 +14,7 @@ from layoutopt.candidates.candidate import (
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.form import Form
 from layoutopt.candidates.matmul_ways import ContractionForms, in_panels
-from layoutopt.candidates.scheduled_convolution import convolution_tile, filter_columns
+from layoutopt.candidates.scheduled_convolution import convolution_tiles
 from layoutopt.candidates.scheduled_windows import window_tiles
 from layoutopt.candidates.space import LayoutSets
 from layoutopt.compiler.processor import VectorRegisters
@@ -42,25 +42,21 @@ def convolution_ways(
     """
     root = graph.ops[cluster.root]
     assert isinstance(root, Structured)
-    found: list[Candidate] = []
+    layouts = in_panels(graph, [root], start, forms.columns, forms)
     registers = forms.registers
-    for columns in () if registers is None else filter_columns(registers):
-        layouts = in_panels(graph, [root], start, columns, forms)
-        if layouts is None or registers is None or not sets.allow(layouts, root.results):
-            continue
-        way = follow(graph, index, cluster, layouts, cluster.beside_root)
-        if isinstance(way, Refusal):
-            yield way
-            continue
-        form = physical_form(graph, cluster, way)
-        if isinstance(form, Refusal):
-            yield form
-            continue
-        tile = _tile(form, registers)
-        if tile is not None and tile.columns == columns:
-            shared = replace(tile, threads=forms.threads)
-            found.append(replace(way, form=Form.DIRECT, tile=shared))
-    yield from sorted(found, key=_held, reverse=True)[:_TILES]
+    if layouts is None or registers is None or not sets.allow(layouts, root.results):
+        return
+    way = follow(graph, index, cluster, layouts, cluster.beside_root)
+    if isinstance(way, Refusal):
+        yield way
+        return
+    form = physical_form(graph, cluster, way)
+    if isinstance(form, Refusal):
+        yield form
+        return
+    shared = [replace(tile, threads=forms.threads) for tile in _tiles(form, registers)]
+    for tile in sorted(shared, key=_held, reverse=True)[:_TILES]:
+        yield replace(way, form=Form.DIRECT, tile=tile)
 
 
 def window_ways(
@@ -75,12 +71,12 @@ def window_ways(
             yield replace(way, form=Form.WINDOWS, tile=tile)
 
 
-def _tile(form: PhysicalForm, registers: VectorRegisters) -> VectorTile | None:
-    tiles = (convolution_tile(op, form.graph.types, registers) for op in form.graph.ops)
-    return next((tile for tile in tiles if tile is not None), None)
+def _tiles(form: PhysicalForm, registers: VectorRegisters) -> list[VectorTile]:
+    """Those of the first convolution that some suit."""
+    tiles = ([*convolution_tiles(op, form.graph.types, registers)] for op in form.graph.ops)
+    return next(filter(None, tiles), [])
 
 
-def _held(candidate: Candidate) -> tuple[int, int]:
+def _held(tile: VectorTile) -> tuple[int, int]:
     """How many sums the registers hold; the wider of two tiles first."""
-    tile = candidate.tile
-    return (tile.rows * tile.columns, tile.columns) if isinstance(tile, VectorTile) else (0, 0)
+    return tile.rows * tile.columns * tile.panels, tile.panels

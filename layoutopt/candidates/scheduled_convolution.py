@@ -5,17 +5,20 @@
     y[h,w,F,f'] += x'[W*h + W*i + w + j, c] * w'[F,i,j,c,f']      f = F * columns + f'
 
 The memory of x and y stays as it is, and no window is copied: x' is x with its image dims
-flattened, W elements of the image to a row. Registers hold ``rows x columns`` of y, side by side in
-one row of the image, while windows and channels are summed up. With one filter element at a time
-the loops inside a tile are those of a matmul, so the tiles are chosen as there (Georganas et al.,
-Anatomy of High-Performance Deep Learning Convolutions on SIMD Architectures, SC 2018). Neighbours
-along a row of the result have to be neighbours in x: strides are for the other dims, and those of
-rows become channels (`convolution-to-space-to-depth`). Of groups each has panels of its own.
+flattened, W elements of the image to a row. Registers hold ``rows x panels x columns`` of y, side
+by side in one row of the image, while windows and channels are summed up: a panel is one vector
+wide, and several are read at once, as in other contractions (`scheduled`). With one filter element
+at a time the loops inside a tile are those of a matmul, so the tiles are chosen as there (Georganas
+et al., Anatomy of High-Performance Deep Learning Convolutions on SIMD Architectures, SC 2018).
+Neighbours along a row of the result have to be neighbours in x: strides are for the other dims, and
+those of rows become channels (`convolution-to-space-to-depth`). Of groups each has panels of its
+own.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from layoutopt.candidates.flat_image import (
@@ -47,6 +50,8 @@ class _Direct:
     """The loop along a row of the image."""
     column: int
     """The loop along a panel."""
+    panel: int | None
+    """The loop from panel to panel; None where there is one."""
     channel: int
 
     @property
@@ -60,35 +65,37 @@ class _Direct:
         beside = {d for form in self.op.maps[0][1:] for d in form.dims}
         return math.prod(self.op.domain[d] for d in beside) * _ELEMENT_BITS // 8
 
+    @property
+    def panels(self) -> int:
+        """How many there are."""
+        return 1 if self.panel is None else self.op.domain[self.panel]
+
     def suits(self, tile: VectorTile) -> bool:
-        """Whether a tile divides the row, and is as wide as a panel."""
+        """Whether a tile divides the row and the panels, and is as wide as one of these."""
         columns, width = self.op.domain[self.column], self.op.domain[self.row]
-        return columns == tile.columns and width % tile.rows == 0
+        return columns == tile.columns and self.panels % tile.panels == 0 and width % tile.rows == 0
 
 
-def filter_columns(registers: VectorRegisters) -> tuple[int, ...]:
-    """The widths of panels that are tried."""
-    return tuple(vectors * registers.bits // _ELEMENT_BITS for vectors in _VECTORS)
-
-
-def convolution_tile(
+def convolution_tiles(
     op: Op, types: tuple[TensorType, ...], registers: VectorRegisters
-) -> VectorTile | None:
-    """The tile for a convolution whose filters lie in panels: as many rows as there is room for.
+) -> Iterator[VectorTile]:
+    """Tiles for a convolution whose filters lie in panels: as many rows as there is room for.
 
-    None where loops or maps do not suit, or where too few registers would hold sums.
+    Nothing where loops or maps do not suit, or where too few registers would hold sums.
     """
     found = _direct(op, types)
     if found is None:
-        return None
+        return
     columns, width = found.op.domain[found.column], found.op.domain[found.row]
-    vectors, rest = divmod(columns * _ELEMENT_BITS, registers.bits)
-    if rest or vectors not in _VECTORS:
-        return None
-    most = registers.most_rows(vectors, found.pixel_bytes)
-    rows = max(r for r in range(1, most + 1) if width % r == 0)
-    filled = rows * vectors * _LEAST_FILLED >= registers.count or rows == width
-    return VectorTile(rows, columns) if filled else None
+    if columns * _ELEMENT_BITS != registers.bits:
+        return
+    for vectors in _VECTORS:
+        most = registers.most_rows(vectors, found.pixel_bytes)
+        rows = max(r for r in range(1, most + 1) if width % r == 0)
+        filled = rows * vectors * _LEAST_FILLED >= registers.count or rows == width
+        tile = VectorTile(rows, columns, panels=vectors)
+        if filled and found.suits(tile):
+            yield tile
 
 
 def with_direct_convolutions(graph: Graph, tile: VectorTile) -> Graph:
@@ -119,7 +126,9 @@ def _direct(op: Op, types: tuple[TensorType, ...]) -> _Direct | None:
     beside = [form.plain_dim for form in apart]
     if not along or not beside or {*beside} != {*kind.batch, *kind.k} or beside[-1] not in kind.k:
         return None
-    found = _Direct(whole, along[-1], whole.result_maps[0][-1].dims[0], beside[-1])
+    made = [form.dims[0] for form in whole.result_maps[0]]
+    panel = made[-2] if made[-2] in kind.n else None
+    found = _Direct(whole, along[-1], made[-1], panel, beside[-1])
     panels = found.column in kind.n and whole.source_maps[1][-1].plain_dim == found.column
     suits = image.coefficient(found.row) == 1
     return found if panels and suits and kind.window and found.depth else None
@@ -142,14 +151,17 @@ def _schedule(found: _Direct, tile: VectorTile) -> Schedule:
     parallel = [d for d in loops if d not in op.reduction_dims]
     width = op.domain[found.row]
     outer = {found.row: width, found.column: tile.columns}
+    inner = {found.row: tile.rows, found.column: tile.columns}
+    if found.panel is not None:
+        outer[found.panel] = inner[found.panel] = tile.panels
     above = [d for d in roles(op).m if d != found.row]
     if above:
         height = op.domain[above[-1]]
         most = max(1, _MOST_ROWS // width)
         fitting = [h for h in range(1, most + 1) if height % h == 0]
         others = math.prod(op.domain[d] for d in parallel if d not in (found.row, above[-1]))
-        outer[above[-1]] = tile.balanced(fitting, height, others // tile.columns)
-    inner = {found.row: tile.rows, found.column: tile.columns}
+        workgroups = others // (tile.columns * tile.panels)
+        outer[above[-1]] = tile.balanced(fitting, height, workgroups)
     deep = {found.channel: found.depth or 1}
     return Schedule(
         tuple(outer.get(d, 1) if d in parallel else 0 for d in loops),

@@ -129,21 +129,21 @@ def convolution_in(form: PhysicalForm) -> Structured:
 @pytest.mark.parametrize(
     ("model", "registers", "expected"),
     [
-        (Model(outs=(14, 14)), AVX512, ["14x32", "14x16"]),
-        (Model(outs=(7, 7)), AVX512, ["7x32", "7x16"]),
+        (Model(outs=(14, 14)), AVX512, ["14x2x16", "14x16"]),
+        (Model(outs=(7, 7)), AVX512, ["7x2x16", "7x16"]),
         (Model(outs=(17, 17), features=192), AVX512, ["17x16"]),  # a prime: one long row
-        (Model(outs=(14, 14), features=96), AVX512, ["14x32", "14x16"]),
+        (Model(outs=(14, 14), features=96), AVX512, ["14x2x16", "14x16"]),
         (Model(outs=(14, 14), features=24), AVX512, []),  # no vector divides the features
         (Model(outs=(31, 37)), AVX512, []),  # no rows divide a prime this large
         # pixels 4 KB apart; as it is, and as Strassen's seven products
-        (Model(outs=(14, 14), channels=1024), AVX512, ["7x32", "2x64"] * 2),
-        (Model(outs=(14, 14)), AVX2, ["14x8", "2x32"]),
-        (Model(outs=(14, 14)), NEON, ["14x8", "14x4"]),
+        (Model(outs=(14, 14), channels=1024), AVX512, ["7x2x16", "2x4x16"] * 2),
+        (Model(outs=(14, 14)), AVX2, ["14x8", "2x4x8"]),
+        (Model(outs=(14, 14)), NEON, ["14x2x4", "14x4"]),
         (Model(outs=(14, 14)), None, []),
-        (Model(outs=(14, 14), strides=(2, 2)), AVX2, ["14x8", "2x32"]),  # by pairs of pixels
-        (Model(outs=(14, 14), channels=3, strides=(2, 2)), AVX2, ["14x8", "2x32"]),  # six numbers
-        (Model(outs=(14, 14), features=64, groups=4), AVX2, ["14x8", "2x16"]),  # a group's panels
-        (Model(outs=(14, 14), features=64, groups=4, strides=(2, 2)), AVX2, ["14x8", "2x16"]),
+        (Model(outs=(14, 14), strides=(2, 2)), AVX2, ["14x8", "2x4x8"]),  # by pairs of pixels
+        (Model(outs=(14, 14), channels=3, strides=(2, 2)), AVX2, ["14x8", "2x4x8"]),  # six numbers
+        (Model(outs=(14, 14), features=64, groups=4), AVX2, ["14x8", "2x2x8"]),  # a group's panels
+        (Model(outs=(14, 14), features=64, groups=4, strides=(2, 2)), AVX2, ["14x8", "2x2x8"]),
     ],
 )
 def test_tiles_divide_a_row_of_the_image_and_fill_the_registers(
@@ -173,18 +173,18 @@ def test_filters_lie_in_panels_and_nothing_is_packed_at_run_time() -> None:
     model = Model(outs=(28, 14), features=96)
     candidate, form = found(model)[0]
     filters = lifted(model.text).ops[-1].inputs[1]
-    assert candidate.layout_of(filters).physical_shape((96, 8, 3, 3)) == (3, 3, 3, 8, 32)
+    assert candidate.layout_of(filters).physical_shape((96, 8, 3, 3)) == (6, 3, 3, 8, 16)
     assert not any(isinstance(op, Pack | Unpack) for op in form.graph.ops)
     op = convolution_in(form)
-    assert op.domain == (28, 14, 3, 32, 3, 3, 8)
+    assert op.domain == (28, 14, 6, 16, 3, 3, 8)
     assert op.schedule == Schedule(
-        (14, 14, 1, 32, 0, 0, 0), (1, 14, 1, 32, 0, 0, 0), (0, 0, 0, 0, 1, 1, 4), windowed=True
+        (14, 14, 2, 16, 0, 0, 0), (1, 14, 2, 16, 0, 0, 0), (0, 0, 0, 0, 1, 1, 4), windowed=True
     )
     text = body_text(form.graph)
     assert "affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0 * 16 + d1 + d4 * 16 + d5, d6)>" in text
     assert (
-        "lowering_config = #iree_cpu.lowering_config<distribution = [14, 14, 1, 32, 0, 0, 0], "
-        "vector_common_parallel = [1, 14, 1, 32, 0, 0, 0], "
+        "lowering_config = #iree_cpu.lowering_config<distribution = [14, 14, 2, 16, 0, 0, 0], "
+        "vector_common_parallel = [1, 14, 2, 16, 0, 0, 0], "
         "vector_reduction = [0, 0, 0, 0, 1, 1, 4]>" in text
     )
     assert "linalg-fold-unit-extent-dims{use-rank-reducing-slices=true}" in text

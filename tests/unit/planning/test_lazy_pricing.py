@@ -257,7 +257,7 @@ def test_bounds_at_several_sizes_are_means(tmp_path: Path) -> None:
 
 
 class OneBadTile(MadeUp):
-    """Panels pay in tiles of two; of the longest sums in those of four alone."""
+    """Panels pay in tiles of four; of the longest sums in those of two alone."""
 
     def _price(self, work: Work) -> Price:
         if work.form.is_free:
@@ -276,8 +276,8 @@ def _times(op: Op) -> float:
         return 2.0
     narrow, long = op.schedule.vector[-3] == 2, op.domain[-1] == LONG
     if long:
-        return 3.0 if narrow else 1.5
-    return 1.8 if narrow else 2.1
+        return 1.5 if narrow else 3.0
+    return 2.1 if narrow else 1.8
 
 
 def test_one_bad_tile_does_not_tell_of_the_other_where_most_could_be_gained(

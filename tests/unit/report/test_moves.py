@@ -37,7 +37,7 @@ func.func @main(%x: {x}) -> {y} {{
 
 def panels_first(work: Work) -> int:
     contractions = [op for op in structured(work) if op.is_contraction]
-    padded = any(op.schedule is not None and op.domain.count(32) == 2 for op in contractions)
+    padded = any(op.schedule is not None and {63, 16} <= {*op.domain} for op in contractions)
     return 1 if padded or not contractions else 1_000_000
 
 
