@@ -47,7 +47,7 @@ class Form(Enum):
     WORKGROUPS = "as matmul, workgroups of"
     """As matmul, with the tile of a GPU's workgroup that is said to the compiler."""
     PANELS = "weights in panels"
-    """The same over weights that lie in panels of the tile's columns."""
+    """The same over weights that lie in panels of a vector, several of which are in a tile."""
     DIRECT = "direct, filters in panels"
     """A convolution as it is, with such a tile and such filters."""
     CHANNELWISE = "direct, channels side by side"

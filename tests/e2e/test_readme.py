@@ -144,7 +144,7 @@ def test_the_explained_lines_are_in_the_words_of_the_report() -> None:
     unit = f"{base}unit-filter-to-contraction + "
     winograd = f"{base}convolution-to-winograd-f2 + "
     reads = (
-        ("convolution.123", f"{winograd}weights in panels 7x32", {"t117": nhwc, "t124": nhwc}),
+        ("convolution.123", f"{winograd}weights in panels 7x2x16", {"t117": nhwc, "t124": nhwc}),
         ("convolution.116", f"{unit}data-tiled", {"t114": nhwc, "t117": nhwc}),
         ("convolution.119", f"{unit}as matmul, scheduled 13x32", {"t117": nhwc, "t120": nhwc}),
     )
@@ -152,7 +152,7 @@ def test_the_explained_lines_are_in_the_words_of_the_report() -> None:
     others = (
         f"{winograd}as matmul, scheduled 7x32",
         f"{unit}data-tiled",
-        f"{unit}weights in panels 13x32",
+        f"{unit}weights in panels 13x2x16",
     )
     report = replace(
         REPORT,

@@ -26,7 +26,7 @@ SMALL_UNITS = GpuUnits(
     4, 64, 4096, (MatrixInstruction("MFMA_F32_2x2x2_F32", "f32", "f32", 2, 2, 2),)
 )
 """A GPU whose matrix instruction small tensors are larger than."""
-SMALL_REGISTERS = VectorRegisters(bits=32, count=8)
+SMALL_REGISTERS = VectorRegisters(bits=64, count=8)
 """Vectors that small tensors are wider than."""
 TILED_EVERY = 4
 GPU_EVERY = 3
