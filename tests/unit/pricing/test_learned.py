@@ -101,7 +101,9 @@ def test_prices_tell_which_processor_this_one_is_like(one: str) -> None:
     names = [names_of(each) for each in work]
     before = [known_before(work, names, each) for each in experiences]
     fast, slow = ([i for i, each in enumerate(work) if each.loops == way] for way in (one, other))
-    known = {i: 1e6 for i in fast[: FEWEST // 2]} | {i: 8e6 for i in slow[: FEWEST // 2]}
+    known = dict.fromkeys(fast[: FEWEST // 2], 1000000.0) | dict.fromkeys(
+        slow[: FEWEST // 2], 8000000.0
+    )
     found = expected(work, known, before)
     assert found is not None
     assert found.trusted > 0.8

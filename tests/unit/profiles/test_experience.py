@@ -17,7 +17,6 @@ from tests.models import CONVOLUTIONS, chain_of_matmuls
 from tests.parsing import lifted
 from tests.planning import HOST
 
-
 SHIPPED = [
     (processor, number) for processor, names in FILES.items() for number in range(len(names))
 ]
