@@ -94,3 +94,23 @@ def test_coefficients_that_are_not_whole_are_branched_on() -> None:
     assert not found.timed_out
     none = program.solve(10.0, [True, False, False])
     assert none.infeasible
+
+
+def test_two_variables_of_which_one_is_taken_are_branched_on() -> None:
+    """HiGHS 1.14 puts one in the other's place, and proves that nothing is below 4."""
+    program = covering([], [0, 0])
+    x, y = 0, 1
+    program.row(1, [(x, 1), (y, 1)], 1)
+    made = [program.variable(), program.variable()]
+    program.row(1, [(v, 1) for v in made], math.inf)
+    for chosen, v in zip((x, y), made, strict=True):
+        program.at_most([(v, 1), (chosen, -1)], 0)
+    share = program.variable(7)
+    held = [program.variable(), program.variable()]
+    for chosen, h in zip((x, y), held, strict=True):
+        program.at_most([(chosen, 1), (h, -1)], 0)
+    program.at_most([(held[0], 2 / 7), (held[1], 4 / 7), (share, -1)], 0)
+    found = program.solve(10.0, [True] * len(program.costs))
+    assert found.values is not None
+    assert (found.values[x], found.values[y]) == (1.0, 0.0)
+    assert found.bound == pytest.approx(2.0)
