@@ -24,10 +24,6 @@ _MOST_NS = 2**52
 """Costs in all up to which sums of whole numbers stay exact."""
 _WHOLE = 1e-6
 """How far from a whole number a value of a relaxation may be that counts as one."""
-_RULES_OFF = 1 << 9
-"""Rules of HiGHS's presolve that are left out where it branches: with substitution by an equation
-of two variables, version 1.14 proves answers optimal that are not (min 7 s, x + y = 1, 7 s >= 2 x +
-4 y gives 4)."""
 _CLAUSES_AND_CUTS = 2
 """Level of linear relaxation in CP-SAT: without it no bound moves."""
 
@@ -129,7 +125,6 @@ class IntegerProgram:
         whole = [place for place, integer in enumerate(self.integer) if integer]
         kinds = [highspy.HighsVarType.kInteger] * len(whole)
         highs.changeColsIntegrality(len(whole), np.asarray(whole, np.int32), np.asarray(kinds))
-        highs.setOptionValue("presolve_rule_off", _RULES_OFF)
         highs.setOptionValue("mip_rel_gap", gap)
         highs.setOptionValue("mip_abs_gap", _SMALLEST_GAP_NS)
         highs.setOptionValue("time_limit", max(time_limit_s, _SHORTEST_LIMIT_S))
@@ -138,7 +133,7 @@ class IntegerProgram:
         answered = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
         return ProgramSolution(
             values=list(highs.getSolution().col_value) if answered else None,
-            bound=info.mip_dual_bound,
+            bound=info.mip_dual_bound if whole else info.objective_function_value,
             infeasible=status == highspy.HighsModelStatus.kInfeasible,
             timed_out=status == highspy.HighsModelStatus.kTimeLimit,
         )

@@ -114,3 +114,10 @@ def test_two_variables_of_which_one_is_taken_are_branched_on() -> None:
     assert found.values is not None
     assert (found.values[x], found.values[y]) == (1.0, 0.0)
     assert found.bound == pytest.approx(2.0)
+
+
+def test_a_program_without_whole_numbers_has_its_bound() -> None:
+    program = IntegerProgram()
+    program.variable(3)
+    program.row(0.25, [(0, 0.5)], math.inf)
+    assert program.solve(10.0, [True]).bound == pytest.approx(1.5)
