@@ -91,3 +91,44 @@ def test_a_scheduled_contraction_keeps_its_loops_among_transposes(
     if price is scheduled_first or rows not in ("1", "12"):
         assert "scheduled" in choice.form or "weights in panels" in choice.form
         assert "lowering_config" in kernels.read_text(), "the compiler has it still"
+
+
+PANELS = """
+func.func @main(%x: tensor<{rows}x40xf32>) -> tensor<{rows}x{n}xf32> {{
+  %w = arith.constant dense_resource<w> : tensor<40x{n}xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<{rows}x{n}xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<{rows}x{n}xf32>) -> tensor<{rows}x{n}xf32>
+  %m = linalg.matmul ins(%x, %w : tensor<{rows}x40xf32>, tensor<40x{n}xf32>)
+      outs(%f : tensor<{rows}x{n}xf32>) -> tensor<{rows}x{n}xf32>
+  return %m : tensor<{rows}x{n}xf32>
+}}
+{{-#
+  dialect_resources: {{ builtin: {{ w: "0x04000000{numbers}" }} }}
+#-}}
+"""
+
+
+@pytest.mark.skipif(load_target("host").registers is None, reason="no tiles for this processor")
+@pytest.mark.parametrize("side_by_side", [2, 4])
+@pytest.mark.parametrize("rows", [1, 37])
+def test_panels_that_are_left_beside_tiles_are_computed(
+    rows: int, side_by_side: int, tmp_path: Path
+) -> None:
+    registers = load_target("host").registers
+    assert registers is not None
+    columns = 7 * registers.bits // 32
+
+    def these_first(work: Work) -> int:
+        panels = (op.schedule for op in structured(work) if op.schedule and len(op.domain) > 2)
+        return 1 if any(panel.vector[-3] == side_by_side for panel in panels) else 1_000_000
+
+    numbers = ((np.arange(40 * columns) * 7 % 61 - 30) / 8).astype("<f4").tobytes().hex()
+    model = tmp_path / "model.mlir"
+    model.write_text(PANELS.format(rows=rows, n=columns, numbers=numbers))
+    options = layoutopt.Options(cache=tmp_path / "cache")
+    plan = layoutopt.optimize(model, options=options, pricer=MadeUpPrices(these_first))
+    assert plan.report.verification is not None
+    assert plan.report.verification.passed
+    (choice,) = (c for c in plan.report.choices if c.op.startswith("contraction"))
+    assert f"x{side_by_side}x" in choice.form
