@@ -69,7 +69,7 @@ def _ways(
         if not _is_open(way, cluster, sets):
             continue
         yield from matmul_ways(graph, cluster, way, replace(forms, data_tiling=tiled))
-        layouts = in_panels(graph, contractions, start, forms.columns, forms)
+        layouts = in_panels(graph, contractions, start, forms)
         panels = None if layouts is None else follow(graph, index, cluster, layouts, others)
         if isinstance(panels, Candidate) and _is_open(panels, cluster, sets):
             yield from panel_ways(graph, cluster, panels, forms)

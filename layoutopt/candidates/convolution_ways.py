@@ -42,7 +42,7 @@ def convolution_ways(
     """
     root = graph.ops[cluster.root]
     assert isinstance(root, Structured)
-    layouts = in_panels(graph, [root], start, forms.columns, forms)
+    layouts = in_panels(graph, [root], start, forms)
     registers = forms.registers
     if layouts is None or registers is None or not sets.allow(layouts, root.results):
         return

@@ -212,7 +212,7 @@ def _panel_ways(
     """The weights in panels, where the root has any; ``start``: layouts around it."""
     root = graph.ops[cluster.root]
     assert isinstance(root, Structured)
-    layouts = in_panels(graph, [root], start, forms.columns, forms)
+    layouts = in_panels(graph, [root], start, forms)
     if layouts is None or not sets.allow(layouts, root.results):
         return
     way = follow(graph, index, cluster, layouts, cluster.beside_root)

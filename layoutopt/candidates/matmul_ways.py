@@ -93,14 +93,14 @@ def in_panels(
     graph: Graph,
     contractions: Sequence[Structured],
     start: Mapping[int, Layout],
-    columns: int | None,
     forms: ContractionForms,
 ) -> dict[int, Layout] | None:
     """Layouts around contractions with all weights in panels; None where some do not suit.
 
-    Results have columns of padding where no panel of ``forms`` divides them.
+    Results have columns of padding where no panel divides them.
     """
-    if columns is None or forms.columns is None:
+    columns = forms.columns
+    if columns is None:
         return None
     found = dict(start)
     for op in contractions:
@@ -108,10 +108,8 @@ def in_panels(
         if rhs not in graph.constants:
             return None
         made = start[result]
-        whole = in_whole_panels(op, graph.types[result].element, made, forms.columns)
+        whole = in_whole_panels(op, graph.types[result].element, made, columns)
         if whole is not None:
-            if whole.inner_tiles != (columns,):
-                return None
             found |= dict.fromkeys((result, *_started_from(op)), whole)
         weights = panel_layout(op, graph.types[rhs], made, columns, padded=whole is not None)
         if weights is None:

@@ -127,7 +127,7 @@ def _direct(op: Op, types: tuple[TensorType, ...]) -> _Direct | None:
     if not along or not beside or {*beside} != {*kind.batch, *kind.k} or beside[-1] not in kind.k:
         return None
     made = [form.dims[0] for form in whole.result_maps[0]]
-    panel = made[-2] if made[-2] in kind.n else None
+    panel = next((d for d in made[-2:-1] if d in kind.n), None)
     found = _Direct(whole, along[-1], made[-1], panel, beside[-1])
     panels = found.column in kind.n and whole.source_maps[1][-1].plain_dim == found.column
     suits = image.coefficient(found.row) == 1

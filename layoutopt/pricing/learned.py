@@ -64,8 +64,8 @@ MOST = 1000
 
 _TRUSTED = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95)
 """Correlations of prices here with those of an experience; those of the run tell which it is."""
-_LEAST = 4
-"""Prices that tell which correlation it is at least, and on which processor it was."""
+_FEWEST_BESIDE = 4
+"""Prices of the run at least that tell which correlation it is, and with which processor."""
 _TRUSTED_UNSEEN = 3
 """The place of the one that is taken before there are enough prices to tell."""
 
@@ -237,7 +237,7 @@ def expected(
     if not before:
         mean, deviation = Regression(KERNEL, points.part(samples), values).at(points)
         return Expected(base_ns, mean + tiles, deviation)
-    few = len(samples) < _LEAST
+    few = len(samples) < _FEWEST_BESIDE
     shares = (_TRUSTED[_TRUSTED_UNSEEN],) if few else _TRUSTED
     ways = [
         (share, Before(each.mean - tiles, each.factors).trusted(share))
