@@ -123,6 +123,7 @@ def explore(
             target.registers,
             target.units,
             target.row_units,
+            target.byte_products,
             threads,
         )
     packing_options = PackingOptions(
@@ -134,6 +135,7 @@ def explore(
         registers=target.registers if fewest else None,
         image_rows=image_rows and target.registers is not None,
         subgroup=0 if fewest else target.machine.subgroup,
+        bytes_in_panels=written.bytes_in_panels,
         panel=written.columns,
     )
     sets = layout_sets(rewritten, packing_options, _MOST_FEWEST if fewest else _MOST)

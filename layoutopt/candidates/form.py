@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
 
+from layoutopt.candidates.byte_panels import with_byte_panels
 from layoutopt.candidates.matmul_form import with_matmuls
 from layoutopt.candidates.one_pass import in_one_pass
 from layoutopt.candidates.packing.packed_form import with_mmt4d
@@ -48,6 +49,8 @@ class Form(Enum):
     """As matmul, with the tile of a GPU's workgroup that is said to the compiler."""
     PANELS = "weights in panels"
     """The same over weights that lie in panels of a vector, several of which are in a tile."""
+    BYTE_PANELS = "weights in panels, bytes"
+    """The same of signed bytes, by an instruction that reads one factor as unsigned."""
     DIRECT = "direct, filters in panels"
     """A convolution as it is, with such a tile and such filters."""
     CHANNELWISE = "direct, channels side by side"
@@ -75,6 +78,7 @@ class Form(Enum):
             Form.SCHEDULED,
             Form.WORKGROUPS,
             Form.PANELS,
+            Form.BYTE_PANELS,
             Form.DIRECT,
             Form.CHANNELWISE,
             Form.ELEMENTWISE,
@@ -106,7 +110,7 @@ class Form(Enum):
             return with_rows(graph, tile, {t: v for t, v in weights.items() if v is not None})
         if self.is_scheduled:
             assert isinstance(tile, VectorTile), "a schedule says its tile"
-            return self._scheduled(graph, tile)
+            return self._scheduled(graph, tile, weights)
         match self:
             case Form.AS_IT_CAME:
                 return graph
@@ -126,8 +130,12 @@ class Form(Enum):
                 return in_one_pass(graph)
         raise AssertionError(f"a form that is not written: {self}")
 
-    def _scheduled(self, graph: Graph, tile: VectorTile) -> Graph | Refusal:
+    def _scheduled(
+        self, graph: Graph, tile: VectorTile, weights: Mapping[int, str | None]
+    ) -> Graph | Refusal:
         match self:
+            case Form.BYTE_PANELS:
+                return with_byte_panels(graph, tile, weights)
             case Form.PACKED_SCHEDULED:
                 return with_packed_schedules(with_matmuls(graph, rows_apart=True), tile)
             case Form.DIRECT:

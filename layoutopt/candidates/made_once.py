@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from layoutopt.candidates.candidate import Candidate, physical_form
 from layoutopt.candidates.cluster import Cluster
-from layoutopt.ir.graph import Graph, Op
+from layoutopt.ir.graph import Graph, Op, tensors_made
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.renaming import renumbered
 
@@ -38,10 +38,11 @@ def made_before(
         }
         again = []
         for op in form.graph.ops:
-            places = {t: -1 - place for place, t in enumerate(op.outputs)}
+            made = tensors_made(op)
+            places = {t: -1 - place for place, t in enumerate(made)}
             key = renumbered(op, number | places)
             if (key, 0) in values:
                 again.append(op)
-            number |= {t: number_of((key, place)) for place, t in enumerate(op.outputs)}
+            number |= {t: number_of((key, place)) for place, t in enumerate(made)}
         found[candidate] = tuple(again)
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from layoutopt.candidates.byte_panels import byte_tiles
 from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_form
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.form import Form
@@ -47,6 +48,8 @@ class ContractionForms:
     tile is faster."""
     rows: GpuUnits | None = None
     """The same for rows that are reduced, which gain more than estimates are off by."""
+    bytes_in_panels: bool = False
+    """Whether an instruction multiplies unsigned bytes by signed ones."""
     threads: int = 1
     """Threads that workgroups are shared among; compute units of a GPU."""
 
@@ -87,6 +90,20 @@ def panel_ways(
         return
     for tile in _tiles(form, forms, panel_tiles):
         yield replace(way, form=Form.PANELS, tile=tile)
+
+
+def byte_ways(
+    graph: Graph, cluster: Cluster, way: Candidate, forms: ContractionForms
+) -> Iterator[Candidate | Refusal]:
+    """A candidate whose weights are bytes in panels, with each tile."""
+    form = physical_form(graph, cluster, replace(way, form=Form.AS_MATMUL))
+    if isinstance(form, Refusal):
+        yield form
+        return
+    for tile in _tiles(form, forms, byte_tiles):
+        found = replace(way, form=Form.BYTE_PANELS, tile=tile)
+        refusal = physical_form(graph, cluster, found)
+        yield refusal if isinstance(refusal, Refusal) else found
 
 
 def in_panels(

@@ -77,7 +77,7 @@ def vector_tiles(
     row, column = found
     height, width = op.domain[row], op.domain[column]
     fitting = _fitting(width, registers.bits // _SUM_BITS)
-    stride_bytes = _row_bytes(op, row, types)
+    stride_bytes = row_bytes(op, row, types)
     tiles = (
         VectorTile(rows, columns, width % columns)
         for vectors, columns in fitting
@@ -97,7 +97,7 @@ def panel_tiles(
     if types[op.results[0]].element not in _SUMS or is_windowed(op):
         return ()
     row, column = found
-    stride_bytes = _row_bytes(op, row, types)
+    stride_bytes = row_bytes(op, row, types)
     beside = [vectors for vectors in _VECTORS if vectors <= planned(op.domain[panel])]
     tiles = (
         VectorTile(rows, op.domain[column], panels=panels)
@@ -116,7 +116,7 @@ def _heights(
     if peeled is not None:
         yield peeled
     if peeled is None or isinstance(height, Size):
-        whole = _dividing_rows(height, vectors, registers, most)
+        whole = dividing_rows(height, vectors, registers, most)
         if whole is not None:
             yield whole
 
@@ -165,7 +165,7 @@ def scheduled_tile(op: Structured) -> tuple[tuple[int, int], tuple[int, int]] | 
     return (op.domain[row], width), (vector[row], math.prod(vector[d] for d in beside))
 
 
-def _row_bytes(op: Structured, row: int, types: tuple[TensorType, ...]) -> int:
+def row_bytes(op: Structured, row: int, types: tuple[TensorType, ...]) -> int:
     """How far apart two rows of the first factor lie; an open size counts as planned."""
     kind = types[op.sources[0]]
     axis = next(i for i, form in enumerate(op.source_maps[0]) if row in form.dims)
@@ -196,7 +196,7 @@ def _is_power_of_two(n: int) -> bool:
     return n & (n - 1) == 0
 
 
-def _dividing_rows(height: int, vectors: int, registers: VectorRegisters, most: int) -> int | None:
+def dividing_rows(height: int, vectors: int, registers: VectorRegisters, most: int) -> int | None:
     """The most rows, ``most`` or fewer, that divide the height; None where that is too few."""
     rows = max(r for r in range(1, most + 1) if height % r == 0)
     short = rows == height or isinstance(height, Size)  # an open size may be one

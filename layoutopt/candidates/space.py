@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from layoutopt.candidates.byte_panels import whole_depth
 from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.packing.options import PackingOptions, packings
 from layoutopt.candidates.packing.whole_rows import whole_rows
@@ -128,6 +129,11 @@ def _seeds(graph: Graph, index: int, options: PackingOptions) -> Iterator[tuple[
                 whole = in_whole_panels(op, result.element, made, options.panel)
                 if whole is not None:
                     yield op.results[0], whole
+        if op.sources[1] in graph.constants and options.bytes_in_panels and lhs.element == "i8":
+            for read in lhs_layouts(op, lhs):
+                deep = whole_depth(op, read)
+                if deep is not None:
+                    yield op.sources[0], deep
     constant, tiles = op.sources[1] in graph.constants, replace(options, subgroup=0)
     for packing in packings(op, graph.types, tiles, constant, graph.name_of(index)):
         yield from zip(tensors, (packing.lhs, packing.rhs, packing.result), strict=True)

@@ -60,7 +60,12 @@ def with_unsigned_bytes(graph: Graph, weights: Collection[int]) -> Graph | Refus
     ``weights``: inputs that are constants; their sums are taken ahead of time. Refused where there
     is no such contraction.
     """
-    writer = _Writer(graph)
+    return unsigned_by(_DataTiled(graph), weights)
+
+
+def unsigned_by(writer: UnsignedWriter, weights: Collection[int]) -> Graph | Refusal:
+    """The graph where ``writer`` writes each contraction of signed bytes that it takes."""
+    graph = writer.graph
     constants = _made_of(graph, weights)
     ops: list[Op] = []
     for op in graph.ops:
@@ -76,80 +81,45 @@ def with_unsigned_bytes(graph: Graph, weights: Collection[int]) -> Graph | Refus
     return replace(graph, types=types, ops=tuple(ops), names=())
 
 
-class _Writer:
+class UnsignedWriter:
+    """Writes contractions of signed bytes with one factor unsigned; how they run, others say."""
+
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.builder = GraphBuilder(len(graph.types))
 
     def write(self, op: Structured, unsigned: int) -> None:
         """Write a contraction with its factor at place ``unsigned`` as such."""
-        wide = self._of_two(op)
-        sources = list(wide.sources)
-        sources[unsigned] = self._behind_barrier(self._flipped(sources[unsigned]))
-        shape = tuple(wide.domain[form.dims[0]] for form in wide.result_maps[0])
+        sources = list(op.sources)
+        sources[unsigned] = self.apart(self._flipped(sources[unsigned]))
+        shape = tuple(op.domain[form.dims[0]] for form in op.result_maps[0])
         product = self.builder.tensor(shape, _SUM)
         body = contraction_body(_BYTE, _BYTE, _SUM)
         casts = (
             replace(o, name="arith.extui") if o.operands == (unsigned,) else o for o in body.ops
         )
-        self.builder.add(
-            replace(
-                wide,
-                sources=tuple(sources),
-                results=(product,),
-                body=replace(body, ops=tuple(casts)),
-                data_tiled=True,
-            )
-        )
-        sums, read = self._sums(wide, 1 - unsigned)
-        self._correct(wide, self._behind_barrier(product), sums, read)
-        if wide is not op:
-            rank = len(shape)
-            self.builder.add(Slice(wide.results[0], op.results[0], (0,) * rank, (1,) * rank))
+        body = replace(body, ops=tuple(casts))
+        self.multiply(replace(op, sources=tuple(sources), results=(product,), body=body))
+        sums, read = self._sums(op, 1 - unsigned)
+        self._correct(op, self.apart(product), sums, read)
 
-    def _of_two(self, op: Structured) -> Structured:
-        """The contraction with two rows, or columns, for one: IREE 3.13 makes no tiles of one."""
-        found = roles(op)
-        single = [d for d in (*found.m, *found.n) if op.domain[d] == 1]
-        if not single:
-            return op
-        domain = tuple(2 if d in single else n for d, n in enumerate(op.domain))
-        sources = (
-            self._padded(t, [form.dims[0] in single for form in m])
-            for t, m in zip(op.sources, op.source_maps, strict=True)
-        )
-        loops = [form.dims[0] for form in op.result_maps[0]]
-        init: Init = op.inits[0]
-        if isinstance(init, FromTensor):
-            init = FromTensor(self._padded(init.tensor, [d in single for d in loops]))
-        made = self.builder.tensor((domain[d] for d in loops), _SUM)
-        return replace(op, sources=tuple(sources), inits=(init,), results=(made,), domain=domain)
+    def multiply(self, op: Structured) -> None:
+        """Add the contraction, one factor of which is unsigned."""
+        raise NotImplementedError
 
-    def _padded(self, tensor: int, wider: Sequence[bool]) -> int:
-        """A tensor with a zero more along some axes."""
-        if not any(wider):
-            return tensor
-        kind = self._type(tensor)
-        high = tuple(map(int, wider))
-        made = self.builder.tensor(map(operator.add, kind.shape, high), kind.element)
-        self.builder.add(Pad(tensor, made, (0,) * len(high), high, f"0 : {kind.element}"))
-        return made
+    def apart(self, tensor: int) -> int:
+        """What is between the contraction and what computes its factor, or reads its sums."""
+        return tensor
 
     def _flipped(self, tensor: int) -> int:
         """A tensor of signed bytes with 128 added to each."""
-        shape = self._type(tensor).shape
+        shape = self.type_of(tensor).shape
         made = self.builder.tensor(shape, _BYTE)
         steps = (
             ScalarOp("arith.constant", (), _BYTE, (("value", f"{-_HALF} : {_BYTE}"),)),
             ScalarOp("arith.addi", (0, 2), _BYTE),
         )
         self._elementwise((tensor,), (identity_map(len(shape)),), made, (_BYTE,), steps)
-        return made
-
-    def _behind_barrier(self, tensor: int) -> int:
-        kind = self._type(tensor)
-        made = self.builder.tensor(kind.shape, kind.element)
-        self.builder.add(FusionBarrier(tensor, made))
         return made
 
     def _sums(self, op: Structured, place: int) -> tuple[int, tuple[int, ...]]:
@@ -195,7 +165,7 @@ class _Writer:
         steps: tuple[ScalarOp, ...],
     ) -> None:
         """An op that yields the value of its last step."""
-        kind = self._type(result)
+        kind = self.type_of(result)
         rank = len(kind.shape)
         self.builder.add(
             Structured(
@@ -209,9 +179,61 @@ class _Writer:
             )
         )
 
-    def _type(self, tensor: int) -> TensorType:
+    def type_of(self, tensor: int) -> TensorType:
+        """Of a tensor of the graph, or of one that was added."""
         first = len(self.graph.types)
         return self.graph.types[tensor] if tensor < first else self.builder.types[tensor - first]
+
+
+class _DataTiled(UnsignedWriter):
+    """As data tiling takes them."""
+
+    def write(self, op: Structured, unsigned: int) -> None:
+        """Two rows, or columns, for one."""
+        wide = self._of_two(op)
+        super().write(wide, unsigned)
+        if wide is not op:
+            rank = len(wide.result_maps[0])
+            self.builder.add(Slice(wide.results[0], op.results[0], (0,) * rank, (1,) * rank))
+
+    def multiply(self, op: Structured) -> None:
+        """With the attribute that asks for data tiling."""
+        self.builder.add(replace(op, data_tiled=True))
+
+    def apart(self, tensor: int) -> int:
+        """A fusion barrier."""
+        kind = self.type_of(tensor)
+        made = self.builder.tensor(kind.shape, kind.element)
+        self.builder.add(FusionBarrier(tensor, made))
+        return made
+
+    def _of_two(self, op: Structured) -> Structured:
+        """The contraction with two rows, or columns, for one: IREE 3.13 makes no tiles of one."""
+        found = roles(op)
+        single = [d for d in (*found.m, *found.n) if op.domain[d] == 1]
+        if not single:
+            return op
+        domain = tuple(2 if d in single else n for d, n in enumerate(op.domain))
+        sources = (
+            self._padded(t, [form.dims[0] in single for form in m])
+            for t, m in zip(op.sources, op.source_maps, strict=True)
+        )
+        loops = [form.dims[0] for form in op.result_maps[0]]
+        init: Init = op.inits[0]
+        if isinstance(init, FromTensor):
+            init = FromTensor(self._padded(init.tensor, [d in single for d in loops]))
+        made = self.builder.tensor((domain[d] for d in loops), _SUM)
+        return replace(op, sources=tuple(sources), inits=(init,), results=(made,), domain=domain)
+
+    def _padded(self, tensor: int, wider: Sequence[bool]) -> int:
+        """A tensor with a zero more along some axes."""
+        if not any(wider):
+            return tensor
+        kind = self.type_of(tensor)
+        high = tuple(map(int, wider))
+        made = self.builder.tensor(map(operator.add, kind.shape, high), kind.element)
+        self.builder.add(Pad(tensor, made, (0,) * len(high), high, f"0 : {kind.element}"))
+        return made
 
 
 def _made_of(graph: Graph, weights: Collection[int]) -> frozenset[int]:

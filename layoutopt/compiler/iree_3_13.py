@@ -75,6 +75,14 @@ IREE_3_13 = Quirks(
         "translation_info = #iree_codegen.translation_info<"
         'pipeline = #iree_codegen.pass_pipeline<"' + ",".join(_WINDOWED_PASSES) + '">>>'
     ),
+    # Takes no maps of windows, and no tile that leaves a rest of its rows. Inside a dispatch region
+    # alone its init is in the same dispatch; outside it is copied, which does not compile.
+    byte_products=(
+        "iree_codegen.inner_tiled ins({sources}) outs({init}) <indexing_maps = [{maps}], "
+        "iterator_types = [{iterators}], kind = #iree_cpu.data_tiled_mma_layout<intrinsic = "
+        "MMA_X86_AVX512VNNI_1x16x4_I32_UI8_I8, intrinsics_n = {vectors}>, "
+        "semantics = #iree_cpu.mma_semantics<>> {{{schedule}}} : {types} into {result}"
+    ),
     peeling=", {enable_loop_peeling}",
     # Samples beside the image are read where they are, outside of the tensor; lengths, peepholes
     # and the clip of RNN are not read at all.
@@ -118,6 +126,7 @@ IREE_3_13 = Quirks(
         encode=re.compile(r"= flow\.tensor\.encode .*? : tensor<([^,>]*).*? -> tensor<([^,>]*)"),
         encoding=re.compile(r"_encoding_\d+_(.*)"),
         outer=re.compile(r"\s*util\.(func|initializer)\b"),
+        inner="_{}",
         constant=re.compile(
             r"^\s*(%[\w$.]+) = "
             r"(?:util\.global\.load immutable|flow\.tensor\.constant|arith\.constant dense)"

@@ -57,6 +57,9 @@ class Names:
     """Group 1: what such a dispatch is called by: ``encode_169x64xf32_to_169x64xf32``."""
     outer: re.Pattern[str]
     """What a line of the flow phase opens: a ``func``, or an ``initializer`` that runs at load."""
+    inner: str
+    """What a function is called that IREE wraps in one of its name, as it does where it has a
+    dispatch region; for `str.format`."""
     constant: re.Pattern[str]
     """Group 1: a value of the flow phase that holds a constant of the model."""
     constant_copy: re.Pattern[str]
@@ -182,6 +185,10 @@ class Quirks:
     the options of its pipeline."""
     windowed_schedule: str
     """The same for one that is read through windows, whose tiles are one element of the filter."""
+    byte_products: str
+    """An op that multiplies unsigned bytes by signed ones and adds up four products for each sum,
+    for `str.format`: ``vectors`` of sums side by side, maps and types of its operands, and
+    its schedule."""
     peeling: str
     """The option that gives the rest of a tiled loop code of its own."""
     imports_wrong: frozenset[str]

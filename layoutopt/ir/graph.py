@@ -32,9 +32,11 @@ from layoutopt.ir.ops import (
     Slice,
     Structured,
     Uninitialized,
+    each_op,
     kind_name,
     named_sizes,
     needs_open_sizes,
+    tensors_made,
 )
 from layoutopt.ir.packed_ops import Pack, Unpack
 from layoutopt.ir.scatter import Scatter
@@ -64,9 +66,11 @@ __all__ = [
     "Structured",
     "Uninitialized",
     "Unpack",
+    "each_op",
     "kind_name",
     "named_sizes",
     "needs_open_sizes",
+    "tensors_made",
 ]
 
 

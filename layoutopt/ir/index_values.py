@@ -91,27 +91,36 @@ class IndexValues:
             return value, zero
         if self._is_less(value, size):
             return zero, value
-        outer, inner = self._split(value, size)
-        if outer is not None:
-            return outer, zero if inner is None else inner
+        found = self._split(value)
+        if found is not None:
+            outer, step, inner = found
+            if step == size:
+                return outer, inner
+            known = not isinstance(size, Size) and not isinstance(step, Size)
+            if known and step % size == 0:
+                quotient, remainder = self.parts(inner, size)
+                return self.part_of(outer, step // size, quotient), remainder
+            if known and size % step == 0:
+                quotient, remainder = self.parts(outer, size // step)
+                return quotient, self.part_of(remainder, step, inner)
         by = self.number(size)
         quotient = self.add(ScalarOp("arith.divui", (value, by), _INDEX))
         remainder = self.add(ScalarOp("arith.remui", (value, by), _INDEX))
         self._ends[remainder] = size
         return quotient, remainder
 
-    def _split(self, value: int, size: int) -> tuple[int | None, int | None]:
-        """a and b of ``a * size + b`` where the value is that and b is less; a alone without b."""
+    def _split(self, value: int) -> tuple[int, int, int] | None:
+        """a, n and b of ``a * n + b``, where the value is that and b is less than n."""
         op = self.ops[value]
-        if op.name == "arith.muli" and self.known(op.operands[1]) == size:
-            return op.operands[0], None
+        product, inner = op, self.number(0)
         if op.name == "arith.addi":
-            first, second = op.operands
-            product = self.ops[first]
-            scaled = product.name == "arith.muli" and self.known(product.operands[1]) == size
-            if scaled and self._is_less(second, size):
-                return product.operands[0], second
-        return None, None
+            product, inner = self.ops[op.operands[0]], op.operands[1]
+        if product.name != "arith.muli":
+            return None
+        step = self.known(product.operands[1])
+        if step is None or not (self.known(inner) == 0 or self._is_less(inner, step)):
+            return None
+        return product.operands[0], step, inner
 
     def _is_less(self, value: int, size: int) -> bool:
         known = self.known(value)

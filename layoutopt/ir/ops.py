@@ -5,7 +5,7 @@ Ops are values without identity of their own; their place in ``Graph.ops`` names
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 
@@ -292,6 +292,21 @@ def _sizes_in(part: object) -> Iterator[Size]:
     elif is_dataclass(part) and not isinstance(part, type):
         for field in fields(part):
             yield from _sizes_in(getattr(part, field.name))
+
+
+def each_op(ops: Iterable[Op]) -> Iterator[Op]:
+    """The ops, those of dispatch regions one by one."""
+    for op in ops:
+        if isinstance(op, DispatchRegion):
+            yield from op.ops
+        else:
+            yield op
+
+
+def tensors_made(op: Op) -> tuple[int, ...]:
+    """The results of an op, behind what is made inside of it."""
+    inside = op.inside if isinstance(op, DispatchRegion) else ()
+    return (*inside, *op.outputs)
 
 
 def kind_name(op: Op) -> str:

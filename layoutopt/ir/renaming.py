@@ -24,6 +24,7 @@ from layoutopt.ir.graph import (
     Slice,
     Structured,
     Unpack,
+    tensors_made,
 )
 
 
@@ -56,7 +57,7 @@ def renamed(op: Op, new: Callable[[int], int]) -> Op:
 def counted_from_zero(ops: Iterable[Op]) -> tuple[tuple[Op, ...], tuple[int, ...]]:
     """The ops over tensors 0, 1, ... in order of appearance, and what these stand for."""
     ops = tuple(ops)
-    tensors = tuple(dict.fromkeys(t for op in ops for t in (*op.inputs, *op.outputs)))
+    tensors = tuple(dict.fromkeys(t for op in ops for t in (*op.inputs, *tensors_made(op))))
     number = {tensor: place for place, tensor in enumerate(tensors)}
     return tuple(renumbered(op, number) for op in ops), tensors
 

@@ -52,6 +52,9 @@ class Schedule:
     """Whether an operand is read through windows, tiled to one element of the filter."""
     peeled: bool = field(default=False, kw_only=True)
     """Whether some tile leaves a rest of its loop, which takes code of its own."""
+    inside: int = field(default=0, kw_only=True)
+    """How many of the innermost loops an instruction of the processor does as a whole; they are not
+    tiled."""
     workgroup: Workgroup | None = field(default=None, kw_only=True)
     """Of a GPU; None for a processor."""
 
@@ -84,6 +87,11 @@ class VectorTile:
     """Threads that share the workgroups."""
     panels: int = 1
     """Panels of weights side by side."""
+
+    @property
+    def width(self) -> int:
+        """Columns of all panels."""
+        return self.panels * self.columns
 
     def __str__(self) -> str:
         panels = f"{self.panels}x" if self.panels > 1 else ""

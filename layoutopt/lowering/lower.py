@@ -16,7 +16,6 @@ from layoutopt.ir.dead_code import live_ops
 from layoutopt.ir.graph import (
     Concat,
     Constant,
-    DispatchRegion,
     FusionBarrier,
     Graph,
     GraphBuilder,
@@ -27,6 +26,7 @@ from layoutopt.ir.graph import (
     Reshape,
     Slice,
     Structured,
+    tensors_made,
 )
 from layoutopt.ir.layout import Layout, row_major, same_memory
 from layoutopt.ir.lowered import HoistedWeight, Lowered
@@ -272,8 +272,7 @@ class _Lowering:
             number[local] = self._converted(pair)
         graph = emitted(form)
         for op in graph.ops:
-            inside = op.inside if isinstance(op, DispatchRegion) else ()
-            for tensor in (*inside, *op.outputs):
+            for tensor in tensors_made(op):
                 if tensor not in number:
                     kind = graph.types[tensor]
                     number[tensor] = self.builder.tensor(kind.shape, kind.element)

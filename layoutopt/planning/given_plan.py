@@ -241,7 +241,8 @@ def _refusal(space: Space, candidate: Candidate, target: Target) -> str | None:
         return f"other tensors around {op}"
     if candidate.form.is_data_tiled and not target.data_tiling_flags:
         return f"data tiling of {op}, which {target.name} has no flag for"
-    if candidate.form is Form.DATA_TILED_UNSIGNED and not target.byte_products:
+    of_bytes = candidate.form in (Form.DATA_TILED_UNSIGNED, Form.BYTE_PANELS)
+    if of_bytes and not target.byte_products:
         return f"products of unsigned bytes in {op}, which {target.name} has none of"
     if candidate.form.is_scheduled != (candidate.tile is not None):
         return f"a tile of {op}, where '{candidate.form.value}' goes with " + (

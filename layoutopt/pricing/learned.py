@@ -21,7 +21,7 @@ from layoutopt.candidates.candidate import PhysicalForm
 from layoutopt.candidates.scheduled import excess_instructions, scheduled_tile
 from layoutopt.compiler.processor import VectorRegisters
 from layoutopt.ir.extension import Extension
-from layoutopt.ir.graph import Op, Structured
+from layoutopt.ir.graph import Op, Structured, each_op
 from layoutopt.ir.size import planned
 from layoutopt.ir.types import TensorType
 from layoutopt.pricing.analytic.form import all_work
@@ -124,7 +124,7 @@ def described(
 
 
 def _structured(form: PhysicalForm) -> list[Structured]:
-    return [op for op in form.graph.ops if isinstance(op, Structured)]
+    return [op for op in each_op(form.graph.ops) if isinstance(op, Structured)]
 
 
 def _writing(form: PhysicalForm) -> Hashable:

@@ -47,7 +47,9 @@ def planned_dispatches(
             with flow.open(encoding="utf-8", errors="replace") as lines:
                 names = dispatches_by_function(lines)
             for place, piece in enumerate(batch.benchmarks):
-                found[piece.text] = tuple(names.get(function_name(place), ()))
+                name = function_name(place)
+                wrapped = quirks().names.inner.format(name)
+                found[piece.text] = (*names.get(name, ()), *names.get(wrapped, ()))
     if kept is not None and len(found) == len(distinct):
         kept.parent.mkdir(parents=True, exist_ok=True)
         write_text(kept, sealed(found))

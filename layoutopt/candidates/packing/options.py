@@ -59,6 +59,8 @@ class PackingOptions:
     where the compiler chooses it."""
     subgroup: int = 0
     """Lanes that a reduction is spread over where they divide its rows; 0 where nothing is."""
+    bytes_in_panels: bool = False
+    """Whether weights of bytes may lie in panels, whose depths others are padded to."""
     panel: int | None = None
     """Columns of a panel of weights, which others are padded to; None where the compiler chooses
     tiles."""

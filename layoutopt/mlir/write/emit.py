@@ -35,6 +35,7 @@ from layoutopt.ir.graph import (
 )
 from layoutopt.ir.named import NamedOp, named_op
 from layoutopt.ir.scalar import Body, fill_value
+from layoutopt.ir.schedule import Schedule
 from layoutopt.ir.size_values import (
     empty_text,
     list_text,
@@ -156,6 +157,9 @@ class _Emitter:
         if not op.sources and not op.reduction_dims and filled is not None:
             self._fill(f"%t{op.results[0]}", filled, op.results[0])
             return
+        if op.schedule is not None and op.schedule.inside:
+            self._byte_products(op, op.schedule)
+            return
         inits = [self._init(i, r) for i, r in zip(op.inits, op.results, strict=True)]
         types = ", ".join(str(self._type(r)) for r in op.results)
         outs = f"outs({', '.join(inits)} : {types})"
@@ -194,6 +198,24 @@ class _Emitter:
             reads[i] = read_lines(f"%b{i}", f"%t{tensor}", str(self._type(tensor)), op.maps[i])
         self.lines += _region(op.body, reads)
         self.lines.append(f"  }} -> {arrow}")
+
+    def _byte_products(self, op: Structured, schedule: Schedule) -> None:
+        """A contraction whose innermost loops an instruction does."""
+        (result,), outer = op.results, range(len(op.domain) - schedule.inside)
+        init = self._init(op.inits[0], result)
+        around = (tuple(f for f in m if f.plain_dim in outer) for m in op.maps)
+        iterators = (f"#linalg.iterator_type<{op.iterators[d].value}>" for d in outer)
+        written = quirks().byte_products.format(
+            sources=", ".join(f"%t{t}" for t in op.sources),
+            init=init,
+            maps=", ".join(map_text(m, len(outer)) for m in around),
+            iterators=", ".join(iterators),
+            vectors=op.domain[len(outer)],
+            schedule=schedule_text(schedule.of(outer)),
+            types=", ".join(str(self._type(t)) for t in op.sources),
+            result=self._type(result),
+        )
+        self.lines.append(f"  %t{result} = {written}")
 
     def _named(self, op: Structured, named: NamedOp, outs: str) -> None:
         result = op.results[0]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from layoutopt.candidates.candidate import PhysicalForm
 from layoutopt.ir.affine import plain_dims
 from layoutopt.ir.concrete import concrete
-from layoutopt.ir.graph import Gather, Graph, Op, Reshape, Structured
+from layoutopt.ir.graph import Gather, Graph, Op, Reshape, Structured, each_op
 from layoutopt.ir.named import named_op
 from layoutopt.ir.roles import is_windowed, roles
 from layoutopt.ir.scalar import adds_up_products
@@ -52,7 +52,7 @@ def dispatches(form: PhysicalForm) -> tuple[PhysicalForm, ...]:
     A form with several is taken apart: each op by itself, with the elementwise ops behind it.
     """
     graph = form.graph
-    if sum(map(_is_product_sum, graph.ops)) < 2:
+    if sum(map(_is_product_sum, each_op(graph.ops))) < 2:
         return (form,)
     groups: list[list[Op]] = []
     last: set[int] = set()
@@ -112,7 +112,8 @@ def _is_product_sum(op: Op) -> bool:
 
 def _root(graph: Graph) -> Structured | None:
     """The contraction with the most work; None where there is none."""
-    found = [op for op in graph.ops if isinstance(op, Structured) and _is_product_sum(op)]
+    ops = each_op(graph.ops)
+    found = [op for op in ops if isinstance(op, Structured) and _is_product_sum(op)]
     return max(found, key=lambda op: math.prod(op.domain), default=None)
 
 
