@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from layoutopt.candidates.explore import explore
+from layoutopt.candidates.form import Form
 from layoutopt.pricing.measure.measure import Measurer, MeasureSetting, Outcome
 from layoutopt.pricing.prices import candidate_work
 from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import load_target
+from layoutopt.verification.planned_dispatches import planned_dispatches
+from tests.unit.candidates.test_byte_panels import FOLLOWED, model
 from tests.unit.candidates.test_unsigned import matmul
 
 
@@ -31,3 +34,26 @@ def test_every_candidate_computes_the_same(tmp_path: Path, rows: int, columns: i
     ):
         results = measurer.measure(tiled)
     assert [(r.outcome, r.reason) for r in results] == [(Outcome.OK, "")] * len(tiled)
+
+
+@pytest.mark.skipif(not load_target("host").byte_products, reason="no such instruction here")
+@pytest.mark.parametrize("follow", ["", FOLLOWED])
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(28, 64, 64), (27, 48, 27), (169, 30, 12), (7, 256, 512), (1, 64, 64)]
+)
+def test_panels_of_bytes_run_by_the_instruction(
+    tmp_path: Path, m: int, n: int, k: int, follow: str
+) -> None:
+    target = load_target("host")
+    space = explore(model(m, n, k, follow=follow), target)
+    work, _ = candidate_work(space.egraph.graph, space.clusters, space.candidates, target, 0)
+    panels = [piece.benchmark for c, piece in work if c.form is Form.BYTE_PANELS]
+    assert panels
+    with (
+        Store(tmp_path / "prices.sqlite") as store,
+        Measurer(store, MeasureSetting("host")) as measurer,
+    ):
+        results = measurer.measure(panels)
+    assert [(r.outcome, r.reason) for r in results] == [(Outcome.OK, "")] * len(panels)
+    (found,) = planned_dispatches(panels[:1], tmp_path, 60.0).values()
+    assert len(found) == 2, "unsigned bytes, and the sums with what is computed from them"

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from layoutopt.candidates.form import Form
 from layoutopt.errors import InputError
-from layoutopt.ir.graph import Graph
+from layoutopt.ir.graph import Graph, Structured, each_op
 from layoutopt.ir.layout import Layout, row_major
 from layoutopt.ir.planned_sizes import planned_for
 from layoutopt.ir.renaming import counted_from_zero
@@ -32,7 +33,7 @@ from layoutopt.planning.plan_file import (
 )
 from layoutopt.planning.planner import plan_graph, plan_graphs
 from layoutopt.pricing.at_sizes import AtSizes
-from layoutopt.pricing.prices import Analytic
+from layoutopt.pricing.prices import Analytic, Work
 from layoutopt.profiles.target import load_target
 from layoutopt.rules.rewrites import REWRITES
 from layoutopt.solver import Search
@@ -40,6 +41,7 @@ from tests.made_up_prices import MadeUpPrices, structured
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
 from tests.planning import AS_WRITTEN, TWO_MATMULS, SizedPrices, packed_for_many, setting
+from tests.unit.candidates.test_byte_panels import model
 from tests.unit.candidates.test_unsigned import byte_target, matmul
 from tests.unit.planning.test_carried_layouts import loop
 
@@ -344,6 +346,26 @@ def test_data_tiling_of_bytes_is_for_processors_that_have_it(tmp_path: Path) -> 
     assert again.choice == plan.choice
     with pytest.raises(InputError, match=r"products of unsigned bytes in .*, which x86-64-avx512 "):
         given_plans(path, asked, load_target("x86-64-avx512"), Options())
+
+
+def test_panels_of_bytes_are_for_processors_that_have_it(tmp_path: Path) -> None:
+    graph = model(28, 64, 64)
+    able = replace(load_target("x86-64-avx512"), byte_products=True)
+    inside = MadeUpPrices(lambda work: 10 if _runs_by_instruction(work) else 10**6)
+    plan = plan_graph(graph, setting(able, inside, Options()))
+    assert Form.BYTE_PANELS in {candidate.form for candidate in plan.choice.candidates}
+    path = tmp_path / "plan.json"
+    saved(path, filed(plan, graph))
+    asked = AskedPlans(MODEL, [("main", graph)])
+    (again,) = given_plans(path, asked, able, Options())
+    assert again.choice == plan.choice
+    with pytest.raises(InputError, match=r"products of unsigned bytes in .*, which x86-64-avx512 "):
+        given_plans(path, asked, load_target("x86-64-avx512"), Options())
+
+
+def _runs_by_instruction(work: Work) -> bool:
+    ops = each_op(work.form.graph.ops)
+    return any(isinstance(op, Structured) and op.schedule and op.schedule.inside for op in ops)
 
 
 def test_a_module_has_one_kind_of_data_tiling(tmp_path: Path) -> None:
