@@ -30,6 +30,9 @@ from layoutopt.ir.reassociation import reassociation
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.size import Size
 
+_MOST_OPS = 256
+"""Scalar ops that are computed from one sum: as many of a kernel take little to what it does."""
+
 
 def in_dispatch_regions(graph: Graph, contractions: Sequence[int]) -> Graph:
     """The graph with each of these ops in a region, the only one with what follows it."""
@@ -53,7 +56,10 @@ def _shape_of(graph: Graph, tensor: int) -> tuple[tuple[int, ...], str]:
 
 
 def _with_what_follows(graph: Graph, index: int) -> Graph | None:
-    """None where that is no elementwise op over the loops of the sums."""
+    """As much of it as can be: up to a tensor that all the rest reads the sums through.
+
+    None where no elementwise op over the loops of the sums follows.
+    """
     contraction = graph.ops[index]
     assert isinstance(contraction, Structured)
     (sums,) = contraction.results
@@ -66,9 +72,38 @@ def _with_what_follows(graph: Graph, index: int) -> Graph | None:
         follows = not depending.isdisjoint(op.inputs)
         (after if follows else before).append(op)
         depending.update(op.outputs if follows else ())
-    made = {t for op in after for t in op.outputs}
+    for op in reversed(after):
+        if isinstance(op, Structured) and len(op.results) == 1:
+            inside = _needed(after, op.results[0])
+            rest = [other for other in after if other not in inside]
+            made = {sums, *(t for other in inside for t in other.outputs)} - {*op.results}
+            if made.isdisjoint(t for other in rest for t in other.inputs) and (
+                made.isdisjoint(graph.outputs)
+            ):
+                found = _joined(graph, contraction, inside, before)
+                if found is not None:
+                    return replace(found, ops=(*found.ops, *rest))
+    return None
+
+
+def _needed(ops: Sequence[Op], tensor: int) -> list[Op]:
+    """Those of the ops that a tensor is computed by, in order."""
+    wanted, found = {tensor}, []
+    for op in reversed(ops):
+        if not wanted.isdisjoint(op.outputs):
+            found.append(op)
+            wanted.update(op.inputs)
+    return found[::-1]
+
+
+def _joined(
+    graph: Graph, contraction: Structured, after: Sequence[Op], before: Sequence[Op]
+) -> Graph | None:
+    """The graph with these ops ``after`` a contraction in its dispatch, and without the others."""
+    (sums,), made = contraction.results, {t for op in after for t in op.outputs}
     read = dict.fromkeys(t for op in after for t in op.inputs if t not in made)
-    one = in_one_op(Graph(graph.types, tuple(after), tuple(read), graph.outputs))
+    part = Graph(graph.types, tuple(after), tuple(read), after[-1].outputs)
+    one = in_one_op(part, _MOST_OPS)
     if isinstance(one, Refusal):
         return None
     (place,) = (i for i, op in enumerate(one.ops) if isinstance(op, Structured))
@@ -110,6 +145,8 @@ def _over_loops_of(
     if any(isinstance(n, Size) for n in (*shape, *op.domain)):
         return None
     groups = reassociation(op.domain, shape)
+    if op.domain == shape:
+        groups = [[d] for d in loops]
     if groups is None or plain_dims(op.maps[own]) != loops:
         return None
     dims = [plain_dims(m) for m in op.maps]

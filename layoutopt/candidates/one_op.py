@@ -37,8 +37,11 @@ _SPLITS = 8
 """Loops that are parted at most."""
 
 
-def in_one_op(graph: Graph) -> Graph | Refusal:
-    """The graph as one elementwise op over merged loops, with reshapes around it."""
+def in_one_op(graph: Graph, most_ops: int = MOST_OPS) -> Graph | Refusal:
+    """The graph as one elementwise op over merged loops, with reshapes around it.
+
+    ``most_ops``: scalar ops of one point at most.
+    """
     bases = {ahead_of_reshapes(graph, t) for t in graph.outputs}
     if len(bases) != 1:
         return Refusal(f"expected one result, but got {len(bases)}")
@@ -54,6 +57,9 @@ def in_one_op(graph: Graph) -> Graph | Refusal:
         body = Point(graph, result, parted).body()
         finer = split(body, parted)
         if finer is None:
+            if len(body.ops) > most_ops:
+                got = len(body.ops)
+                return Refusal(f"expected at most {most_ops} ops for a point, but got {got}")
             return _written(graph, result, parted, body)
         parted = finer
     return Refusal("expected dims that are read in a few parts, but got more")
@@ -97,8 +103,6 @@ def _written(
     graph: Graph, result: int, parted: tuple[tuple[int, ...], ...], body: Body
 ) -> Graph | Refusal:
     """The op of a body that reads tensors, over loops of these sizes, with reshapes around it."""
-    if len(body.ops) > MOST_OPS:
-        return Refusal(f"expected at most {MOST_OPS} ops for a point, but got {len(body.ops)}")
     domain = tuple(n for sizes in parted for n in sizes)
     builder = GraphBuilder(len(graph.types))
     reads: dict[tuple[int, tuple[int, ...]], None] = {}

@@ -11,6 +11,7 @@ from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_for
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.explore import explore
 from layoutopt.candidates.form import Form
+from layoutopt.candidates.one_dispatch import in_dispatch_regions
 from layoutopt.compiler.installed import quirks
 from layoutopt.ir.graph import Constant, DispatchRegion, Graph, Structured, each_op
 from layoutopt.mlir.write.emit import function_text
@@ -32,18 +33,38 @@ FOLLOWED = """
   }} -> tensor<{m}x{n}xi8>
   return %r : tensor<{m}x{n}xi8>"""
 
+READ_TWICE = """
+  %o = tensor.empty() : tensor<{m}x{n}xi32>
+  %r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>,
+      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}}
+      ins(%y : tensor<{m}x{n}xi32>) outs(%o : tensor<{m}x{n}xi32>) {{
+  ^bb0(%s: i32, %old: i32):
+    %t = arith.maxsi %s, %zero : i32
+    linalg.yield %t : i32
+  }} -> tensor<{m}x{n}xi32>
+  %p = tensor.empty() : tensor<{m}x{n}xi8>
+  %q = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>,
+      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}}
+      ins(%r : tensor<{m}x{n}xi32>) outs(%p : tensor<{m}x{n}xi8>) {{
+  ^bb0(%s: i32, %old: i8):
+    %t = arith.trunci %s : i32 to i8
+    linalg.yield %t : i8
+  }} -> tensor<{m}x{n}xi8>
+  return %r, %q : tensor<{m}x{n}xi32>, tensor<{m}x{n}xi8>"""
+
 
 def model(
     m: int | str, n: int, k: int, *, constant: bool = True, element: str = "i8", follow: str = ""
 ) -> Graph:
     """A matmul of bytes; ``follow``: what is computed from its sums."""
     weights = f"tensor<{k}x{n}x{element}>"
+    given = "" if constant else f", %w: {weights}"
     sums = f"tensor<{m}x{n}xi32>"
     read = f"%w = arith.constant dense_resource<w> : {weights}" if constant else ""
-    made = f"tensor<{m}x{n}xi8>" if follow else sums
+    made = follow.rpartition("return")[2].partition(":")[2].format(m=m, n=n) if follow else sums
     known = m != "?"
     return lifted(f"""
-func.func @main(%x: tensor<{m}x{k}x{element}>{"" if constant else f", %w: {weights}"}) -> {made} {{
+func.func @main(%x: tensor<{m}x{k}x{element}>{given}) -> ({made}) {{
   %zero = arith.constant 0 : i32
   {read}
   {"" if known else "%c0 = arith.constant 0 : index"}
@@ -126,17 +147,50 @@ def test_sums_are_the_same(m: int, n: int, k: int, follow: str) -> None:
             assert np.array_equal(layouts[tensor].undo(made[place], shape), known[tensor])
 
 
-@pytest.mark.parametrize(("follow", "inside"), [("", 2), (FOLLOWED, 2)])
-def test_what_is_computed_from_the_sums_is_in_their_dispatch(follow: str, inside: int) -> None:
+@pytest.mark.parametrize("follow", ["", FOLLOWED])
+def test_what_is_computed_from_the_sums_is_in_their_dispatch(follow: str) -> None:
     """The correction of unsigned bytes, with the rest as one op, over vectors as the sums."""
     _, found = panels(model(28, 64, 64, follow=follow))
     for _, _, form in found:
         (region,) = [op for op in form.graph.ops if isinstance(op, DispatchRegion)]
-        contraction, *others = region.ops
+        contraction, after = region.ops
         assert isinstance(contraction, Structured)
         assert contraction.schedule is not None
-        assert len(region.ops) == inside
-        assert all(isinstance(op, Structured) and len(op.domain) == 4 for op in others)
+        assert isinstance(after, Structured)
+        assert len(after.domain) == 4
+
+
+@pytest.mark.parametrize(("follow", "inside", "behind"), [(FOLLOWED, 2, 0), (READ_TWICE, 2, 1)])
+def test_a_region_ends_with_what_is_stored(follow: str, inside: int, behind: int) -> None:
+    graph = model(6, 8, 4, constant=False, follow=follow)
+    (place,) = [
+        i for i, op in enumerate(graph.ops) if isinstance(op, Structured) and op.is_contraction
+    ]
+    found = in_dispatch_regions(graph, [place])
+    (at,) = [i for i, op in enumerate(found.ops) if isinstance(op, DispatchRegion)]
+    region = found.ops[at]
+    assert isinstance(region, DispatchRegion)
+    assert len(region.ops) == inside
+    assert sum(isinstance(op, Structured) for op in found.ops[at:]) == behind
+    rng = np.random.default_rng(4)
+    kinds = {"i8": np.int8, "i32": np.int32}
+    weights = [op.outputs[0] for op in graph.ops if isinstance(op, Constant) and op.splat is None]
+    given = {
+        t: rng.integers(-99, 99, graph.types[t].shape).astype(kinds[graph.types[t].element])
+        for t in (*graph.inputs, *weights)
+    }
+    known, again = evaluate(graph, given), evaluate(found, given)
+    assert all(np.array_equal(known[t], again[t]) for t in graph.outputs)
+
+
+def test_sums_that_nothing_is_computed_from_are_alone() -> None:
+    graph = model(6, 8, 4, constant=False)
+    (place,) = [
+        i for i, op in enumerate(graph.ops) if isinstance(op, Structured) and op.is_contraction
+    ]
+    region = in_dispatch_regions(graph, [place]).ops[place]
+    assert isinstance(region, DispatchRegion)
+    assert len(region.ops) == 1
 
 
 def test_the_instruction_is_written() -> None:
