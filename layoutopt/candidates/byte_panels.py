@@ -7,8 +7,9 @@
 x86-64's ``vpdpbusd`` multiplies four unsigned bytes by signed ones for each sum of a vector and
 adds them up. The memory of u and y is that of row-major tensors, so nothing is packed at run time;
 weights are laid out ahead of time, one or two vectors side by side. Where x is signed, u is x + 128
-and the sums are corrected, as in `layoutopt.candidates.unsigned`. Against data tiling, which packs
-the one and unpacks the other: 128 x 768 x 768 takes 0.18 ms in place of 0.62 on an AVX-512 server.
+and the sums are corrected, as in `layoutopt.candidates.unsigned`. Data tiling packs the one and
+unpacks the other: 169 x 1000 x 512, with scales and clamps behind it, takes 0.52 ms in SqueezeNet,
+0.29 so (one thread of an AVX-512 server).
 
 IREE takes the instruction over whole tiles of rows alone, so these divide the rows.
 """

@@ -14,6 +14,7 @@ does not compile over tiles.
 from __future__ import annotations
 
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
@@ -81,7 +82,7 @@ def unsigned_by(writer: UnsignedWriter, weights: Collection[int]) -> Graph | Ref
     return replace(graph, types=types, ops=tuple(ops), names=())
 
 
-class UnsignedWriter:
+class UnsignedWriter(ABC):
     """Writes contractions of signed bytes with one factor unsigned; how they run, others say."""
 
     def __init__(self, graph: Graph) -> None:
@@ -103,9 +104,9 @@ class UnsignedWriter:
         sums, read = self._sums(op, 1 - unsigned)
         self._correct(op, self.apart(product), sums, read)
 
+    @abstractmethod
     def multiply(self, op: Structured) -> None:
         """Add the contraction, one factor of which is unsigned."""
-        raise NotImplementedError
 
     def apart(self, tensor: int) -> int:
         """What is between the contraction and what computes its factor, or reads its sums."""
