@@ -58,8 +58,8 @@ class Names:
     outer: re.Pattern[str]
     """What a line of the flow phase opens: a ``func``, or an ``initializer`` that runs at load."""
     inner: str
-    """What a function is called that IREE wraps in one of its name, as it does where it has a
-    dispatch region; for `str.format`."""
+    """What a function is called that IREE wraps in one of its name, as it does where it has an op
+    of ``byte_products``; for `str.format`."""
     constant: re.Pattern[str]
     """Group 1: a value of the flow phase that holds a constant of the model."""
     constant_copy: re.Pattern[str]
