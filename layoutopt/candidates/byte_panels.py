@@ -17,7 +17,7 @@ IREE takes the instruction over whole tiles of rows alone, so these divide the r
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from layoutopt.candidates.matmul_form import with_matmuls
@@ -54,7 +54,7 @@ _INSIDE = 3
 def byte_layouts(
     op: Structured,
     types: tuple[TensorType, ...],
-    start: dict[int, Layout],
+    start: Mapping[int, Layout],
     registers: VectorRegisters,
 ) -> dict[int, Layout] | None:
     """Layouts around a contraction of bytes with its weights, the second input, in panels.
@@ -83,7 +83,7 @@ def byte_layouts(
     outer = (*(n for n in r.n if n != column), column, *along)
     tiles = ((column, vectors * lanes), (depth, DEPTH))
     panels = tiled_layout(op.source_maps[1], types[rhs], ordered(op.source_maps[1], outer), tiles)
-    return start | {lhs: read, rhs: panels, result: whole or made}
+    return {**start, lhs: read, rhs: panels, result: whole or made}
 
 
 def _in_order(op: Structured, read: Layout) -> list[int]:

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
-from layoutopt.candidates.byte_panels import byte_layouts
 from layoutopt.candidates.candidate import (
     Candidate,
     PhysicalForm,
@@ -21,7 +20,7 @@ from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.form import Form
 from layoutopt.candidates.matmul_ways import (
     ContractionForms,
-    byte_ways,
+    bytes_in_panels,
     in_panels,
     matmul_ways,
     panel_ways,
@@ -206,7 +205,6 @@ def _contraction_ways(
                 continue
             yield from matmul_ways(graph, cluster, way, forms)
             yield from _panel_ways(graph, index, cluster, start, sets, forms)
-            yield from _byte_ways(graph, index, cluster, start, sets, forms)
 
 
 def _panel_ways(
@@ -220,39 +218,17 @@ def _panel_ways(
     """The weights in panels, where the root has any; ``start``: layouts around it."""
     root = graph.ops[cluster.root]
     assert isinstance(root, Structured)
-    layouts = in_panels(graph, [root], start, forms)
-    if layouts is None or not sets.allow(layouts, root.results):
-        return
-    way = follow(graph, index, cluster, layouts, cluster.beside_root)
-    if isinstance(way, Refusal):
-        yield way
-    else:
-        yield from panel_ways(graph, cluster, way, forms)
-
-
-def _byte_ways(
-    graph: Graph,
-    index: int,
-    cluster: Cluster,
-    start: dict[int, Layout],
-    sets: LayoutSets,
-    forms: ContractionForms,
-) -> Iterator[Candidate | Refusal]:
-    """The weights in panels of bytes, where these are; ``start``: layouts around the root."""
-    root = graph.ops[cluster.root]
-    assert isinstance(root, Structured)
-    if forms.registers is None or not forms.bytes_in_panels or cluster.region:
-        return
-    if root.sources[1] not in graph.constants:
-        return
-    layouts = byte_layouts(root, graph.types, start, forms.registers)
-    if layouts is None or not sets.allow(layouts, (root.sources[0], *root.results)):
-        return
-    way = follow(graph, index, cluster, layouts, cluster.beside_root)
-    if isinstance(way, Refusal):
-        yield way
-    else:
-        yield from byte_ways(graph, cluster, way, forms)
+    for layouts in (
+        in_panels(graph, [root], start, forms),
+        None if cluster.region else bytes_in_panels(graph, root, start, forms),
+    ):
+        if layouts is None or not sets.allow(layouts, (root.sources[0], *root.results)):
+            continue
+        way = follow(graph, index, cluster, layouts, cluster.beside_root)
+        if isinstance(way, Refusal):
+            yield way
+        else:
+            yield from panel_ways(graph, cluster, way, forms)
 
 
 def _packed_ways(

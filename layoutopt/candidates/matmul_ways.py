@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from layoutopt.candidates.byte_panels import byte_tiles
+from layoutopt.candidates.byte_panels import byte_layouts, byte_tiles
 from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_form
 from layoutopt.candidates.cluster import Cluster
 from layoutopt.candidates.form import Form
@@ -90,17 +90,7 @@ def panel_ways(
         return
     for tile in _tiles(form, forms, panel_tiles):
         yield replace(way, form=Form.PANELS, tile=tile)
-
-
-def byte_ways(
-    graph: Graph, cluster: Cluster, way: Candidate, forms: ContractionForms
-) -> Iterator[Candidate | Refusal]:
-    """A candidate whose weights are bytes in panels, with each tile."""
-    form = physical_form(graph, cluster, replace(way, form=Form.AS_MATMUL))
-    if isinstance(form, Refusal):
-        yield form
-        return
-    for tile in _tiles(form, forms, byte_tiles):
+    for tile in _tiles(form, forms, byte_tiles) if forms.bytes_in_panels else ():
         found = replace(way, form=Form.BYTE_PANELS, tile=tile)
         refusal = physical_form(graph, cluster, found)
         yield refusal if isinstance(refusal, Refusal) else found
@@ -133,6 +123,17 @@ def in_panels(
             return None
         found[rhs] = weights
     return found
+
+
+def bytes_in_panels(
+    graph: Graph, op: Structured, start: Mapping[int, Layout], forms: ContractionForms
+) -> dict[int, Layout] | None:
+    """Layouts around a contraction of bytes with its weights in panels of these; None elsewhere."""
+    if forms.registers is None or not forms.bytes_in_panels:
+        return None
+    if op.sources[1] not in graph.constants:
+        return None
+    return byte_layouts(op, graph.types, start, forms.registers)
 
 
 def _started_from(op: Structured) -> list[int]:
