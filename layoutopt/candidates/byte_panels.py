@@ -20,10 +20,10 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from layoutopt.candidates.matmul_form import with_matmuls
+from layoutopt.candidates.matmul_form import reshaped, with_matmuls
 from layoutopt.candidates.one_dispatch import in_dispatch_regions
 from layoutopt.candidates.packing.tiling import ordered, tiled_layout
-from layoutopt.candidates.preference import innermost_loop
+from layoutopt.candidates.preference import in_order, innermost_loop
 from layoutopt.candidates.scheduled import dividing_rows, row_bytes
 from layoutopt.candidates.unsigned import UnsignedWriter, unsigned_by
 from layoutopt.candidates.whole_panels import in_whole_panels
@@ -79,17 +79,11 @@ def byte_layouts(
     if isinstance(width, Size) or (whole is None and width % lanes):
         return None
     vectors = next(v for v in _VECTORS if width % (v * lanes) == 0 or v == 1)
-    along = _in_order(op, start[lhs])
+    along = in_order(op.source_maps[0], start[lhs], r.k)  # so that they merge
     outer = (*(n for n in r.n if n != column), column, *along)
     tiles = ((column, vectors * lanes), (depth, DEPTH))
     panels = tiled_layout(op.source_maps[1], types[rhs], ordered(op.source_maps[1], outer), tiles)
     return {**start, lhs: read, rhs: panels, result: whole or made}
-
-
-def _in_order(op: Structured, read: Layout) -> list[int]:
-    """The summed loops as the first factor has them, so that they merge."""
-    dims = [d for axis in read.outer_dims_perm for d in op.source_maps[0][axis].dims]
-    return [d for d in dims if d in op.reduction_dims]
 
 
 def whole_depth(op: Structured, read: Layout) -> Layout | None:
@@ -192,7 +186,10 @@ class _Panels(UnsignedWriter):
         made = self.builder.tensor(shapes[-1], _SUM)
         split = replace(
             op,
-            sources=tuple(map(self._reshaped, op.sources, shapes)),
+            sources=tuple(
+                reshaped(tensor, shape, self.graph, self.builder)
+                for tensor, shape in zip(op.sources, shapes, strict=False)
+            ),
             results=(made,),
             domain=domain,
             iterators=kinds,
@@ -205,14 +202,6 @@ class _Panels(UnsignedWriter):
     def multiply(self, op: Structured) -> None:
         """As it is: its schedule says what instruction it runs by."""
         self.builder.add(op)
-
-    def _reshaped(self, tensor: int, shape: tuple[int, ...]) -> int:
-        kind = self.type_of(tensor)
-        if kind.shape == shape:
-            return tensor
-        made = self.builder.tensor(shape, kind.element)
-        self.builder.add(Reshape(tensor, made))
-        return made
 
     def _schedule(self, op: Structured, row: int, others: list[int]) -> Schedule:
         rows, height = self.tile.rows, op.domain[row]

@@ -144,13 +144,14 @@ def _over_loops_of(
     own = bases.index(sums)
     if any(isinstance(n, Size) for n in (*shape, *op.domain)):
         return None
-    groups = reassociation(op.domain, shape)
-    if op.domain == shape:
-        groups = [[d] for d in loops]
+    same = op.domain == shape
+    groups = [[d] for d in loops] if same else reassociation(op.domain, shape)
     if groups is None or plain_dims(op.maps[own]) != loops:
         return None
-    dims = [plain_dims(m) for m in op.maps]
-    places = [None if own is None else [d for loop in own for d in groups[loop]] for own in dims]
+    places = [
+        None if dims is None else [d for loop in dims for d in groups[loop]]
+        for dims in map(plain_dims, op.maps)
+    ]
     sources = []
     for i, (tensor, along) in enumerate(zip(op.sources, places, strict=False)):
         if along is None:

@@ -59,9 +59,9 @@ def weight_layout(
     merge; filter loops come first where the image has its channels last.
     """
     r = roles(op)
-    k = _in_order(op.source_maps[0], lhs, (*r.window, *r.k))
-    n = _in_order(op.result_maps[0], result, r.n)
-    batch = _in_order(op.source_maps[0], lhs, r.batch)
+    k = in_order(op.source_maps[0], lhs, (*r.window, *r.k))
+    n = in_order(op.result_maps[0], result, r.n)
+    batch = in_order(op.source_maps[0], lhs, r.batch)
     if not is_windowed(op):
         last = innermost_loop(op.result_maps[0], result, op.domain)
         order = (*batch, *n, *k) if last in r.m else (*batch, *k, *n)
@@ -114,7 +114,8 @@ def _layouts(
     return tuple(found)
 
 
-def _in_order(index_map: IndexMap, layout: Layout, loops: tuple[int, ...]) -> tuple[int, ...]:
+def in_order(index_map: IndexMap, layout: Layout, loops: tuple[int, ...]) -> tuple[int, ...]:
+    """Loops as an operand in this layout has them; those that it does not read come last."""
     read = chain.from_iterable(index_map[d].dims for d in layout.outer_dims_perm)
     ordered = tuple(dict.fromkeys(d for d in read if d in loops))
     return (*ordered, *(d for d in loops if d not in ordered))
