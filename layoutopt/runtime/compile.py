@@ -27,6 +27,7 @@ __all__ = [
     "find_tool",
     "onwards_from",
     "run_tool",
+    "up_to",
 ]
 
 _OUTCOMES = {
@@ -102,11 +103,16 @@ def compile_to(
 
     ``dumps``: an empty folder for the code of kernels, their sources included; None leaves none.
     """
-    flags = (*flags, f"{quirks().flags.to_phase}{phase}")
+    flags = up_to(phase, flags)
     if dumps is not None:
         own = quirks().flags
         flags = (*flags, f"{own.dump}{dumps}", f"{own.dump_sources}{dumps}")
     return _compile(source, output, flags, timeout_s, dumps)
+
+
+def up_to(phase: Phase, flags: Sequence[str]) -> tuple[str, ...]:
+    """The flags with which a compilation stops behind a phase and writes MLIR text."""
+    return (*flags, f"{quirks().flags.to_phase}{phase}")
 
 
 def onwards_from(phase: Phase, flags: Sequence[str]) -> tuple[str, ...]:

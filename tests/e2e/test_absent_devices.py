@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +13,9 @@ from layoutopt.candidates.explore import explore
 from layoutopt.compiler.installed import quirks
 from layoutopt.errors import InputError
 from layoutopt.mlir.module import parse_module
-from layoutopt.mlir.write.many_launches import Launches
+from layoutopt.mlir.write.many_launches import Launches, with_many_launches
 from layoutopt.options import Options
 from layoutopt.pricing.measure.batch import function_name, make_batches, write_module
-from layoutopt.pricing.measure.batch_compile import Compile
 from layoutopt.pricing.measure.compile_many import compile_many
 from layoutopt.pricing.measure.measure import Measurer, MeasureSetting
 from layoutopt.pricing.prices import candidate_work
@@ -28,7 +27,7 @@ from layoutopt.report.optimization_result import OptimizationResult
 from layoutopt.report.report import Report
 from layoutopt.report.units import milliseconds
 from layoutopt.runtime import dispatch
-from layoutopt.runtime.compile import CompileOutcome, Phase, compile_to
+from layoutopt.runtime.compile import Phase, compile_candidates, up_to
 from layoutopt.runtime.setting import RunSetting
 from layoutopt.verification.evaluated import OPTIMIZED, Variant
 from layoutopt.verification.evaluation import EvaluationSetting, evaluate_variants
@@ -66,31 +65,36 @@ def test_a_batch_of_candidates_compiles(name: str, tmp_path: Path) -> None:
     outcome = compile_many(Launches(8), names)(source, tmp_path / "batch.vmfb", batch.flags, 60.0)
     assert outcome.ok, outcome.reason
     assert (tmp_path / "batch.vmfb").stat().st_size > 0
-    once, often = (
-        _commands(compile_many(Launches(launches), names, _to_calls), source, batch.flags)
-        for launches in (1, 8)
-    )
-    for place in range(len(batch.benchmarks)):
-        assert 1 <= len(once[f"c{place}_many"]) == len(once[f"c{place}"])
-        assert often[f"c{place}_many"] == 8 * once[f"c{place}"]
-        assert often[f"c{place}"] == once[f"c{place}"]
-
-
-def _to_calls(
-    source: Path, output: Path, flags: tuple[str, ...], timeout_s: float
-) -> CompileOutcome:
-    return compile_to(source, Phase.HAL, output, flags, timeout_s)
-
-
-def _commands(compile_one: Compile, source: Path, flags: tuple[str, ...]) -> dict[str, list[str]]:
-    """By function, what the command buffer that is recorded for it launches, in order."""
-    output = source.with_suffix(".hal.mlir")
-    outcome = compile_one(source, output, flags, 60.0)
+    calls = tmp_path / "batch.hal.mlir"
+    outcome = compile_candidates(source, calls, up_to(Phase.HAL, batch.flags), 60.0)
     assert outcome.ok, outcome.reason
-    found: dict[str, list[str]] = {}
-    for function in output.read_text().split("util.func private @__")[1:]:
-        name = function.partition("_memoize_apply")[0]
-        found[name] = re.findall(r"hal\.command_buffer\.dispatch<.*\[(%\S+)\]", function)
+    once = calls.read_text()
+    recorded = _recorded(with_many_launches(once, Launches(8), names))
+    assert _recorded(once).items() <= recorded.items()
+    for place in range(len(batch.benchmarks)):
+        assert recorded[f"c{place}"].launched
+        assert not recorded[f"c{place}"].loops
+        assert recorded[f"c{place}_many"].launched == recorded[f"c{place}"].launched
+        assert recorded[f"c{place}_many"].loops
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    """The command buffer of a function: the kernels that it launches, in order."""
+
+    launched: list[str]
+    loops: bool
+
+
+def _recorded(text: str) -> dict[str, _Recorded]:
+    """What a module of the HAL phase records, by function."""
+    found: dict[str, _Recorded] = {}
+    for function in text.split("util.func private @__")[1:]:
+        name, _, rest = function.partition("()")[0].partition("_memoize_apply")
+        body = function.partition("util.return")[0]
+        launched = re.findall(r"lookup\.function .*::@(\S+)\)", body)
+        assert len(launched) == body.count("hal.command_buffer.dispatch<")
+        found[name + rest] = _Recorded(launched, "cf.cond_br" in body)
     return found
 
 

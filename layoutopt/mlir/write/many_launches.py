@@ -1,9 +1,10 @@
 """Functions that launch their dispatches many times in one submission.
 
-In the stream phase of IREE a function hands its commands over in ``stream.cmd.execute`` ops, each
-of which becomes one command buffer with a barrier behind every dispatch. A copy of the function
-whose commands stand there ``launches`` times is one submission still: what calling, submitting and
-waiting cost comes once for all of them. Commands write their results to the same memory each time.
+In the HAL phase of IREE kernels are compiled, and each submission is a command buffer that is
+recorded once, mostly by a function of its own ahead of all calls. A copy of a function whose
+commands are recorded in a loop is one submission still: what calling, submitting and waiting cost
+comes once for all launches. A barrier stands behind each of them, and all write their results to
+the same memory. So late, the compiler has next to nothing to do for such a copy.
 
 Launches that read the same constants find them in a cache from the second one on, where a model
 brings them from memory. So constants can have copies, which are made when the module is loaded and
@@ -12,7 +13,7 @@ which launches read in turn.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,11 +22,11 @@ from iree.compiler import ir
 SUFFIX = "_many"
 """What the name of such a function ends with."""
 
-_FUNCTION = "util.func"
-_SUBMISSION = "stream.cmd.execute"
-_DISPATCH = "stream.cmd.dispatch"
-_LOAD = "util.global.load"
-_CONSTANT = "!stream.resource<constant>"
+_FUNCTION, _GLOBAL, _INITIALIZER = "util.func", "util.global", "util.initializer"
+_LOAD, _STORE, _CALL = "util.global.load", "util.global.store", "util.call"
+_CREATE, _FINALIZE = "hal.command_buffer.create", "hal.command_buffer.finalize"
+_DISPATCH = "hal.command_buffer.dispatch"
+_COMMANDS, _BUFFER = "!hal.command_buffer", "!hal.buffer"
 _COPIES = "_copies"
 _ALIGNMENT = 256
 """Bytes: no device asks for more of where a buffer begins."""
@@ -50,176 +51,290 @@ class Launches:
 
 
 def with_many_launches(text: str, launches: Launches, wanted: Collection[str]) -> str:
-    """A module of the stream phase with one more function, named with ``SUFFIX``, for each wanted.
+    """A module of the HAL phase with one more function, named with ``SUFFIX``, for each wanted.
 
     ``wanted`` are symbol names. A function without commands gets a plain copy. ValueError where the
     text is not a module.
     """
-    with ir.Context() as context, ir.Location.unknown():
-        context.allow_unregistered_dialects = True
+    with ir.Context(), ir.Location.unknown():
         try:
             module = ir.Module.parse(text)
         except ir.MLIRError as error:
             raise ValueError(str(error)) from error
-        copies = _Copies(module, launches)
-        for op in list(module.body.operations):
-            if op.operation.name != _FUNCTION:
-                continue
-            name = ir.StringAttr(op.operation.attributes["sym_name"]).value
+        copies = _Copies(launches)
+        for name, function in _symbols(module).items():
             if name in wanted:
-                copy = op.operation.clone(ip=ir.InsertionPoint(module.body))
-                copy.attributes["sym_name"] = ir.StringAttr.get(name + SUFFIX)
-                _repeat_commands(copy, copies)
+                made = _copied(module, function)
+                copies.ahead_of = made[0]
+                for copy in made:
+                    _repeat_commands(copy, copies)
         return str(module)
 
 
-def _repeat_commands(op: Any, copies: _Copies) -> None:
-    """Write the commands of each submission inside an op once for each launch."""
+def _symbols(module: Any) -> dict[str, Any]:
+    """The functions of a module by name."""
+    functions = [op.operation for op in module.body.operations if op.operation.name == _FUNCTION]
+    return {_text(op, "sym_name"): op for op in functions}
+
+
+def _text(op: Any, attribute: str) -> str:
+    """A symbol that an op defines or refers to, as it is called."""
+    found = op.attributes[attribute]
+    kind = ir.StringAttr if attribute == "sym_name" else ir.FlatSymbolRefAttr
+    return str(kind(found).value)
+
+
+def _inside(op: Any, name: str = "") -> Iterator[Any]:
+    """The ops of that name inside of another one, at any depth; all where there is no name."""
     for region in op.regions:
         for block in region.blocks:
-            if op.name == _SUBMISSION:
-                *commands, _end = list(block.operations)
-                turns = copies.read_by(op)
-                for launch in range(copies.launches.count):
-                    last = launch == copies.launches.count - 1
-                    for command in commands:
-                        one = command.operation
-                        # what is left at the end is the last launch: it stands where it stood
-                        if not last:
-                            one = one.clone(ip=ir.InsertionPoint(commands[0]))
-                        _take_turn(one, turns, launch)
-                continue
-            for inner in list(block.operations):
-                _repeat_commands(inner.operation, copies)
+            for inner in block.operations:
+                if name in ("", inner.operation.name):
+                    yield inner.operation
+                yield from _inside(inner.operation, name)
+
+
+def _copied(module: Any, function: Any) -> list[Any]:
+    """A copy of a function, with what records its command buffers when the module is loaded.
+
+    All of these stand at the end of the module, in the order in which they have to be.
+    """
+    globals_read = {
+        _text(load, "global")
+        for load in _inside(function, _LOAD)
+        if str(load.results[0].type) == _COMMANDS
+    }
+    recorders: set[str] = set()
+    functions = _symbols(module)
+    wanted: list[Any] = []
+    for op in [op.operation for op in module.body.operations]:
+        if op.name == _GLOBAL and _text(op, "sym_name") in globals_read:
+            wanted.append(op)
+        if op.name == _INITIALIZER:
+            stored = {_text(store, "global") for store in _inside(op, _STORE)}
+            if stored & globals_read:
+                wanted.append(op)
+                recorders |= {_text(call, "callee") for call in _inside(op, _CALL)}
+    wanted = [*(functions[name] for name in sorted(recorders)), *wanted, function]
+    renamed = {_text(op, "sym_name") for op in wanted if op.name != _INITIALIZER}
+    return [_renamed(op.clone(ip=ir.InsertionPoint(module.body)), renamed) for op in wanted]
+
+
+def _renamed(op: Any, symbols: Collection[str]) -> Any:
+    """An op that defines and refers to copies in place of some symbols."""
+    if "sym_name" in op.attributes:
+        op.attributes["sym_name"] = ir.StringAttr.get(_text(op, "sym_name") + SUFFIX)
+    for inner in _inside(op):
+        for attribute in ("global", "callee"):
+            if attribute in inner.attributes and _text(inner, attribute) in symbols:
+                name = _text(inner, attribute) + SUFFIX
+                inner.attributes[attribute] = ir.FlatSymbolRefAttr.get(name)
+    return op
+
+
+def _repeat_commands(op: Any, copies: _Copies) -> None:
+    """Record what each command buffer holds in a loop, once for each launch."""
+    for create in list(_inside(op, _CREATE)):
+        (finalize,) = (user for user in _users(create.results[0]) if user.name == _FINALIZE)
+        turns = copies.read_by(create)
+        ahead = create.block
+        index = ir.IndexType.get()
+        loop = _split(ahead, create, index)
+        last = loop if finalize.block == ahead else finalize.block
+        behind = _split(last, finalize, before=True)
+        at_start, at_end = ir.InsertionPoint(ahead), ir.InsertionPoint(last)
+        numbers = [_index(n, at_start) for n in (0, 1, copies.launches.count)]
+        _branch(loop, [numbers[0]], at_start)
+        (launch,) = loop.arguments
+        following = _made("arith.addi", [launch, numbers[1]], at_end)
+        below = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 6)  # unsigned <
+        more = ir.Operation.create(
+            "arith.cmpi",
+            [ir.IntegerType.get_signless(1)],
+            [following, numbers[2]],
+            {"predicate": below},
+            ip=at_end,
+        )
+        ir.Operation.create(
+            "cf.cond_br",
+            [],
+            [more.result, following],
+            {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 0])},
+            [loop, behind],
+            ip=at_end,
+        )
+        for turn in turns:
+            turn.take(launch)
+
+
+def _split(block: Any, op: Any, *arguments: Any, before: bool = False) -> Any:
+    """A new block with what stands behind an op, or with that op as well."""
+    made = block.create_after(*arguments, arg_locs=[ir.Location.unknown()] * len(arguments))
+    operations = list(block.operations)
+    place = next(i for i, other in enumerate(operations) if other.operation == op)
+    for moved in operations[place if before else place + 1 :]:
+        made.append(moved)
+    return made
+
+
+def _users(value: Any) -> Iterator[Any]:
+    """The ops that read a value."""
+    return (use.owner.operation for use in value.uses)
+
+
+def _branch(block: Any, values: list[Any], at: Any) -> None:
+    ir.Operation.create("cf.br", [], values, {}, [block], ip=at)
+
+
+def _made(name: str, operands: list[Any], at: Any) -> Any:
+    """The result of an op of arithmetic."""
+    return ir.Operation.create(name, [operands[0].type], operands, ip=at).result
 
 
 @dataclass(frozen=True)
-class _Turns:
-    """A constant that one submission reads, in copies that stand one behind another."""
+class _Turn:
+    """A dispatch that reads a constant, whose copies stand one behind another."""
 
-    submission: Any
+    dispatch: Any
+    offset: int
+    """Its operand that says from where on."""
     stride: int
     count: int
-    whole: Any
-    """The size of all of them, as a value."""
 
-    def offset(self, before: Any, launch: int) -> Any:
-        """Where a launch reads what it would read at an offset of the constant."""
-        shift = launch % self.count * self.stride
-        at = ir.InsertionPoint(self.submission)
-        if (known := _number(before)) is not None:
-            return _index(known + shift, at)
-        operands = [before, _index(shift, at)]
-        return ir.Operation.create("arith.addi", [before.type], operands, ip=at).result
-
-
-def _take_turn(command: Any, turns: dict[int, _Turns], launch: int) -> None:
-    """Let a command read the copies of one launch: ``turns`` goes by place in the submission."""
-    for region in command.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                _take_turn(inner.operation, turns, launch)
-    if command.name != _DISPATCH:
-        return
-    first, count = _resources(command)
-    for place in range(first, first + count):
-        turn = turns.get(ir.BlockArgument(command.operands[place]).arg_number)
-        if turn is not None:
-            size, offset = place + count, place + 2 * count
-            command.operands[offset] = turn.offset(command.operands[offset], launch)
-            command.operands[size] = turn.whole
-
-
-def _resources(command: Any) -> tuple[int, int]:
-    """Place of the first resource among a dispatch's operands, and how many there are.
-
-    Behind them stand their sizes, then offsets, then lengths.
-    """
-    workload, uniform, count, *_ = ir.DenseI32ArrayAttr(command.attributes["operandSegmentSizes"])
-    return workload + uniform, count
+    def take(self, launch: Any) -> None:
+        """Let a launch read its own copy."""
+        at = ir.InsertionPoint(self.dispatch)
+        turn = _made("arith.remui", [launch, _index(self.count, at)], at)
+        shift = _made("arith.muli", [turn, _index(self.stride, at)], at)
+        operands = self.dispatch.operands
+        operands[self.offset] = _made("arith.addi", [operands[self.offset], shift], at)
 
 
 @dataclass
 class _Copies:
-    """Globals of a module that hold copies of constants; ``made``: of which ones, by symbol."""
+    """Globals that hold copies of constants."""
 
-    module: Any
     launches: Launches
     made: set[str] = field(default_factory=set)
+    """Of which ones there are copies."""
+    ahead_of: Any = None
+    """The op of the module before which copies that are missing are made."""
 
-    def read_by(self, submission: Any) -> dict[int, _Turns]:
-        """What a submission reads copies of, by place among its resources; it is given them."""
-        found: dict[int, _Turns] = {}
-        resources, *_ = ir.DenseI32ArrayAttr(submission.attributes["operandSegmentSizes"])
-        for place in range(resources):
-            value = submission.operands[place]
-            size = _number(submission.operands[resources + place])
-            if size is None or str(value.type) != _CONSTANT or value.owner.name != _LOAD:
-                continue
+    def read_by(self, create: Any) -> list[_Turn]:
+        """What reads copies of constants in a command buffer from now on."""
+        found: list[_Turn] = []
+        device = create.operands[0].owner
+        loads: dict[str, Any] = {}
+        for user in _users(create.results[0]):
+            if user.name == _DISPATCH:
+                for place in _buffers(user):
+                    load = user.operands[place].owner
+                    if not isinstance(load, ir.Block) and load.name == _LOAD:
+                        loads.setdefault(_text(load, "global"), load)
+        if isinstance(device, ir.Block) or device.name != _LOAD:
+            return found
+        for symbol, load in sorted(loads.items()):
+            size = _size_read(load)
             count = self.launches.copies(size)
-            if count == 1 or not _is_for_dispatches(submission.regions[0].blocks[0], place):
+            if count == 1 or "is_immutable" not in load.attributes:
                 continue
-            symbol = str(value.owner.attributes["global"])
             stride = -(-size // _ALIGNMENT) * _ALIGNMENT
             if symbol not in self.made:
                 self.made.add(symbol)
-                self._add(_text(symbol, submission, size, stride, count))
-            at = ir.InsertionPoint(submission)
-            # like the constant's own load: what may change would have to be bound to each call
-            load = value.owner.clone(ip=at)
-            load.attributes["global"] = ir.FlatSymbolRefAttr.get(f"{symbol[1:]}{_COPIES}")
-            copies = load.result
-            whole = _index(stride * count, at)
-            submission.operands[place] = copies
-            submission.operands[resources + place] = whole
-            found[place] = _Turns(submission, stride, count, whole)
+                self._add(_copies_text(symbol, _text(device, "global"), size, stride, count))
+            found += [
+                _Turn(use.owner.operation, _offset(use.owner, use.operand_number), stride, count)
+                for use in load.results[0].uses
+            ]
+            load.attributes["global"] = ir.FlatSymbolRefAttr.get(symbol + _COPIES)
         return found
 
     def _add(self, text: str) -> None:
-        """Put all but the first op of a text before the last op of the module.
-
-        That is the function that reads them: its commands are recorded behind what stands there.
-        """
-        parsed = ir.Module.parse(text)
-        *_, function = self.module.body.operations
-        for op in list(parsed.body.operations)[1:]:
-            op.operation.clone(ip=ir.InsertionPoint(function))
+        """Put all but the first two ops of a text, which the module has, where copies are made."""
+        parsed = ir.Module.parse(text)  # as long as it lives, so do its ops
+        for op in list(parsed.body.operations)[2:]:
+            op.operation.clone(ip=ir.InsertionPoint(self.ahead_of))
 
 
-def _is_for_dispatches(block: Any, place: int) -> bool:
-    """Whether nothing but dispatches reads a resource of a submission."""
-    return all(use.owner.name == _DISPATCH for use in block.arguments[place].uses)
+def _buffers(dispatch: Any) -> range:
+    """Places of the buffers among a dispatch's operands."""
+    *before, buffers, _offsets, _lengths = _segments(dispatch)
+    return range(sum(before), sum(before) + buffers)
 
 
-def _text(symbol: str, submission: Any, size: int, stride: int, count: int) -> str:
-    """A global, another one with copies of it, and the initializer that makes them."""
-    known = submission.attributes
-    place = f" on({known['affinity']})" if "affinity" in known else ""
-    numbers = sorted({0, size, stride * count, *(stride * i for i in range(count))})
-    lines = [
-        f"util.global private {symbol} : {_CONSTANT}",
-        f"util.global private {symbol}{_COPIES} : {_CONSTANT}",
-        "util.initializer {",
-        *(f"  %n{number} = arith.constant {number} : index" for number in numbers),
-        f"  %one = util.global.load {symbol} : {_CONSTANT}",
-        f"  %new, %there = stream.resource.alloca uninitialized{place} :",
-        f"      {_CONSTANT}{{%n{stride * count}}} => !stream.timepoint",
-        f"  %done = stream.cmd.execute once{place} await(%there) => with(",
-        f"      %one as %from: {_CONSTANT}{{%n{size}}},",
-        f"      %new as %to: {_CONSTANT}{{%n{stride * count}}}) {{",
-        *(
-            f"    stream.cmd.copy %from[%n0], %to[%n{stride * i}], %n{size} :"
-            f" {_CONSTANT}{{%n{size}}} -> {_CONSTANT}{{%n{stride * count}}}"
-            for i in range(count)
-        ),
-        "  } => !stream.timepoint",
-        f"  %made = stream.timepoint.await sync %done => %new : {_CONSTANT}{{%n{stride * count}}}",
-        f"  util.global.store %made, {symbol}{_COPIES} : {_CONSTANT}",
-        "  util.return",
-        "}",
-        "",
-    ]
-    return "\n".join(lines)
+def _offset(dispatch: Any, buffer: int) -> int:
+    """Place of the offset that belongs to a buffer."""
+    return buffer + len(_buffers(dispatch))
+
+
+def _segments(dispatch: Any) -> list[int]:
+    """How many operands of each kind there are; the last ones: buffers, offsets and lengths."""
+    return list(ir.DenseI32ArrayAttr(dispatch.attributes["operandSegmentSizes"]))
+
+
+def _size_read(load: Any) -> int:
+    """Bytes of a constant up to the last one that is read; 0 where not all is read by dispatches.
+
+    And where it is not known ahead how many are.
+    """
+    ends = [0]
+    for use in load.results[0].uses:
+        if use.owner.name != _DISPATCH:
+            return 0
+        offset = _offset(use.owner, use.operand_number)
+        length = offset + len(_buffers(use.owner))
+        numbers = [_number(use.owner.operands[place]) for place in (offset, length)]
+        if None in numbers:
+            return 0
+        ends.append(sum(number or 0 for number in numbers))
+    return max(ends)
+
+
+def _copies_text(symbol: str, device: str, size: int, stride: int, count: int) -> str:
+    """The globals of a device and a constant, one with copies of it, and what makes these."""
+    numbers = {"zero": 0, "one": 1, "count": count, "size": size, "stride": stride}
+    numbers["all"] = stride * count
+    usage = "Transfer|DispatchStorage|SharingImmutable"
+    stages = 'source("Transfer|CommandRetire") target("CommandIssue|Transfer")'
+    return f"""
+util.global private @{device} : !hal.device
+util.global private @{symbol} : {_BUFFER}
+util.global private @{symbol}{_COPIES} : {_BUFFER}
+util.initializer {{
+  {" ".join(f"%{name} = arith.constant {n} : index" for name, n in numbers.items())}
+  %forever = arith.constant -1 : i32
+  %any = arith.constant -1 : i64
+  %pool = arith.constant 0 : i64
+  %none = util.null : !hal.fence
+  %type = hal.memory_type<"DeviceVisible|DeviceLocal"> : i32
+  %usage = hal.buffer_usage<"{usage}"> : i32
+  %device = util.global.load immutable @{device} : !hal.device
+  %from = util.global.load immutable @{symbol} : {_BUFFER}
+  %there = hal.fence.create device(%device : !hal.device) flags("None") : !hal.fence
+  %to = hal.device.queue.alloca<%device : !hal.device> affinity(%any) wait(%none) signal(%there)
+      pool(%pool) type(%type) usage(%usage) flags("None") : {_BUFFER}{{%all}}
+  %commands = hal.command_buffer.create device(%device : !hal.device) mode(OneShot)
+      categories(Transfer) affinity(%any) : {_COMMANDS}
+  cf.br ^next(%zero : index)
+^next(%turn: index):
+  %at = arith.muli %turn, %stride : index
+  hal.command_buffer.copy_buffer<%commands : {_COMMANDS}> source(%from : {_BUFFER})[%zero]
+      target(%to : {_BUFFER})[%at] length(%size) flags("None")
+  hal.command_buffer.execution_barrier<%commands : {_COMMANDS}> {stages} flags("None")
+  %following = arith.addi %turn, %one : index
+  %more = arith.cmpi ult, %following, %count : index
+  cf.cond_br %more, ^next(%following : index), ^done
+^done:
+  hal.command_buffer.finalize<%commands : {_COMMANDS}>
+  %made = hal.fence.create device(%device : !hal.device) flags("None") : !hal.fence
+  hal.device.queue.execute<%device : !hal.device> affinity(%any) wait(%there) signal(%made)
+      commands(%commands) flags("None")
+  %status = hal.fence.await until([%made]) timeout_millis(%forever) flags("None") : i32
+  util.status.check_ok %status, "failed to copy constants"
+  util.global.store %to, @{symbol}{_COPIES} : {_BUFFER}
+  util.return
+}}
+"""
 
 
 def _index(number: int, at: Any) -> Any:
