@@ -88,6 +88,8 @@ class Flags:
     """Faster compilation, the same code."""
     one_thread: tuple[str, ...]
     """Less work in all, for compilations as many as there are cores."""
+    linalg: tuple[str, ...]
+    """Less work for what has no ops of importers any more, the same code."""
     to_phase: str
     from_phase: str
     """Begins a compilation with what an earlier one wrote at the phase whose name follows."""

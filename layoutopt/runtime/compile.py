@@ -25,6 +25,7 @@ __all__ = [
     "compile_file",
     "compile_to",
     "find_tool",
+    "for_candidates",
     "onwards_from",
     "run_tool",
     "up_to",
@@ -87,8 +88,13 @@ def compile_candidates(
     source: Path, output: Path, flags: tuple[str, ...], timeout_s: float
 ) -> CompileOutcome:
     """Like `compile_file`, for code that is only measured, with others compiling on each core."""
+    return _compile(source, output, for_candidates(flags), timeout_s)
+
+
+def for_candidates(flags: Sequence[str]) -> tuple[str, ...]:
+    """The flags with those that make the same code of linalg in less time, on one core."""
     own = quirks().flags
-    return _compile(source, output, (*flags, *own.quick, *own.one_thread), timeout_s)
+    return (*flags, *own.quick, *own.one_thread, *own.linalg)
 
 
 def compile_to(

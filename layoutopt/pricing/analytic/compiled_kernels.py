@@ -25,7 +25,7 @@ from layoutopt.pricing.analytic.compiled.read_module import (
 from layoutopt.pricing.measure.batch import function_name, make_batches
 from layoutopt.pricing.measure.batch_compile import BatchCompiler, Compiled
 from layoutopt.pricing.measure.benchmark import PASSED_TYPE, Benchmark
-from layoutopt.runtime.compile import CompileOutcome, Phase, compile_to
+from layoutopt.runtime.compile import CompileOutcome, Phase, compile_to, for_candidates
 from layoutopt.runtime.outcome import Outcome
 from layoutopt.runtime.progress import Progress
 from layoutopt.runtime.version import iree_version
@@ -191,8 +191,7 @@ def compile_kernels(
     source: Path, output: Path, flags: tuple[str, ...], timeout_s: float
 ) -> CompileOutcome:
     """Compile kernels and write the program that calls them; their code lies in `dumps_of`."""
-    own = quirks().flags
-    return _dumped(source, output, (*flags, *own.quick, *own.one_thread), timeout_s)
+    return _dumped(source, output, for_candidates(flags), timeout_s)
 
 
 def _dumped(
