@@ -135,6 +135,24 @@ def _compile(
     dumps: Path | None = None,
     behind: Behind | None = None,
 ) -> CompileOutcome:
+    """What comes from importers is tried as the linalg that they make, then as it is."""
+    own = quirks().flags
+    if any(flag.startswith(own.from_phase) for flag in flags) and not {*own.linalg} & {*flags}:
+        linalg = (*flags, *own.linalg)
+        found = _compile_once(source, output, linalg, timeout_s, dumps, behind)
+        if found.outcome is not Outcome.COMPILE_ERROR:
+            return found
+    return _compile_once(source, output, flags, timeout_s, dumps, behind)
+
+
+def _compile_once(
+    source: Path,
+    output: Path,
+    flags: Sequence[str],
+    timeout_s: float,
+    dumps: Path | None,
+    behind: Behind | None,
+) -> CompileOutcome:
     partial = output.with_name(output.name + ".partial")
     command = [find_tool("iree-compile"), str(source), *flags, "-o", str(partial)]
     try:

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from layoutopt.compiler.installed import quirks
 from layoutopt.runtime import compile as compile_module
-from layoutopt.runtime.compile import Phase, compile_file, compile_to
+from layoutopt.runtime.compile import Phase, compile_candidates, compile_file, compile_to
 from layoutopt.runtime.outcome import Outcome
 from layoutopt.runtime.reason import (
     errors_of_dumps,
@@ -14,6 +15,7 @@ from layoutopt.runtime.reason import (
     runtime_reason,
 )
 
+FROM = ("--compile-from=input",)
 OUTPUT = 'while [ "$1" != -o ]; do shift; done; '
 
 
@@ -66,6 +68,25 @@ def test_a_crash_behind_the_python_wrapper(fake: Path) -> None:
 def test_a_hang(fake: Path) -> None:
     reason = "iree-compile did not finish within 0.2 s"
     assert run(fake, "sleep 60", 0.2) == (Outcome.COMPILE_TIMEOUT, reason)
+
+
+def test_what_importers_have_made_compiles_without_their_ops(fake: Path, tmp_path: Path) -> None:
+    """And where it fails so, with them: then it is told as it is."""
+    calls = tmp_path / "calls"
+    linalg = quirks().flags.linalg[0]
+    fake.write_text(
+        f'#!/bin/sh\necho "$*" >> {calls}\ncase "$*" in *bad*{linalg}*) exit 1;; esac\n'
+        f'{OUTPUT}echo module > "$2"'
+    )
+    output = tmp_path / "out.vmfb"
+    for source, flags in (("good", FROM), ("good", ()), ("bad", FROM)):
+        calls.unlink(missing_ok=True)
+        assert compile_file(tmp_path / source, output, flags, 10.0).ok
+        told = [linalg in line for line in calls.read_text().splitlines()]
+        assert told == ([True, False] if source == "bad" else [bool(flags)])
+    calls.unlink()
+    assert compile_candidates(tmp_path / "bad", output, FROM, 10.0).outcome is Outcome.COMPILE_ERROR
+    assert len(calls.read_text().splitlines()) == 1
 
 
 def test_compile_to_a_phase(fake: Path) -> None:
