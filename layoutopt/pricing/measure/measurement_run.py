@@ -28,6 +28,7 @@ from layoutopt.runtime.outcome import Measurement, Outcome
 from layoutopt.runtime.progress import Pace, Progress
 from layoutopt.runtime.sampling import Protocol
 from layoutopt.runtime.supervisor import Verdict
+from layoutopt.runtime.tool_pool import tool_pool
 from layoutopt.runtime.workspace import workspace
 
 _WAVE = 4
@@ -144,16 +145,19 @@ class MeasurementRun:
         modules: list[tuple[Compiled, Job | None]] = []
         held_bytes = 0
         started = time.monotonic()
-        for item in compiler.run(batches):
-            if isinstance(item, Refused):
-                self._finish(item.batch, 0, item.measurement)
-                self._pace.timed(1, 0.0)
-                continue
-            job = None
-            if held_bytes < _WAITING_BYTES:  # while others compile
-                job = self._job(item)
-                held_bytes += sum(f.stat().st_size for f in _arrays(item).iterdir())
-            modules.append((item, job))
+        with tool_pool(1) as beside:
+            for flags in dict.fromkeys(batch.flags for batch in batches):
+                beside.submit(plan.calibration.module, flags)  # it is asked for again to time them
+            for item in compiler.run(batches):
+                if isinstance(item, Refused):
+                    self._finish(item.batch, 0, item.measurement)
+                    self._pace.timed(1, 0.0)
+                    continue
+                job = None
+                if held_bytes < _WAITING_BYTES:  # while others compile
+                    job = self._job(item)
+                    held_bytes += sum(f.stat().st_size for f in _arrays(item).iterdir())
+                modules.append((item, job))
         self._pace.compiled(candidates, time.monotonic() - started)
         self._progress.remaining(self._pace.remaining_s)
         for compiled, job in sorted(modules, key=lambda module: module[0].batch.order):
