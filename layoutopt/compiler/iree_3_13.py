@@ -170,8 +170,8 @@ IREE_3_13 = Quirks(
         # debuggers, no threads where each core has a compiler.
         quick=("--verify=false", "--iree-llvmcpu-debug-symbols=false"),
         one_thread=("--mlir-disable-threading",),
-        # A tenth to a third more: each pass that cleans up collects the patterns of all ops that there are,
-        # for each function anew, and most of these are Torch's.
+        # A tenth to a third more: each pass that cleans up collects the patterns of all ops that
+        # there are, for each function anew, and most of these are Torch's.
         linalg=tuple(f"--iree-plugin=-input_{name}" for name in ("torch", "stablehlo", "tosa")),
         to_phase="--compile-to=",
         from_phase="--compile-from=",

@@ -44,7 +44,7 @@ REPLACED = {
 OTHERS = (
     (r"^CHANGELOG\.md$", r"`[^`\n]*`"),  # names that were given up
     (r"", r"st\.composite\b"),  # hypothesis
-    (r"", r"!hal\.fence|hal\.device\.promise|\bunfoldable_constant"),  # IREE
+    (r"", r"hal\.fence\b|hal\.device\.promise|\bunfoldable_constant"),  # IREE
     (r"", r"\bcollapsed_slice_dims\b"),  # StableHLO
     (r"^layoutopt/runtime/peers/openvino\.py$", r"_HINT\b"),
     (r"^layoutopt/mlir/read/entry\.py$", r"_FENCE\b"),  # IREE's
