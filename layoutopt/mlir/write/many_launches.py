@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from iree.compiler import ir
+from iree.compiler.dialects import arith, cf
 
 SUFFIX = "_many"
 """What the name of such a function ends with."""
@@ -134,37 +135,25 @@ def _renamed(op: Any, symbols: Collection[str]) -> Any:
 
 def _repeat_commands(op: Any, copies: _Copies) -> None:
     """Record what each command buffer holds in a loop, once for each launch."""
+    turns = copies.read_by(op)
     for create in list(_inside(op, _CREATE)):
         (finalize,) = (user for user in _users(create.results[0]) if user.name == _FINALIZE)
-        turns = copies.read_by(create)
         ahead = create.block
         index = ir.IndexType.get()
         loop = _split(ahead, create, index)
         last = loop if finalize.block == ahead else finalize.block
         behind = _split(last, finalize, before=True)
-        at_start, at_end = ir.InsertionPoint(ahead), ir.InsertionPoint(last)
-        numbers = [_index(n, at_start) for n in (0, 1, copies.launches.count)]
-        _branch(loop, [numbers[0]], at_start)
+        with ir.InsertionPoint(ahead):
+            first, step, end = (_index(n) for n in (0, 1, copies.launches.count))
+            cf.BranchOp([first], loop)
         (launch,) = loop.arguments
-        following = _made("arith.addi", [launch, numbers[1]], at_end)
-        below = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 6)  # unsigned <
-        more = ir.Operation.create(
-            "arith.cmpi",
-            [ir.IntegerType.get_signless(1)],
-            [following, numbers[2]],
-            {"predicate": below},
-            ip=at_end,
-        )
-        ir.Operation.create(
-            "cf.cond_br",
-            [],
-            [more.result, following],
-            {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 0])},
-            [loop, behind],
-            ip=at_end,
-        )
+        with ir.InsertionPoint(last):
+            following = arith.AddIOp(launch, step).result
+            more = arith.CmpIOp(arith.CmpIPredicate.ult, following, end).result
+            cf.CondBranchOp(more, [following], [], loop, behind)
         for turn in turns:
-            turn.take(launch)
+            if turn.dispatch.operands[0] == create.results[0]:
+                turn.take(launch)
 
 
 def _split(block: Any, op: Any, *arguments: Any, before: bool = False) -> Any:
@@ -182,15 +171,6 @@ def _users(value: Any) -> Iterator[Any]:
     return (use.owner.operation for use in value.uses)
 
 
-def _branch(block: Any, values: list[Any], at: Any) -> None:
-    ir.Operation.create("cf.br", [], values, {}, [block], ip=at)
-
-
-def _made(name: str, operands: list[Any], at: Any) -> Any:
-    """The result of an op of arithmetic."""
-    return ir.Operation.create(name, [operands[0].type], operands, ip=at).result
-
-
 @dataclass(frozen=True)
 class _Turn:
     """A dispatch that reads a constant, whose copies stand one behind another."""
@@ -203,11 +183,11 @@ class _Turn:
 
     def take(self, launch: Any) -> None:
         """Let a launch read its own copy."""
-        at = ir.InsertionPoint(self.dispatch)
-        turn = _made("arith.remui", [launch, _index(self.count, at)], at)
-        shift = _made("arith.muli", [turn, _index(self.stride, at)], at)
         operands = self.dispatch.operands
-        operands[self.offset] = _made("arith.addi", [operands[self.offset], shift], at)
+        with ir.InsertionPoint(self.dispatch):
+            turn = arith.RemUIOp(launch, _index(self.count)).result
+            shift = arith.MulIOp(turn, _index(self.stride)).result
+            operands[self.offset] = arith.AddIOp(operands[self.offset], shift).result
 
 
 @dataclass
@@ -220,32 +200,23 @@ class _Copies:
     ahead_of: Any = None
     """The op of the module before which copies that are missing are made."""
 
-    def read_by(self, create: Any) -> list[_Turn]:
-        """What reads copies of constants in a command buffer from now on."""
+    def read_by(self, function: Any) -> list[_Turn]:
+        """What reads copies of constants in a function from now on."""
         found: list[_Turn] = []
-        device = create.operands[0].owner
-        loads: dict[str, Any] = {}
-        for user in _users(create.results[0]):
-            if user.name == _DISPATCH:
-                for place in _buffers(user):
-                    load = user.operands[place].owner
-                    if not isinstance(load, ir.Block) and load.name == _LOAD:
-                        loads.setdefault(_text(load, "global"), load)
-        if isinstance(device, ir.Block) or device.name != _LOAD:
-            return found
-        for symbol, load in sorted(loads.items()):
+        for load in list(_inside(function, _LOAD)):
             size = _size_read(load)
             count = self.launches.copies(size)
             if count == 1 or "is_immutable" not in load.attributes:
                 continue
-            stride = -(-size // _ALIGNMENT) * _ALIGNMENT
+            reads = [(use.owner.operation, use.operand_number) for use in load.results[0].uses]
+            device = reads[0][0].operands[0].owner.operands[0].owner
+            if isinstance(device, ir.Block) or device.name != _LOAD:
+                continue
+            symbol, stride = _text(load, "global"), -(-size // _ALIGNMENT) * _ALIGNMENT
             if symbol not in self.made:
                 self.made.add(symbol)
                 self._add(_copies_text(symbol, _text(device, "global"), size, stride, count))
-            found += [
-                _Turn(use.owner.operation, _offset(use.owner, use.operand_number), stride, count)
-                for use in load.results[0].uses
-            ]
+            found += [_Turn(user, _offset(user, buffer), stride, count) for user, buffer in reads]
             load.attributes["global"] = ir.FlatSymbolRefAttr.get(symbol + _COPIES)
         return found
 
@@ -337,11 +308,9 @@ util.initializer {{
 """
 
 
-def _index(number: int, at: Any) -> Any:
+def _index(number: int) -> Any:
     """A constant of type index."""
-    kind = ir.IndexType.get()
-    value = {"value": ir.IntegerAttr.get(kind, number)}
-    return ir.Operation.create("arith.constant", [kind], [], value, ip=at).result
+    return arith.ConstantOp(ir.IndexType.get(), number).result
 
 
 def _number(value: Any) -> int | None:

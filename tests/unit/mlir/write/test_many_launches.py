@@ -86,6 +86,30 @@ util.func public @c0(%n: index) -> !hal.command_buffer {
 """
 """As of one whose sizes tell what is done: a call records its own."""
 
+_BUFFER = """
+  %cmd{n} = hal.command_buffer.create device(%device : !hal.device) mode(OneShot)
+      categories("Transfer|Dispatch") affinity(%any) : !hal.command_buffer
+  hal.command_buffer.dispatch<%cmd{n} : !hal.command_buffer>
+      target(%kernels : !hal.executable)[%one] workgroups([%c1, %c1, %c1]) bindings([
+        (%w : !hal.buffer)[%c0, %c1000]
+      ]) flags("None")
+  hal.command_buffer.finalize<%cmd{n} : !hal.command_buffer>
+"""
+TWO = f"""
+util.func public @c0(%one: i64) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c1000 = arith.constant 1000 : index
+  %any = arith.constant -1 : i64
+  %device = util.global.load immutable @device : !hal.device
+  %kernels = util.global.load immutable @kernels : !hal.executable
+  %w = util.global.load immutable @w : !hal.buffer
+{_BUFFER.format(n=0)}{_BUFFER.format(n=1)}
+  util.return
+}}
+"""
+"""Two command buffers, one behind the other, over the same constant."""
+
 
 def test_commands_are_recorded_in_a_loop() -> None:
     text = with_many_launches(HEAD + RECORDED, Launches(3), ["c0"])
@@ -152,6 +176,23 @@ def test_launches_read_copies_in_turn() -> None:
         turn, stride = re.findall(r"%\w+", values[shift])
         assert numbers[stride] == 1024
         assert numbers[re.findall(r"%\w+", values[turn])[1]] == 3
+
+
+def test_each_of_two_command_buffers_goes_through_the_copies() -> None:
+    text = with_many_launches(HEAD + TWO, Launches(5, cycle_bytes=2500), ["c0"])
+    assert _verified(text)
+    made = text.partition("@c0_many(")[2]
+    starts = re.findall(r"%w_copies : !hal.buffer\)\[(%\w+), %\w+\]", made)
+    values = dict(re.findall(r"(%\w+) = (arith.*) : index", made))
+    launches = []
+    for start in starts:
+        shift = re.findall(r"%\w+", values[start])[1]
+        turn = re.findall(r"%\w+", values[shift])[0]
+        launches.append(re.findall(r"%\w+", values[turn])[0])
+    loops = re.findall(r"\^bb\d+\((%\w+): index\)", made)
+    assert len(loops) == 2
+    assert launches == loops
+    assert text.count("util.global private @w_copies") == 1
 
 
 def _verified(text: str) -> bool:
