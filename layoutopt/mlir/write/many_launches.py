@@ -63,7 +63,7 @@ def with_many_launches(text: str, launches: Launches, wanted: Collection[str]) -
         except ir.MLIRError as error:
             raise ValueError(str(error)) from error
         copies = _Copies(launches)
-        for name, function in _symbols(module).items():
+        for name, function in _functions(module).items():
             if name in wanted:
                 made = _copied(module, function)
                 copies.ahead_of = made[0]
@@ -72,13 +72,13 @@ def with_many_launches(text: str, launches: Launches, wanted: Collection[str]) -
         return str(module)
 
 
-def _symbols(module: Any) -> dict[str, Any]:
+def _functions(module: Any) -> dict[str, Any]:
     """The functions of a module by name."""
     functions = [op.operation for op in module.body.operations if op.operation.name == _FUNCTION]
-    return {_text(op, "sym_name"): op for op in functions}
+    return {_symbol(op, "sym_name"): op for op in functions}
 
 
-def _text(op: Any, attribute: str) -> str:
+def _symbol(op: Any, attribute: str) -> str:
     """A symbol that an op defines or refers to, as it is called."""
     found = op.attributes[attribute]
     kind = ir.StringAttr if attribute == "sym_name" else ir.FlatSymbolRefAttr
@@ -101,34 +101,34 @@ def _copied(module: Any, function: Any) -> list[Any]:
     All of these stand at the end of the module, in the order in which they have to be.
     """
     globals_read = {
-        _text(load, "global")
+        _symbol(load, "global")
         for load in _inside(function, _LOAD)
         if str(load.results[0].type) == _COMMANDS
     }
     recorders: set[str] = set()
-    functions = _symbols(module)
+    functions = _functions(module)
     wanted: list[Any] = []
     for op in [op.operation for op in module.body.operations]:
-        if op.name == _GLOBAL and _text(op, "sym_name") in globals_read:
+        if op.name == _GLOBAL and _symbol(op, "sym_name") in globals_read:
             wanted.append(op)
         if op.name == _INITIALIZER:
-            stored = {_text(store, "global") for store in _inside(op, _STORE)}
+            stored = {_symbol(store, "global") for store in _inside(op, _STORE)}
             if stored & globals_read:
                 wanted.append(op)
-                recorders |= {_text(call, "callee") for call in _inside(op, _CALL)}
+                recorders |= {_symbol(call, "callee") for call in _inside(op, _CALL)}
     wanted = [*(functions[name] for name in sorted(recorders)), *wanted, function]
-    renamed = {_text(op, "sym_name") for op in wanted if op.name != _INITIALIZER}
+    renamed = {_symbol(op, "sym_name") for op in wanted if op.name != _INITIALIZER}
     return [_renamed(op.clone(ip=ir.InsertionPoint(module.body)), renamed) for op in wanted]
 
 
 def _renamed(op: Any, symbols: Collection[str]) -> Any:
     """An op that defines and refers to copies in place of some symbols."""
     if "sym_name" in op.attributes:
-        op.attributes["sym_name"] = ir.StringAttr.get(_text(op, "sym_name") + SUFFIX)
+        op.attributes["sym_name"] = ir.StringAttr.get(_symbol(op, "sym_name") + SUFFIX)
     for inner in _inside(op):
         for attribute in ("global", "callee"):
-            if attribute in inner.attributes and _text(inner, attribute) in symbols:
-                name = _text(inner, attribute) + SUFFIX
+            if attribute in inner.attributes and _symbol(inner, attribute) in symbols:
+                name = _symbol(inner, attribute) + SUFFIX
                 inner.attributes[attribute] = ir.FlatSymbolRefAttr.get(name)
     return op
 
@@ -139,8 +139,7 @@ def _repeat_commands(op: Any, copies: _Copies) -> None:
     for create in list(_inside(op, _CREATE)):
         (finalize,) = (user for user in _users(create.results[0]) if user.name == _FINALIZE)
         ahead = create.block
-        index = ir.IndexType.get()
-        loop = _split(ahead, create, index)
+        loop = _split(ahead, create, ir.IndexType.get())
         last = loop if finalize.block == ahead else finalize.block
         behind = _split(last, finalize, before=True)
         with ir.InsertionPoint(ahead):
@@ -212,10 +211,10 @@ class _Copies:
             device = reads[0][0].operands[0].owner.operands[0].owner
             if isinstance(device, ir.Block) or device.name != _LOAD:
                 continue
-            symbol, stride = _text(load, "global"), -(-size // _ALIGNMENT) * _ALIGNMENT
+            symbol, stride = _symbol(load, "global"), -(-size // _ALIGNMENT) * _ALIGNMENT
             if symbol not in self.made:
                 self.made.add(symbol)
-                self._add(_copies_text(symbol, _text(device, "global"), size, stride, count))
+                self._add(_copies_text(symbol, _symbol(device, "global"), size, stride, count))
             found += [_Turn(user, _offset(user, buffer), stride, count) for user, buffer in reads]
             load.attributes["global"] = ir.FlatSymbolRefAttr.get(symbol + _COPIES)
         return found
