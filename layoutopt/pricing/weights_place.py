@@ -42,10 +42,11 @@ def caches_left(place: str, kept: Path | None = None) -> CachesLeft:
     than one that is too careful. The most tells what other memory has to fill.
     ``kept``: the file that tells what was found before, by place; where it does not, it will. Found
     anew in each run, a model between two caches had prices of either kind in turn, and two plans.
+    Where others left nothing there for any time at all, it is found anew: it was a bad moment.
     """
     caches = caches_of_this_machine()
     known = {} if kept is None else unsealed(kept, dict[str, CacheLeft]) or {}
-    if place not in known:
+    if place not in known or known[place].kept_s == 0:
         known[place] = _cache_left(caches.last_bytes)
         if kept is not None:
             kept.parent.mkdir(parents=True, exist_ok=True)

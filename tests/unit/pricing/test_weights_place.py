@@ -52,3 +52,14 @@ def test_a_damaged_file_is_made_anew(left: Iterator[int], tmp_path: Path) -> Non
     kept.write_text("cut short")
     assert _caches_left("here", kept).least.last_bytes == 12 << 20
     assert _caches_left("here", kept).least.last_bytes == 12 << 20
+
+
+def test_a_cache_that_kept_nothing_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kept_s = iter([0.0, 0.02])
+    monkeypatch.setattr(
+        weights_place, "cache_left", lambda *_: CacheLeft(8 << 20, 8 << 20, next(kept_s))
+    )
+    kept = tmp_path / "caches-left.json"
+    assert [_caches_left("here", kept).kept_s for _ in range(3)] == [0.0, 0.02, 0.02]
