@@ -98,10 +98,11 @@ class Bounds:
         self._least: dict[Key, int] = {}
         self._before: tuple[Before, ...] = ()
         self._loops_before: frozenset[Hashable] = frozenset()
+        self._trusts_before = effort is Effort.QUICK
         self._seen = self._loops_before
         if self._stages:
             self._describe()
-            if effort is Effort.QUICK and source is PriceSource.MEASURED:
+            if source is PriceSource.MEASURED:
                 self._remember()
 
     @property
@@ -175,7 +176,7 @@ class Bounds:
         if (found == self._told and not self._is_stale) or not self.learns:
             return
         self._told, self._is_stale = found, False
-        told = expected(self._described, found, self._before)
+        told = expected(self._described, found, self._before if self._trusts_before else ())
         if told is None:
             return
         margin = self._stages[self._stage]
@@ -231,16 +232,18 @@ class Bounds:
 
         None without an experience.
         """
-        if not self._before:
+        told = expected(self._described, self._told, self._before) if self._before else None
+        if told is None:
             return frozenset()
+        usual = self._of_keys(told.at(0.0))
         fastest: dict[Hashable, int] = {}
         for key in self._candidates:
-            place, usual_ns = self._place(key), self._usual.get(key, 0)
+            place, usual_ns = self._place(key), usual.get(key, 0)
             fastest[place] = min(fastest.get(place, usual_ns), usual_ns)
         return frozenset(
             c
             for c in candidates
-            if self._usual.get(c, 0) > _SEVERAL_TIMES * fastest.get(self._place(c), math.inf)
+            if usual.get(c, 0) > _SEVERAL_TIMES * fastest.get(self._place(c), math.inf)
         )
 
     def shortfall(self, key: Key, used: Key) -> float:

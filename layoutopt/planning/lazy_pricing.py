@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import methodcaller
 
 from layoutopt.candidates.candidate import Candidate
@@ -44,14 +44,23 @@ SHARE_AT_ONCE = 8
 in 16 rounds, solving took twice as long as they did (GPT-2, 2 layers, mi355x)."""
 
 
-NEAR = 0.03
-"""Over what is expected of the cheapest plan, one with known prices may cost in a quick run."""
-
+NEAR = {Effort.QUICK: 0.03, Effort.NORMAL: 0.02}
+"""Over what is expected of the cheapest plan, one with known prices may cost: what is left to gain
+takes about as long to find as all before. The next stage may expect more."""
+MOST_UNKNOWN = 0.5
+"""Share of what a plan is expected to take, without a price, up to which one with known prices may
+be as near."""
 
 VAGUE = 0.05
 """Relative gap of an answer that tells too little of what is to be priced: the next round takes
-twice the time. Plans that greedy search found asked for the wrong prices in each round of
-SegFormer."""
+twice the time, and half of it where an answer tells enough. Plans that greedy search found asked
+for the wrong prices in each round of SegFormer."""
+
+GAP = 0.02
+"""Of an answer, relative to it, that tells well enough what is to be priced. Of 24 rounds of
+ShuffleNet it was there in 1.2 s, where 0.5 % took 3 s and more, and was the cheapest in a third."""
+LAST_GAP = 5e-3
+"""The same once the cheapest plan has asked for prices that such answers did not ask for."""
 
 
 def asking(candidates: int) -> Enough:
@@ -59,7 +68,33 @@ def asking(candidates: int) -> Enough:
 
     Most answers are there in a tenth of the time that the proof takes.
     """
-    return Enough(seconds=1 + candidates / 1500, gap=5e-3, share=0.12)
+    return Enough(seconds=0.5 + candidates / 2500, gap=GAP, share=0.12)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asks:
+    """What rounds that ask for prices wait for: at least, and now."""
+
+    least: Enough
+    longer: float = 1.0
+    """Times the least seconds."""
+
+    @property
+    def now(self) -> Enough:
+        return replace(self.least, seconds=self.longer * self.least.seconds)
+
+    def behind(self, enough: Enough, solution: Solution) -> _Asks:
+        """The same behind a round that waited for ``enough``.
+
+        Longer where that told too little, and where the cheapest plan takes less than half of the
+        time that is left.
+        """
+        cut_short = solution.stop_reason is StopReason.TIME_LIMIT
+        if enough is CHEAPEST:
+            seconds = max(self.least.seconds, 2 * solution.seconds)
+            return self if cut_short else _Asks(Enough(seconds, LAST_GAP, share=0.5))
+        vague = cut_short and (solution.gap is None or solution.gap > VAGUE)
+        return replace(self, longer=2 * self.longer if vague else max(1.0, self.longer / 2))
 
 
 def price_all(space: JointSpace, pricer: Pricer, progress: Progress) -> tuple[Priced, ...]:
@@ -101,7 +136,8 @@ def price_lazily(space: JointSpace, setting: PlanSetting, progress: Progress) ->
     take_in()
     bound_ns = 0
     tried: list[JointChoice] = []
-    ask = enough = asking(sum(len(part.candidates) for part in space.parts))
+    asks = _Asks(asking(sum(len(part.candidates) for part in space.parts)))
+    enough = asks.now
     for number in range(ROUNDS):
         costs = [own.filled(priced) for own, priced in zip(bounds, found, strict=True)]
         selection, solution = space.solved(costs, search, limit, tried, enough)
@@ -122,14 +158,19 @@ def price_lazily(space: JointSpace, setting: PlanSetting, progress: Progress) ->
                 return _answered(found, selection, solution)
             enough = CHEAPEST
             continue
-        enough = ask = _asking_on(ask, enough, solution)
+        asks = asks.behind(enough, solution)
+        enough = asks.now
         bound_ns = solution.bound_ns
         if limit.is_over:
             break
-        if number and setting.options.effort is Effort.QUICK:
-            known = space.solved(_costs(found), search, limit, tried)
-            if _is_near(known[1], solution):
-                return _answered(found, *known)
+        near = NEAR.get(setting.options.effort)
+        if number and near is not None and _is_known(space, found, costs, choice, solution):
+            known = space.solved(_costs(found), search, limit, tried, asks.now)
+            if _is_near(known[1], solution, near):
+                if _each(methodcaller("widen", known[1].objective_ns or math.inf), bounds):
+                    continue
+                tried.append(known[0].choice(known[1]))
+                return _answered(found, *space.solved(_costs(found), search, limit, tried))
         tried.append(choice)
         prices |= _asked(space, pricer, progress, wanted)
         take_in()
@@ -148,25 +189,30 @@ def _costs(found: Sequence[Priced]) -> list[Costs]:
     return [(priced.costs, priced.conversion_costs) for priced in found]
 
 
-def _is_near(priced: Solution, solution: Solution) -> bool:
+def _is_known(
+    space: JointSpace,
+    found: Sequence[Priced],
+    costs: Sequence[Costs],
+    choice: JointChoice,
+    solution: Solution,
+) -> bool:
+    """Whether prices tell most of what a plan is expected to take."""
+    unknown_ns = sum(
+        runs
+        * (
+            sum(own[0][c] for c in chosen.candidates if c not in priced.costs)
+            + sum(own[1].get(c, 0) for c in chosen.conversions if c not in priced.conversion_costs)
+        )
+        for runs, priced, own, chosen in zip(space.runs, found, costs, choice.parts, strict=True)
+    )
+    return unknown_ns <= MOST_UNKNOWN * (solution.objective_ns or 0)
+
+
+def _is_near(priced: Solution, solution: Solution, near: float) -> bool:
     """Whether a plan of known prices is as good as one that expects some, about."""
     if priced.objective_ns is None or solution.objective_ns is None:
         return False
-    return priced.objective_ns <= (1 + NEAR) * solution.objective_ns
-
-
-def _asking_on(ask: Enough, enough: Enough, solution: Solution) -> Enough:
-    """What the next round waits for, behind one that waited for ``enough``.
-
-    Longer where that told too little, and where the cheapest plan takes less than half of the time
-    that is left.
-    """
-    cut_short = solution.stop_reason is StopReason.TIME_LIMIT
-    if enough is CHEAPEST and not cut_short:
-        return replace(ask, seconds=max(ask.seconds, 2 * solution.seconds), share=0.5)
-    if enough is ask and cut_short and (solution.gap is None or solution.gap > VAGUE):
-        return replace(ask, seconds=2 * ask.seconds)
-    return ask
+    return priced.objective_ns <= (1 + near) * solution.objective_ns
 
 
 def _each(change: Callable[[Bounds], bool], bounds: Sequence[Bounds]) -> bool:
