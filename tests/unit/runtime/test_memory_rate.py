@@ -82,17 +82,11 @@ def test_small_models_find_their_weights_where_larger_ones_do_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of a cache whose blocks are gone after 1 ms a run of half of that is still served."""
-    pauses = iter(PAUSES_S)
-    reads = 0
+    passes = iter([pause_s for pause_s in PAUSES_S for _ in range(memory_rate._KEPT_PASSES)])
 
     def gb_s(block: Floats) -> float:
-        nonlocal reads, pause_s
-        if reads % memory_rate._KEPT_PASSES == 0:
-            pause_s = next(pauses)
-        reads += 1
-        return 90.0 if pause_s < 1e-3 else 30.0
+        return 90.0 if next(passes) < 1e-3 else 30.0
 
-    pause_s = 0.0
     monkeypatch.setattr(memory_rate, "_PAUSES_S", PAUSES_S)
     monkeypatch.setattr(memory_rate, "_again_gb_s", lambda block: 30.0 + 60 * (block.nbytes < MIB))
     monkeypatch.setattr(memory_rate, "_gb_s", gb_s)
