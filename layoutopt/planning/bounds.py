@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +32,7 @@ from layoutopt.pricing.learned import (
 )
 from layoutopt.pricing.prices import Work
 from layoutopt.pricing.source import PriceSource
-from layoutopt.profiles.experience import experiences_of
+from layoutopt.profiles.experience import Experience, experiences_of
 
 Key = Candidate | Conversion
 
@@ -96,14 +97,11 @@ class Bounds:
         self._total_ns = math.inf
         self._usual: dict[Key, int] = {}
         self._least: dict[Key, int] = {}
-        self._before: tuple[Before, ...] = ()
-        self._loops_before: frozenset[Hashable] = frozenset()
-        self._trusts_before = effort is Effort.QUICK
-        self._seen = self._loops_before
+        self._seen: frozenset[Hashable] = frozenset()
+        self._has_before = bool(self._stages) and source is PriceSource.MEASURED
+        self._trusts_before = self._has_before and effort is Effort.QUICK
         if self._stages:
             self._describe()
-            if source is PriceSource.MEASURED:
-                self._remember()
 
     @property
     def learns(self) -> bool:
@@ -147,15 +145,29 @@ class Bounds:
                 for w in forms
             )
 
-    def _remember(self) -> None:
-        experiences = [each for each in experiences_of(self._target) if each.rows]
-        if not (experiences and self._described):
-            return
-        own = [names_of(each) for each in self._described]
-        self._before = tuple(known_before(self._described, own, each) for each in experiences)
-        names = frozenset[str]().union(*(each.names(LOOPS) for each in experiences))
-        self._loops_before = frozenset(
-            each.loops for each, name in zip(self._described, own, strict=True)
+    @cached_property
+    def _experiences(self) -> tuple[Experience, ...]:
+        """Prices of other models on processors like this one, where they may tell of these."""
+        if not (self._has_before and self._described):
+            return ()
+        return tuple(each for each in experiences_of(self._target) if each.rows)
+
+    @cached_property
+    def _names(self) -> list[tuple[str, ...]]:
+        """Of each piece of work, as experiences name it."""
+        return [names_of(each) for each in self._described]
+
+    @cached_property
+    def _before(self) -> tuple[Before, ...]:
+        """What each experience tells."""
+        return tuple(known_before(self._described, self._names, e) for e in self._experiences)
+
+    @cached_property
+    def _loops_before(self) -> frozenset[Hashable]:
+        """Kinds of loops that experiences have prices of."""
+        names = frozenset[str]().union(*(each.names(LOOPS) for each in self._experiences))
+        return frozenset(
+            each.loops for each, name in zip(self._described, self._names, strict=True)
             if name[LOOPS] in names
         )  # fmt: skip
 
@@ -232,7 +244,9 @@ class Bounds:
 
         None without an experience.
         """
-        told = expected(self._described, self._told, self._before) if self._before else None
+        candidates = list(candidates)
+        before = self._before if candidates else ()
+        told = expected(self._described, self._told, before) if before else None
         if told is None:
             return frozenset()
         usual = self._of_keys(told.at(0.0))

@@ -261,7 +261,7 @@ def _stored(space: JointSpace, pricer: Pricer) -> dict[Text, Price]:
 def _slow(space: PlanSpace, bounds: Bounds, priced: Priced) -> frozenset[Candidate]:
     """What is known to be slow of the model as it came, before any of it has a price."""
     bounds.learn(priced)
-    return bounds.unlikely(space.identity_ns)
+    return bounds.unlikely(c for c in space.identity_ns if c not in priced.costs)
 
 
 def _wanted(
