@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from layoutopt.ir.graph import Constant, Graph, Insert, Op, Slice, Structured
 from layoutopt.ir.renaming import counted_from_zero
+from layoutopt.ir.roles import roles
 from layoutopt.ir.size import planned
 
 
@@ -32,6 +33,8 @@ class WeightReuse:
     """It is a trip of a loop, which others cannot come between."""
     operations: int = 0
     """Multiplications and additions of contractions."""
+    in_windows_bytes: int = 0
+    """Of weights that images are convolved with: Winograd's copies take a multiple of them."""
     planned: bool = False
     """Weights are those of a plan, and no longer become more by copies in other layouts."""
 
@@ -64,13 +67,30 @@ def weight_reuse(graphs: Iterable[Graph], trips: Iterable[int] = ()) -> WeightRe
         graphs, counts = [graphs[max(loops, key=read.__getitem__)]], [1]
     most = max((_most_alive(graph, in_loop) for graph in graphs), default=0)
     operations = sum(_operations(graph) * n for graph, n in zip(graphs, counts, strict=True))
-    return WeightReuse(weight_bytes(graphs) + most, in_loop, operations)
+    in_windows = sum(map(_in_windows_bytes, graphs))
+    return WeightReuse(weight_bytes(graphs) + most, in_loop, operations, in_windows)
 
 
 def _operations(graph: Graph) -> int:
     """Of its contractions, at the sizes that are planned for."""
     found = (op for op in graph.ops if isinstance(op, Structured) and op.is_contraction)
     return sum(2 * math.prod(map(planned, op.domain)) for op in found)
+
+
+def _in_windows_bytes(graph: Graph) -> int:
+    read = {
+        t
+        for op in graph.ops
+        if isinstance(op, Structured) and op.is_contraction and _has_windows(op)
+        for t in op.inputs
+        if t in graph.constants and t not in graph.splats
+    }
+    return sum(graph.types[t].size_bytes for t in read)
+
+
+def _has_windows(op: Structured) -> bool:
+    """Of more than one element: a convolution of 1x1 is a matmul."""
+    return any(op.domain[d] != 1 for d in roles(op).window)
 
 
 def _most_alive(graph: Graph, in_loop: bool) -> int:

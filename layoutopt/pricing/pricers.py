@@ -79,7 +79,7 @@ def weights_of(target: Target, options: Options, weight_reuse: WeightReuse) -> W
     if weight_reuse.in_loop:
         return weights_of_a_run(weight_reuse, caches_of_this_machine())
     left = _left(target, options)
-    found = weights_of_a_run(weight_reuse, left.least)
+    found = weights_of_a_run(weight_reuse, left.usual)
     run_s = weight_reuse.operations / (target.rates.gflops["f32"] * 1e9 * _OF_PEAK)
     stays = found is not WeightsFrom.LAST_CACHE or left.keeps(run_s)
     return found if stays else WeightsFrom.MEMORY

@@ -24,7 +24,7 @@ _TRIES = 5
 class CachesLeft:
     """Caches with what others on a shared machine leave of the last one."""
 
-    least: Caches
+    usual: Caches
     most: Caches
     kept_s: float | None = None
     """How long others leave there what is not used; None where nothing drives it out."""
@@ -37,9 +37,8 @@ class CachesLeft:
 def caches_left(place: str, kept: Path | None = None) -> CachesLeft:
     """This machine's.
 
-    The least of a few tries tells what is found again in a cache: what others leave comes and goes
-    by a half, and a plan whose weights are not where they were when it was priced is off by more
-    than one that is too careful. The most tells what other memory has to fill.
+    The middle one of a few tries tells what is found again in a cache: what others leave comes and
+    goes by a half. The most tells what other memory has to fill.
     ``kept``: the file that tells what was found before, by place; where it does not, it will. Found
     anew in each run, a model between two caches had prices of either kind in turn, and two plans.
     Where others left nothing there for any time at all, it is found anew: it was a bad moment.
@@ -52,8 +51,8 @@ def caches_left(place: str, kept: Path | None = None) -> CachesLeft:
             kept.parent.mkdir(parents=True, exist_ok=True)
             write_text(kept, sealed({name: asdict(found) for name, found in known.items()}))
     left = known[place]
-    least, most = (replace(caches, last_bytes=n) for n in (left.least_bytes, left.most_bytes))
-    return CachesLeft(least, most, left.kept_s)
+    usual, most = (replace(caches, last_bytes=n) for n in (left.usual_bytes, left.most_bytes))
+    return CachesLeft(usual, most, left.kept_s)
 
 
 @functools.cache
@@ -77,12 +76,11 @@ def weights_of_a_run(weight_reuse: WeightReuse, caches: Caches | None) -> Weight
     """Where the weights of a model are when one run after another reaches them.
 
     ``caches``: those that a run has. Where they are not known, weights stay as near as they are.
-    What comes between two uses of a weight is to fit into half of a cache: plans have copies and
-    workspace of their own, and caches do not replace quite what was used last. On a GPU, whose
-    cache serves nothing else, into three quarters: on an H100 (50 MiB), 33 MiB were found there
-    again (BERT, 2 layers), and 50 were not (ResNet-18). Into all of a cache where a plan's own
-    weights are counted, and of a trip of a loop into all of the last one: forms that all wait for
-    memory cost the same there, and not where some weights are near.
+    What comes between two uses of a weight is to fit into half of a core's own cache: caches do not
+    replace quite what was used last. Of the last one, into all that others leave: until a plan's
+    own copies are counted, weights that images are convolved with count twice, since Winograd's
+    take a multiple of them. On a GPU, whose cache serves nothing else, into three quarters: on an
+    H100 (50 MiB), 33 MiB were found there again (BERT, 2 layers), and 50 were not (ResNet-18).
     """
     size = weight_reuse.size_bytes
     if caches is None:
@@ -90,10 +88,10 @@ def weights_of_a_run(weight_reuse: WeightReuse, caches: Caches | None) -> Weight
     if not caches.core_bytes:
         fits = size <= caches.last_bytes * 3 // 4
         return WeightsFrom.CACHES if fits else WeightsFrom.MEMORY
-    half = 1 if weight_reuse.planned else 2
-    if size <= caches.core_bytes // half:
+    if size <= caches.core_bytes // (1 if weight_reuse.planned else 2):
         return WeightsFrom.CACHES
-    if size <= caches.last_bytes // (1 if weight_reuse.in_loop else half):
+    grows = not (weight_reuse.planned or weight_reuse.in_loop)
+    if size + grows * weight_reuse.in_windows_bytes <= caches.last_bytes:
         return WeightsFrom.LAST_CACHE
     return WeightsFrom.MEMORY
 

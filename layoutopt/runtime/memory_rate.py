@@ -33,7 +33,7 @@ _KEPT_TRIES = 3
 class CacheLeft:
     """What others leave of a cache."""
 
-    least_bytes: int
+    usual_bytes: int
     most_bytes: int
     kept_s: float | None
     """How long they leave there what is not used; None for longer than was tried."""
@@ -67,10 +67,10 @@ def cache_left(size_bytes: int, tries: int = 1) -> CacheLeft:
     block = filled_memory(max(_MOST_READ, 2 * size_bytes))
     outside = _again_gb_s(block)
     found = [_left(block, size_bytes, outside) for _ in range(tries)]
-    least = min(found)
-    kept, other = block[: least // 16], block[-_OWN_BYTES // 8 :]
+    usual = statistics.median_low(found)
+    kept, other = block[: usual // 16], block[-_OWN_BYTES // 8 :]
     kept_s = statistics.median(_kept_s(kept, other, outside) for _ in range(_KEPT_TRIES))
-    return CacheLeft(least, max(found), kept_s if math.isfinite(kept_s) else None)
+    return CacheLeft(usual, max(found), kept_s if math.isfinite(kept_s) else None)
 
 
 def _left(block: Floats, size_bytes: int, outside_gb_s: float) -> int:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Hashable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from layoutopt.errors import InputError
@@ -17,6 +18,7 @@ from layoutopt.planning.graph_plan import GraphPlan
 from layoutopt.planning.planner import plan_graphs
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
+from tests.models import chain_of_convolutions, chain_of_matmuls
 from tests.parameters import TIED
 from tests.parsing import lifted
 from tests.planning import setting
@@ -147,6 +149,18 @@ def test_what_a_run_computes_between_two_uses_of_a_weight(graph: Graph) -> None:
     assert weight_reuse([graph, graph], [1, 1]).operations == 2 * once
     looping = weight_reuse([graph, _weighted(16)], [5, 1])
     assert (looping.in_loop, looping.operations) == (True, once)  # of one trip
+
+
+def test_weights_in_windows_are_those_of_convolutions() -> None:
+    filters = np.arange(2 * 3 * 3, dtype=np.float32).reshape(2, 1, 3, 3).tolist()
+    image = chain_of_convolutions([1, 2]).replace("<0.0625>", f"<{filters}>")
+    rows = chain_of_matmuls(4, [2, 2]).replace("<0.0625>", "<[[1.0, 2.0], [3.0, 4.0]]>")
+    point = image.replace("3x3xf32", "1x1xf32").replace("26x26", "28x28")
+    point = point.replace(f"<{filters}>", "<[[[[1.0]]], [[[2.0]]]]>")
+    found = [weight_reuse([lifted(text)]) for text in (image, point, rows)]
+    assert [reuse.in_windows_bytes for reuse in found] == [4 * 2 * 3 * 3, 0, 0]
+    assert all(reuse.size_bytes for reuse in found)
+    assert weight_reuse([lifted(chain_of_convolutions([1, 2]))]).in_windows_bytes == 0  # a splat
 
 
 def test_open_sizes_count_as_planned() -> None:

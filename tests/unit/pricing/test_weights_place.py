@@ -18,7 +18,7 @@ def left(monkeypatch: pytest.MonkeyPatch) -> Iterator[Iterator[int]]:
 
     def cache_left(size_bytes: int, tries: int) -> CacheLeft:
         own = [mib << 20 for mib in islice(found, tries)]
-        return CacheLeft(min(own), max(own), kept_s=0.01)
+        return CacheLeft(sorted(own)[tries // 2], max(own), kept_s=0.01)
 
     monkeypatch.setattr(weights_place, "cache_left", cache_left)
     yield found
@@ -31,9 +31,9 @@ def _caches_left(place: str, kept: Path | None = None) -> CachesLeft:
     return weights_place.caches_left(place, kept)
 
 
-def test_it_is_what_others_leave_at_least_and_at_most(left: Iterator[int]) -> None:
+def test_it_is_what_others_mostly_leave_and_at_most(left: Iterator[int]) -> None:
     found = _caches_left("here")
-    assert (found.least.last_bytes, found.most.last_bytes) == (12 << 20, 20 << 20)
+    assert (found.usual.last_bytes, found.most.last_bytes) == (16 << 20, 20 << 20)
     assert found.keeps(0.01)
     assert not found.keeps(0.011)
 
@@ -41,17 +41,17 @@ def test_it_is_what_others_leave_at_least_and_at_most(left: Iterator[int]) -> No
 def test_later_runs_count_on_what_the_first_one_found(left: Iterator[int], tmp_path: Path) -> None:
     kept = tmp_path / "new" / "caches-left.json"
     first = _caches_left("here", kept)
-    assert first.least.last_bytes == 12 << 20
+    assert first.usual.last_bytes == 16 << 20
     assert _caches_left("here", kept) == first
-    assert _caches_left("another processor", kept).least.last_bytes == 8 << 20
-    assert _caches_left("here", kept).least.last_bytes == 12 << 20
+    assert _caches_left("another processor", kept).usual.last_bytes == 8 << 20
+    assert _caches_left("here", kept).usual.last_bytes == 16 << 20
 
 
 def test_a_damaged_file_is_made_anew(left: Iterator[int], tmp_path: Path) -> None:
     kept = tmp_path / "caches-left.json"
     kept.write_text("cut short")
-    assert _caches_left("here", kept).least.last_bytes == 12 << 20
-    assert _caches_left("here", kept).least.last_bytes == 12 << 20
+    assert _caches_left("here", kept).usual.last_bytes == 16 << 20
+    assert _caches_left("here", kept).usual.last_bytes == 16 << 20
 
 
 def test_a_cache_that_kept_nothing_is_tried_again(
