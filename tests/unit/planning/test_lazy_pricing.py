@@ -359,3 +359,10 @@ def test_prices_that_contradict_it_are_believed() -> None:
     plan, _ = quickly(9.0, 1.3)
     best = planned(lifted(MATMULS), FastInOneWay(PriceSource.ANALYTIC, 9.0, 1.3))
     assert plan.cost_ns <= 1.15 * best.cost_ns
+
+
+def test_a_normal_run_leaves_out_what_is_known_to_be_slow_as_it_came() -> None:
+    prices = FastInOneWay(PriceSource.MEASURED, 1.3, 9.0)
+    plan = plan_graph(lifted(MATMULS), setting(AVX512, prices, Options(effort=Effort.NORMAL)))
+    assert plan.identity_ns is None
+    assert all(c.form.is_scheduled for c in plan.choice.candidates)
