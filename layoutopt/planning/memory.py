@@ -101,19 +101,31 @@ def _passed_bytes(form: PhysicalForm) -> int:
 
 def _between_bytes(form: PhysicalForm) -> int:
     """The most that is held between the ops of a form, each of them a dispatch."""
+    known = form.graph.worked_out
+    key = _between_bytes, form.inputs, form.outputs
+    if key not in known:  # each round of prices asks for it once more
+        known[key] = _held_between(form)
+    held: int = known[key]
+    return held
+
+
+def _held_between(form: PhysicalForm) -> int:
     graph = form.graph
     root = _roots(graph)
     inside = {t for op in graph.ops for t in op.outputs if root[t] == t}
     inside -= {*form.inputs, *form.outputs, *graph.constants}
-    born = {t: i for i, op in enumerate(graph.ops) for t in op.outputs}
-    last: dict[int, int] = {}
+    last = {t: i for i, op in enumerate(graph.ops) for t in op.outputs}
     for i, op in enumerate(graph.ops):
         last.update(dict.fromkeys((root[t] for t in op.inputs if t in root), i))
-    held = (
-        sum(graph.types[t].size_bytes for t in inside if born[t] <= i <= last.get(t, born[t]))
-        for i in range(len(graph.ops))
-    )
-    return max(held, default=0)
+    ending: dict[int, list[int]] = {}
+    for tensor in inside:
+        ending.setdefault(last[tensor], []).append(graph.types[tensor].size_bytes)
+    held = most = 0
+    for i, op in enumerate(graph.ops):
+        held += sum(graph.types[t].size_bytes for t in op.outputs if t in inside)
+        most = max(most, held)
+        held -= sum(ending.get(i, ()))
+    return most
 
 
 def lies_within(form: PhysicalForm) -> Mapping[int, int]:
