@@ -1,5 +1,6 @@
 # make demo   plan ResNet-50 on this machine and print the report
-# make test   run all tests
+# make test   run the tests; those marked `long` are left out
+# make test-all  run all tests, the long ones too: three times as long
 # make fuzz   random graphs for SECONDS=60, by the oracle and through IREE; SEED=0
 # make check  lint, format, types, import contracts
 # make bench  compare on the example models; the README's table and chart go to build/results.md and .svg;
@@ -25,12 +26,15 @@ EXAMPLES := resnet50 squeezenet mobilenetv2 bert mlp
 MODELS := $(EXAMPLES:%=build/%.onnx)
 
 .DELETE_ON_ERROR:
-.PHONY: demo test fuzz check bench clean
+.PHONY: demo test test-all fuzz check bench clean
 
 demo: build/resnet50.onnx
 	@$(PY) -m layoutopt optimize $< -o build/resnet50.opt.mlir --report build/resnet50.report.json
 
 test: $(READY)
+	@$(PY) -m pytest $(PYTEST_FLAGS) -m "not long"
+
+test-all: $(READY)
 	@$(PY) -m pytest $(PYTEST_FLAGS)
 
 fuzz: $(READY)

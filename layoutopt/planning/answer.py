@@ -21,8 +21,7 @@ def check_answer(
     if solution.status in (Status.INFEASIBLE, Status.UNKNOWN):
         if problem.weight_budget_bytes is not None:
             _check_budget(problem, options, limit)
-        if problem.memory.budget_bytes is not None and problem.memory.places:
-            _check_memory(problem, problem.memory.budget_bytes, options)
+        check_memory(problem, options)
         raise SolverError(
             "selection", "a consistent plan", solution.status.value, _advice(solution, refusals)
         )
@@ -62,8 +61,11 @@ def _check_budget(problem: Problem, options: Options, limit: TimeLimit) -> None:
         )
 
 
-def _check_memory(problem: Problem, budget_bytes: int, options: Options) -> None:
-    """Raises InputError where the memory budget is why there is no plan."""
+def check_memory(problem: Problem, options: Options) -> None:
+    """Raises InputError where the memory budget leaves no plan, whatever the costs are."""
+    budget_bytes = problem.memory.budget_bytes
+    if budget_bytes is None or not problem.memory.places:
+        return
     least = least_memory(problem, options.time_limit_s)
     if least is not None and least.bound_bytes > budget_bytes:
         raise InputError(

@@ -14,7 +14,7 @@ from layoutopt.ir.layout import Layout
 from layoutopt.ir.types import TensorType
 from layoutopt.ir.weights import constant_names, weight_bytes
 from layoutopt.options import Budget, Objective, Options, Resource
-from layoutopt.planning.answer import check_answer
+from layoutopt.planning.answer import check_answer, check_memory
 from layoutopt.planning.as_it_came import price_as_it_came
 from layoutopt.planning.control_flow import ControlFlow
 from layoutopt.planning.copy_budget import HeldCopies
@@ -140,6 +140,7 @@ def plan_together(
         most = _MOST_COUNTED if counts else _MOST_RUNS
         runs = [min(max(1, n), most) for n in flow.runs]
         joint = joint_space(spaces, runs, flow.carried, options)
+        _check_memory_budget(joint, options)
     several = options.specializations > 1 and any(
         size_grid(part.graph, options.sizes).axes for part in joint.parts
     )
@@ -190,6 +191,20 @@ def _in_memory_budget(spaces: list[PlanSpace], options: Options) -> list[PlanSpa
         return spaces
     most = max(space.peak_bytes(space.as_it_came) for space in spaces)
     return [replace(s, memory_bytes=options.memory_budget.size_bytes(most)) for s in spaces]
+
+
+def _check_memory_budget(space: JointSpace, options: Options) -> None:
+    """Raises InputError for a budget that no plan keeps, before anything is priced."""
+    if any(
+        part.memory_bytes is not None and part.peak_bytes(part.as_it_came) > part.memory_bytes
+        for part in space.parts
+    ):
+        conversions = ((*part.conversions, *part.unmoved) for part in space.parts)
+        free = [
+            (dict.fromkeys(part.candidates, 0), dict.fromkeys(between, 0))
+            for part, between in zip(space.parts, conversions, strict=True)
+        ]
+        check_memory(space.selection(free).problem, options)
 
 
 def _priced_plans(space: JointSpace, setting: PlanSetting) -> tuple[GraphPlan, ...]:

@@ -56,6 +56,7 @@ def test_it_is_one_op_in_whole_tiles(tmp_path: Path) -> None:
     planned(attention(128, mask=True), "contractions-to-attention", tmp_path)
 
 
+@pytest.mark.long
 def test_where_it_would_be_padded_its_parts_are_faster(tmp_path: Path) -> None:
     """Lanes share rows of any length, and matrix instructions multiply what is around them."""
     onnx.save(attention(499, mask=False), tmp_path / "model.onnx")
@@ -70,11 +71,13 @@ def test_where_it_would_be_padded_its_parts_are_faster(tmp_path: Path) -> None:
     assert report.verification.passed
 
 
+@pytest.mark.long
 def test_rows_that_a_mask_leaves_nothing_of_are_zeros(tmp_path: Path) -> None:
     model = attention(96, mask=True, nothing_left=True)
     planned(model, "contractions-to-attention", tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("mask", "form"),
     [

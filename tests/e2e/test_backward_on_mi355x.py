@@ -33,7 +33,9 @@ def flow_of(module: Path, folder: Path) -> str:
     return output.read_text()
 
 
-@pytest.mark.parametrize("name", ["issue_1x1", "issue_3x3_g32"])
+@pytest.mark.parametrize(
+    "name", ["issue_1x1", pytest.param("issue_3x3_g32", marks=pytest.mark.long)]
+)
 def test_no_copy_engine_and_a_quarter_of_the_arithmetic(name: str, tmp_path: Path) -> None:
     source = tmp_path / "model.mlir"
     source.write_text(backward_data(*ISSUE_SHAPES[name], stride=2))

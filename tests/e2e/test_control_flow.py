@@ -217,7 +217,11 @@ def report_of(
 
 @pytest.mark.parametrize(
     ("text", "block"),
-    [(RNN, "main/for.0"), (WHILE, "main/while.0.body"), (BRANCH, "main/block.1")],
+    [
+        (RNN, "main/for.0"),
+        pytest.param(WHILE, "main/while.0.body", marks=pytest.mark.long),
+        pytest.param(BRANCH, "main/block.1", marks=pytest.mark.long),
+    ],
     ids=["for", "while", "branch"],
 )
 def test_contractions_inside_are_planned(tmp_path: Path, text: str, block: str) -> None:
@@ -292,7 +296,14 @@ EVERY_CPU: dict[str, tuple[Tile, ...]] = {
 """Tiles that are right on any processor."""
 
 
-@pytest.mark.parametrize(("seed", "is_open"), [("5", False), ("6", False), ("3", True)])
+@pytest.mark.parametrize(
+    ("seed", "is_open"),
+    [
+        pytest.param("5", False, marks=pytest.mark.long),
+        pytest.param("6", False, marks=pytest.mark.long),
+        ("3", True),
+    ],
+)
 def test_any_layout_is_carried_right(tmp_path: Path, seed: str, is_open: bool) -> None:
     """Prices are made up, so that layouts are odd ones: padded, transposed, another at each end.
 

@@ -216,6 +216,7 @@ def test_free_layouts_are_counted_on_the_module_that_is_written(
     assert report.dispatches_by == "calls in one run, seen by IREE's profiler"
 
 
+@pytest.mark.long
 def test_of_an_original_that_is_kept_nothing_of_the_plan_is_listed(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

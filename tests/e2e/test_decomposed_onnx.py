@@ -118,9 +118,13 @@ CASES: dict[str, tuple[onnx.ModelProto, tuple[str, ...], int]] = {
     "both ways": (both_ways(), ("GRU", "STFT"), 0),
     "beside the image": (samples_beside_the_image(), ("GridSample",), 0),
 }
+LONG = ("attention of open size", "both ways")
+"""Those that take more than half a minute to plan, compile and run."""
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(c, marks=pytest.mark.long) if c in LONG else c for c in CASES]
+)
 def test_what_iree_refuses_is_planned_and_computes_what_onnx_says(
     case: str, tmp_path: Path
 ) -> None:
@@ -145,7 +149,7 @@ def test_what_iree_refuses_is_planned_and_computes_what_onnx_says(
     np.testing.assert_allclose(found, expected[0], 1e-4, 1e-4)
 
 
-@pytest.mark.parametrize("size", [7, "s"])
+@pytest.mark.parametrize("size", [7, pytest.param("s", marks=pytest.mark.long)])
 def test_sequences_end_where_their_lengths_say(size: int | str, tmp_path: Path) -> None:
     proto = several_lengths(size)
     path, written = tmp_path / "model.onnx", tmp_path / "written.mlirbc"
@@ -167,6 +171,7 @@ def test_sequences_end_where_their_lengths_say(size: int | str, tmp_path: Path) 
         np.testing.assert_allclose(one, expected, 1e-4, 1e-4)
 
 
+@pytest.mark.long
 def test_a_size_that_an_exporter_left_in_is_open(tmp_path: Path) -> None:
     """Results behind an LSTM are stated to have 64 steps, whatever the sequence has."""
     make = helper.make_node

@@ -105,6 +105,7 @@ def write_model(path: Path, text: str) -> None:
         ir.Module.parse(text, context).operation.write_bytecode(file)
 
 
+@pytest.mark.long
 def test_a_model_in_tosa_is_planned_and_keeps_its_names(tmp_path: Path) -> None:
     (tmp_path / "model.mlir").write_text(TOSA)
     options = layoutopt.Options(cache=tmp_path / "cache")

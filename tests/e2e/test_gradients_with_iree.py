@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
+import pytest
 from iree import compiler, runtime
 
 from layoutopt.candidates.candidate import Candidate
@@ -110,6 +111,7 @@ def _values(shape: tuple[int, ...], seed: int) -> Array:
     return np.random.default_rng(seed).integers(-3, 4, shape).astype(np.float32)
 
 
+@pytest.mark.long
 def test_gradients_of_torch(tmp_path: Path) -> None:
     source = tmp_path / "torch.mlir"
     source.write_text(linalg_of([CASES[i] for i in (1, 2, 3, 7)]))

@@ -41,6 +41,7 @@ def test_a_module_within_its_budget(model: Path) -> None:
     assert bounded.verification.passed
 
 
+@pytest.mark.long
 def test_calls_with_workers_are_counted_too(model: Path) -> None:
     """They take memory from a pool that keeps no account."""
     found = optimized(model, threads=2).memory

@@ -71,6 +71,7 @@ def attention() -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
 
 
+@pytest.mark.long
 def test_a_row_of_any_length_is_shared_and_stays_where_it_is(tmp_path: Path) -> None:
     """By prices of compiled kernels; what is written computes the same on this machine's CPU."""
     model, out, file = tmp_path / "rows.onnx", tmp_path / "out.mlir", tmp_path / "plan.json"

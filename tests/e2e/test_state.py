@@ -113,7 +113,7 @@ def test_state_and_its_first_value_lie_as_the_plan_likes(tmp_path: Path) -> None
     assert_same_calls(tmp_path, [*calls, ("reset", ()), *calls])
 
 
-@pytest.mark.parametrize("free", [True, False])
+@pytest.mark.parametrize("free", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_keys_and_values_of_a_served_model(tmp_path: Path, free: bool) -> None:
     small = Sizes(layers=1, width=16, heads=2, hidden=32, prompt=8, context=16)
     plan = optimized(tmp_path, module_text(small), free=free)

@@ -39,6 +39,7 @@ def test_iree_takes_the_tiles(tmp_path: Path, name: str, model: Model) -> None:
         assert outcome.ok, (str(tile), outcome.reason)
 
 
+@pytest.mark.long
 def test_a_plan_has_them_and_is_made_again_from_its_file(tmp_path: Path) -> None:
     """By prices of compiled kernels; what is written computes the same on this machine's CPU."""
     model, out, file = tmp_path / "conv.mlir", tmp_path / "out.mlir", tmp_path / "plan.json"

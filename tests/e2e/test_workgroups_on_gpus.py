@@ -67,6 +67,7 @@ def test_iree_takes_the_tiles(tmp_path: Path, name: str, text: str) -> None:
         assert outcome.ok, (str(tile), outcome.reason)
 
 
+@pytest.mark.long
 def test_a_plan_has_them_and_is_made_again_from_its_file(tmp_path: Path) -> None:
     """The tile that the kernels' prices chose is in the module, and what it computes is checked."""
     model, out, file = tmp_path / "layer.mlir", tmp_path / "out.mlir", tmp_path / "plan.json"

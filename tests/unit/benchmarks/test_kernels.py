@@ -44,6 +44,7 @@ def test_the_costs_of_the_targets_explain_the_rows(
     assert found.ordered > ordered
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("source", "count", "median", "ordered"),
     [
@@ -74,6 +75,7 @@ def test_units_are_not_faster_than_their_data_sheets(rows: Sequence[Timed]) -> N
     assert calibrate(quarter)["matrix gfx942"] == pytest.approx(1.0)
 
 
+@pytest.mark.long
 def test_the_target_files_hold_what_was_fitted(rows: Sequence[Timed]) -> None:
     fitted = calibrate(rows)
     for arch, name in TARGETS.items():

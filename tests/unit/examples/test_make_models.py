@@ -39,7 +39,7 @@ def test_model_is_valid_and_stays_in_range(build: Callable[[], onnx.ModelProto])
     assert y.std() > 0.1 * np.abs(y).mean()
 
 
-@pytest.mark.parametrize("name", ["resnet50", "inception_v1"])
+@pytest.mark.parametrize("name", ["resnet50", pytest.param("inception_v1", marks=pytest.mark.long)])
 def test_softmax_of_class_scores_is_soft(name: str) -> None:
     y = evaluate(make_models.shipped(name))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from layoutopt.errors import InputError
@@ -35,8 +37,13 @@ def cost_ns(work: Work) -> int:
     return 100_000
 
 
-def made(graph: Graph, options: Options) -> GraphPlan:
-    own = setting(load_target("host"), MadeUpPrices(cost_ns), options)
+def unpriced(work: Work) -> int:
+    """Nothing is to be priced."""
+    raise AssertionError(f"expected no price to be asked for, but got {work}")
+
+
+def made(graph: Graph, options: Options, price: Callable[[Work], int] = cost_ns) -> GraphPlan:
+    own = setting(load_target("host"), MadeUpPrices(price), options)
     (plan,) = plan_graphs([graph], own)
     return plan
 
@@ -65,7 +72,7 @@ def test_a_share_is_of_the_model_as_it_came(graph: Graph) -> None:
     plan = made(graph, Options(memory_budget=Budget(100, percent=True)))
     assert plan.peak_bytes == as_it_came
     with pytest.raises(InputError) as error:
-        made(graph, Options(memory_budget=Budget(50, percent=True)))
+        made(graph, Options(memory_budget=Budget(50, percent=True)), unpriced)
     assert str(error.value) == (
         f"--memory-budget: expected at least {as_it_came} bytes, which the plan with the least "
         f"takes, but got {as_it_came // 2}; raise it"
