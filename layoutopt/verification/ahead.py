@@ -80,6 +80,7 @@ class CompiledAhead(Closing):
         future = self._started.get((output, variant.flags))
         if future is None or future.cancel():
             return None
+        self._behind.hurry()
         try:
             return future.result()
         except CancelledError:

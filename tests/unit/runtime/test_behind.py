@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import subprocess
 import sys
 import threading
@@ -135,6 +137,35 @@ def test_its_session_gives_way_to_others() -> None:
     show = "import pathlib; print(pathlib.Path('/proc/self/autogroup').read_text())"
     run = run_tool([sys.executable, "-c", show], 60.0, behind=Behind())
     assert run.stdout.split()[-2:] == ["nice", "19"]
+
+
+def _is_allowed_to_hurry() -> bool:
+    status = Path("/proc/self/status").read_text().split("CapEff:")[1].split()[0]
+    can_nice = bool(int(status, 16) >> 23 & 1)
+    return can_nice or resource.getrlimit(resource.RLIMIT_NICE)[0] >= 20
+
+
+@pytest.mark.skipif(not _is_allowed_to_hurry(), reason="the system lets none raise a priority")
+def test_what_is_waited_for_has_the_claim_of_others(tmp_path: Path) -> None:
+    """Beside the work of other programs it would else have next to nothing of a core."""
+    began, go_on = tmp_path / "began", tmp_path / "go_on"
+    script = f"""
+import os, pathlib, time
+pathlib.Path({str(began)!r}).write_text("x")
+before = os.nice(0)
+while not pathlib.Path({str(go_on)!r}).exists():
+    time.sleep(0.01)
+group = pathlib.Path("/proc/self/autogroup")
+print(before, os.nice(0), *(group.read_text().split()[-1:] if group.exists() else ["0"]))
+"""
+    behind = Behind()
+    thread, runs = started(behind, [sys.executable, "-c", script])
+    wait_for(began, 1)
+    time.sleep(0.1)
+    behind.hurry()
+    go_on.touch()
+    thread.join(30)
+    assert runs[0].stdout.split() == ["19", "0", "0"]
 
 
 def test_a_module_that_is_compared_compiles_unchecked(
