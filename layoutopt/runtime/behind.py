@@ -84,7 +84,7 @@ class Behind:
                 _timings.groups.discard(group)
 
     def hurry(self) -> None:
-        """Give what runs the claim on cores that others have: somebody waits for it.
+        """Give what runs the claim on cores that others have, where nothing goes on without it.
 
         Systems let those do that who may raise priorities; for others it stays as it is.
         """
