@@ -15,6 +15,7 @@ from layoutopt.pricing.analytic.compiled_kernels import Kernels
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.compile import Phase, compile_to
+from tests.marks import long
 from tests.planning import setting
 
 TARGET = load_target("mi355x")
@@ -33,9 +34,7 @@ def flow_of(module: Path, folder: Path) -> str:
     return output.read_text()
 
 
-@pytest.mark.parametrize(
-    "name", ["issue_1x1", pytest.param("issue_3x3_g32", marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("name", ["issue_1x1", long("issue_3x3_g32")])
 def test_no_copy_engine_and_a_quarter_of_the_arithmetic(name: str, tmp_path: Path) -> None:
     source = tmp_path / "model.mlir"
     source.write_text(backward_data(*ISSUE_SHAPES[name], stride=2))

@@ -16,6 +16,7 @@ from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import run_model
 from tests.computed_sizes import COMPUTED, SIZES, module
 from tests.e2e.test_dialects import write_model
+from tests.marks import long
 from tests.parameters import FLAGS
 
 EXPORTS = Path(__file__).parents[1] / "jax"
@@ -50,7 +51,7 @@ def test_assertions_of_the_model_are_checked(compiled: Path) -> None:
         run_model(compiled, "broadcast", [x, row[:3], w])
 
 
-@pytest.mark.parametrize("name", ["symbolic_batch", "symbolic_batch_artifact"])
+@pytest.mark.parametrize("name", ["symbolic_batch", long("symbolic_batch_artifact")])
 @pytest.mark.parametrize("suffix", [".mlir", ".mlirbc"])
 def test_symbolic_sizes_of_jax_are_planned(tmp_path: Path, name: str, suffix: str) -> None:
     """``symbolic_batch_artifact`` is the same as the portable artifact that is kept in files."""

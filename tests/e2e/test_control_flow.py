@@ -11,6 +11,7 @@ import layoutopt
 from layoutopt.options import Effort, Objective
 from layoutopt.profiles.target import Tile, load_target
 from tests.fuzz.through_iree import random_prices
+from tests.marks import long
 
 H, W = "tensor<8x64xf32>", "tensor<64x64xf32>"
 HEAD = f"""
@@ -219,8 +220,8 @@ def report_of(
     ("text", "block"),
     [
         (RNN, "main/for.0"),
-        pytest.param(WHILE, "main/while.0.body", marks=pytest.mark.long),
-        pytest.param(BRANCH, "main/block.1", marks=pytest.mark.long),
+        long(WHILE, "main/while.0.body"),
+        long(BRANCH, "main/block.1"),
     ],
     ids=["for", "while", "branch"],
 )
@@ -299,8 +300,8 @@ EVERY_CPU: dict[str, tuple[Tile, ...]] = {
 @pytest.mark.parametrize(
     ("seed", "is_open"),
     [
-        pytest.param("5", False, marks=pytest.mark.long),
-        pytest.param("6", False, marks=pytest.mark.long),
+        long("5", False),
+        long("6", False),
         ("3", True),
     ],
 )

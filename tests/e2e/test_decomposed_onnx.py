@@ -15,6 +15,7 @@ import layoutopt
 from layoutopt.ir.types import Array
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import run_model
+from tests.marks import long, long_but
 from tests.parameters import FLAGS
 from tests.sequences import alone
 
@@ -118,13 +119,9 @@ CASES: dict[str, tuple[onnx.ModelProto, tuple[str, ...], int]] = {
     "both ways": (both_ways(), ("GRU", "STFT"), 0),
     "beside the image": (samples_beside_the_image(), ("GridSample",), 0),
 }
-LONG = ("attention of open size", "both ways")
-"""Those that take more than half a minute to plan, compile and run."""
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(c, marks=pytest.mark.long) if c in LONG else c for c in CASES]
-)
+@pytest.mark.parametrize("case", long_but(["attention", "beside the image"], CASES))
 def test_what_iree_refuses_is_planned_and_computes_what_onnx_says(
     case: str, tmp_path: Path
 ) -> None:
@@ -149,7 +146,7 @@ def test_what_iree_refuses_is_planned_and_computes_what_onnx_says(
     np.testing.assert_allclose(found, expected[0], 1e-4, 1e-4)
 
 
-@pytest.mark.parametrize("size", [7, pytest.param("s", marks=pytest.mark.long)])
+@pytest.mark.parametrize("size", [7, long("s")])
 def test_sequences_end_where_their_lengths_say(size: int | str, tmp_path: Path) -> None:
     proto = several_lengths(size)
     path, written = tmp_path / "model.onnx", tmp_path / "written.mlirbc"

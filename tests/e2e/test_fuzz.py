@@ -8,6 +8,7 @@ from tests.fuzz.coverage import wanted
 from tests.fuzz.iree_run import run_iree
 from tests.fuzz.oracle_run import run_oracle
 from tests.fuzz.settings import Settings
+from tests.marks import long
 
 UNBOUNDED_S = 3600.0
 
@@ -34,7 +35,7 @@ def test_plans_compute_the_same_through_iree() -> None:
     assert tally.plans >= 15
 
 
-@pytest.mark.parametrize(("graphs", "least"), [(4, 2), pytest.param(20, 8, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("graphs", "least"), [(4, 2), long(20, 8)])
 def test_plans_of_open_sizes_compute_the_same_through_iree(graphs: int, least: int) -> None:
     """``least``: of the originals, that IREE compiles."""
     settings = Settings(UNBOUNDED_S, seed=3, plans=2, models=graphs, jobs=1, open_sizes=True)

@@ -28,6 +28,7 @@ from layoutopt.runtime.compile import CompileOutcome
 from layoutopt.runtime.outcome import Outcome
 from layoutopt.solver import Search
 from layoutopt.verification.modules import Modules
+from tests.marks import long
 from tests.models import CONVOLUTIONS
 
 
@@ -280,9 +281,7 @@ def test_a_quick_look_compiles_no_candidate(folder: Path) -> None:
     assert not (folder / "quick" / "kernels.jsonl").exists()
 
 
-@pytest.mark.parametrize(
-    "search", [Search.TASO, pytest.param(Search.GREEDY, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("search", [Search.TASO, long(Search.GREEDY)])
 def test_other_searches_find_no_cheaper_plan(folder: Path, search: Search) -> None:
     """Of the same prices: those that the other search has asked for are kept."""
     options = layoutopt.Options(cache=folder / "cache", time_limit_s=5)

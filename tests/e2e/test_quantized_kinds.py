@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import layoutopt
 from layoutopt.ir.graph import Graph, Structured
@@ -118,6 +119,7 @@ def any_of(element: str, shape: tuple[int, ...], seed: int) -> Array:
     return rng.integers(-128, 128, shape).astype(dtype)
 
 
+@pytest.mark.long
 def test_all_named_ops_with_a_zero_point_of_run_time(tmp_path: Path) -> None:
     text = named_ops()
     plan = packed(text, len(CASES), tmp_path)

@@ -8,6 +8,7 @@ import pytest
 
 import layoutopt
 from layoutopt.options import Effort, Objective
+from tests.marks import long_but
 
 H, W = "tensor<2x16xf32>", "tensor<16x16xf32>"
 
@@ -182,7 +183,7 @@ def test_loops_over_sequences_of_any_length(tmp_path: Path) -> None:
     assert (block.ahead, block.steps_a_trip) == (1, 32)
 
 
-@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize("name", long_but(["and some left over"], LOOPS))
 def test_loops_over_time_compute_the_same(tmp_path: Path, name: str) -> None:
     text, steps = LOOPS[name]
     (tmp_path / "model.mlir").write_text(text, encoding="utf-8")

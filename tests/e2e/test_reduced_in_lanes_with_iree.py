@@ -10,6 +10,7 @@ import layoutopt
 from layoutopt.pricing.prices import Work
 from layoutopt.profiles.target import load_target
 from tests.made_up_prices import MadeUpPrices, structured
+from tests.marks import long
 from tests.planned_executables import compile_plans
 
 LARGEST = {"f": ("maximumf", "0xFF800000"), "i": ("maxsi", "-128")}
@@ -60,7 +61,14 @@ def lanes_first(work: Work) -> int:
 @pytest.mark.skipif(load_target("host").registers is None, reason="no lanes for this processor")
 @pytest.mark.parametrize(
     ("element", "row"),
-    [("f64", 128), ("f32", 80), ("f16", 128), ("bf16", 80), ("i32", 128), ("i8", 80)],
+    [
+        long("f64", 128),
+        ("f32", 80),
+        long("f16", 128),
+        ("bf16", 80),
+        long("i32", 128),
+        long("i8", 80),
+    ],
 )
 def test_each_element_is_computed_right(
     element: str, row: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

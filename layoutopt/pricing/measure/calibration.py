@@ -49,6 +49,10 @@ def _chain(name: str, dispatches: int) -> str:
     return "\n".join([*lines, "}", ""])
 
 
+_compiled: dict[tuple[Compile, str, tuple[str, ...]], tuple[bytes, CompileOutcome]] = {}
+"""By compiler, text and flags, of this process: some kilobytes each, for a second of compiling."""
+
+
 class Calibration(Closing):
     """Compiles the module for each set of flags when it is first asked for; `close` removes it."""
 
@@ -64,9 +68,17 @@ class Calibration(Closing):
         if flags not in self._known:
             folder = self._files.enter_context(workspace())
             source, output = folder / "calibration.mlir", folder / "calibration.vmfb"
-            source.write_text(self._text)
-            outcome = self._compile_one(source, output, flags, self._timeout_s)
-            self._known[flags] = output, replace(outcome, errors={}, executables={})
+            key = self._compile_one, self._text, flags
+            if key in _compiled:
+                binary, outcome = _compiled[key]
+                output.write_bytes(binary)
+            else:
+                source.write_text(self._text)
+                found = self._compile_one(source, output, flags, self._timeout_s)
+                outcome = replace(found, errors={}, executables={})
+                if outcome.ok:
+                    _compiled[key] = output.read_bytes(), outcome
+            self._known[flags] = output, outcome
         return self._known[flags]
 
     def close(self) -> None:

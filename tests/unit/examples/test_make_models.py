@@ -9,6 +9,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from examples import make_models
+from tests.marks import long
 
 MODELS = {
     "squeezenet": lambda: make_models.shipped("squeezenet"),
@@ -39,7 +40,7 @@ def test_model_is_valid_and_stays_in_range(build: Callable[[], onnx.ModelProto])
     assert y.std() > 0.1 * np.abs(y).mean()
 
 
-@pytest.mark.parametrize("name", ["resnet50", pytest.param("inception_v1", marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", ["resnet50", long("inception_v1")])
 def test_softmax_of_class_scores_is_soft(name: str) -> None:
     y = evaluate(make_models.shipped(name))
 
