@@ -11,7 +11,7 @@ import layoutopt
 from layoutopt.errors import LoweringError
 from layoutopt.frontend.converted import ConvertedModels
 from layoutopt.frontend.source import open_source
-from layoutopt.options import Objective
+from layoutopt.options import Effort, Objective
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import run_model
 from tests.computed_sizes import COMPUTED, SIZES, module
@@ -57,7 +57,9 @@ def test_symbolic_sizes_of_jax_are_planned(tmp_path: Path, name: str, suffix: st
     """``symbolic_batch_artifact`` is the same as the portable artifact that is kept in files."""
     model = tmp_path / f"model{suffix}"
     write_model(model, (EXPORTS / f"{name}.mlir").read_text(encoding="utf-8"))
-    options = layoutopt.Options(cache=tmp_path / "cache", objective=Objective.CONVERSIONS)
+    options = layoutopt.Options(
+        cache=tmp_path / "cache", effort=Effort.QUICK, objective=Objective.CONVERSIONS
+    )
     plan = layoutopt.optimize(model, options=options)
     (size,) = plan.report.sizes
     assert (size.name, size.low, size.high, size.dims) == ("b", 8, 128, ("arg0.0",))

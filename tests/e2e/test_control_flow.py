@@ -232,7 +232,9 @@ def test_contractions_inside_are_planned(tmp_path: Path, text: str, block: str) 
 
 
 def test_weights_are_packed_once_and_times_count_trips(tmp_path: Path) -> None:
-    options = layoutopt.Options(cache=tmp_path / "cache", objective=Objective.CONVERSIONS)
+    options = layoutopt.Options(
+        cache=tmp_path / "cache", effort=Effort.QUICK, objective=Objective.CONVERSIONS
+    )
     plan, _ = report_of(tmp_path, RNN, options)
     plan.apply(tmp_path / "out.mlir")
     text = (tmp_path / "out.mlir").read_text()
@@ -247,7 +249,9 @@ def test_weights_are_packed_once_and_times_count_trips(tmp_path: Path) -> None:
 
 def test_what_is_carried_is_packed_once_outside(tmp_path: Path) -> None:
     """Every function of one module; in loops nothing is converted but what is made there."""
-    options = layoutopt.Options(cache=tmp_path / "cache", objective=Objective.CONVERSIONS)
+    options = layoutopt.Options(
+        cache=tmp_path / "cache", effort=Effort.QUICK, objective=Objective.CONVERSIONS
+    )
     plan, _ = report_of(tmp_path, "\n".join(CARRIED.values()), options)
     plan.apply(tmp_path / "out.mlir")
     inside = [

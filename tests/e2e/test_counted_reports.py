@@ -8,7 +8,7 @@ import pytest
 
 import layoutopt
 from layoutopt.mlir.module import parse_module
-from layoutopt.options import Objective, Options
+from layoutopt.options import Effort, Objective, Options
 from layoutopt.report.headline import headline
 from layoutopt.verification.whole_model import Comparison
 from tests.models import CONVOLUTIONS
@@ -153,7 +153,7 @@ def optimized(text: str, folder: Path, options: Options) -> layoutopt.Plan:
 
 def test_packs_of_the_input_are_seen_through(tmp_path: Path, cache: Path) -> None:
     report = optimized(
-        PACKS, tmp_path, Options(objective=Objective.CONVERSIONS, cache=cache)
+        PACKS, tmp_path, Options(effort=Effort.QUICK, objective=Objective.CONVERSIONS, cache=cache)
     ).report
     assert (report.before.pack, report.before.unpack, report.before.transpose) == (2, 2, 0)
     assert (report.after.pack, report.after.unpack, report.after.transpose) == (0, 0, 0)
@@ -162,14 +162,16 @@ def test_packs_of_the_input_are_seen_through(tmp_path: Path, cache: Path) -> Non
 
 
 def test_packs_of_open_sizes_are_seen_through(tmp_path: Path, cache: Path) -> None:
-    options = Options(objective=Objective.CONVERSIONS, cache=cache)
+    options = Options(effort=Effort.QUICK, objective=Objective.CONVERSIONS, cache=cache)
     report = optimized(OPEN_PACK, tmp_path, options).report
     assert (report.before.pack, report.before.unpack, report.before.transpose) == (1, 1, 0)
     assert (report.after.pack, report.after.unpack, report.after.transpose) == (0, 0, 0)
 
 
 def test_what_stands_in_a_loop_is_planned(tmp_path: Path, cache: Path) -> None:
-    report = optimized(LOOP, tmp_path, Options(objective=Objective.CONVERSIONS, cache=cache)).report
+    report = optimized(
+        LOOP, tmp_path, Options(effort=Effort.QUICK, objective=Objective.CONVERSIONS, cache=cache)
+    ).report
     assert [row for row in report.conversions if "inside a barrier" in row.reason] == []
     assert [(b.name, b.runs) for b in report.blocks] == [("main/for.0", 3)]
     assert (report.before.transpose, report.after.transpose) == (2, 0)
@@ -208,7 +210,9 @@ def test_a_model_of_some_barriers_is_not_called_optimal_in_time(
 def test_free_layouts_are_counted_on_the_module_that_is_written(
     tmp_path: Path, cache: Path
 ) -> None:
-    options = Options(objective=Objective.CONVERSIONS, free_io_layout=True, cache=cache)
+    options = Options(
+        effort=Effort.QUICK, objective=Objective.CONVERSIONS, free_io_layout=True, cache=cache
+    )
     report = optimized(LAYERS, tmp_path, options).report
     assert (report.after.pack, report.after.unpack, report.after.transpose) == (0, 0, 0)
     assert report.io_layouts

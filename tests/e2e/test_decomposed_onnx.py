@@ -15,7 +15,7 @@ import layoutopt
 from layoutopt.ir.types import Array
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import run_model
-from tests.marks import long, long_but
+from tests.marks import long_but
 from tests.parameters import FLAGS
 from tests.sequences import alone
 
@@ -146,7 +146,8 @@ def test_what_iree_refuses_is_planned_and_computes_what_onnx_says(
     np.testing.assert_allclose(found, expected[0], 1e-4, 1e-4)
 
 
-@pytest.mark.parametrize("size", [7, long("s")])
+@pytest.mark.long
+@pytest.mark.parametrize("size", [7, "s"])
 def test_sequences_end_where_their_lengths_say(size: int | str, tmp_path: Path) -> None:
     proto = several_lengths(size)
     path, written = tmp_path / "model.onnx", tmp_path / "written.mlirbc"

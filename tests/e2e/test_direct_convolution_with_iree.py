@@ -12,6 +12,7 @@ from layoutopt.ir.roles import roles
 from layoutopt.pricing.prices import Work
 from layoutopt.profiles.target import load_target
 from tests.made_up_prices import MadeUpPrices, structured
+from tests.marks import long
 from tests.planned_executables import compile_plans
 
 WIDTH, FEATURES = 7, 64
@@ -72,7 +73,7 @@ def direct_first(work: Work) -> int:
 
 
 @pytest.mark.skipif(load_target("host").registers is None, reason="no tiles for this processor")
-@pytest.mark.parametrize(("stride", "groups"), [(1, 1), (2, 1), (1, 4), (2, 4)])
+@pytest.mark.parametrize(("stride", "groups"), [long(1, 1), long(2, 1), long(1, 4), (2, 4)])
 def test_a_direct_convolution_keeps_its_schedule_with_what_is_around_it(
     tmp_path: Path, stride: int, groups: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

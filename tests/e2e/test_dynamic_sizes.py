@@ -9,7 +9,7 @@ import pytest
 
 import layoutopt
 from layoutopt.cli.main import main
-from layoutopt.options import Objective, PlannedSize
+from layoutopt.options import Effort, Objective, PlannedSize
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import run_model
 from tests.parameters import FLAGS
@@ -68,6 +68,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def plan(folder: Path) -> layoutopt.Plan:
     options = layoutopt.Options(
         cache=folder / "cache",
+        effort=Effort.QUICK,
         objective=Objective.CONVERSIONS,
         sizes=(PlannedSize("arg0.0", (20,)),),
     )
@@ -166,7 +167,9 @@ func.func @main(%x: tensor<9x8x32xf32>, %w: tensor<32x16xf32>, %i: tensor<i32>,
 def test_slices_at_places_that_tensors_tell_are_planned(tmp_path: Path) -> None:
     """A row of a cache is read and written at a position that is an argument."""
     (tmp_path / "model.mlir").write_text(CACHED)
-    options = layoutopt.Options(cache=tmp_path / "cache", objective=Objective.CONVERSIONS)
+    options = layoutopt.Options(
+        cache=tmp_path / "cache", effort=Effort.QUICK, objective=Objective.CONVERSIONS
+    )
     plan = layoutopt.optimize(tmp_path / "model.mlir", options=options)
     assert not [row for row in plan.report.barriers if "slice" in row.op]
     assert plan.report.verification is not None

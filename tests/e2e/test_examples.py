@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from iree.compiler import ir
 
 from examples import optimize_in_memory, own_prices, own_rule, plan_a_graph
@@ -22,6 +23,7 @@ def test_a_graph_built_by_hand_is_planned(tmp_path: Path) -> None:
     assert plan.lowered().graph.ops
 
 
+@pytest.mark.long
 def test_a_module_in_memory_is_optimized(tmp_path: Path) -> None:
     module = optimize_in_memory.main(tmp_path)
     assert isinstance(module, ir.Module)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import layoutopt
-from layoutopt.options import Objective, Options
+from layoutopt.options import Effort, Objective, Options
 from layoutopt.report.report import ContractionsReport
+from tests.marks import long
 from tests.planning import EIGHTS
 
 MODEL = """
@@ -87,7 +87,7 @@ func.func @main(%rows: tensor<16xi64>) -> tensor<16x13xf32> {
 
 
 @pytest.mark.parametrize(
-    ("rows", "counts", "masked"), [(16, (0, 1, 0), False), (13, (1, 1, 0), True)]
+    ("rows", "counts", "masked"), [long(16, (0, 1, 0), False), (13, (1, 1, 0), True)]
 )
 def test_an_embedding_is_looked_up_in_tiles_and_padding_is_masked(
     rows: int, counts: tuple[int, int, int], masked: bool, tmp_path: Path
@@ -96,7 +96,9 @@ def test_an_embedding_is_looked_up_in_tiles_and_padding_is_masked(
     model = tmp_path / "rows.mlir"
     model.write_text(LOOK_UP.replace("tensor<16x", f"tensor<{rows}x"), encoding="utf-8")
     plan = layoutopt.optimize(
-        model, EIGHTS, options=Options(objective=Objective.CONVERSIONS, cache=tmp_path)
+        model,
+        EIGHTS,
+        options=Options(effort=Effort.QUICK, objective=Objective.CONVERSIONS, cache=tmp_path),
     )
     after = plan.report.after
     assert (after.pack, after.unpack, after.transpose) == counts
@@ -108,18 +110,25 @@ def test_an_embedding_is_looked_up_in_tiles_and_padding_is_masked(
 
 
 @pytest.mark.parametrize(
-    ("options", "counts"),
+    ("also", "counts"),
     [
-        (Options(objective=Objective.CONVERSIONS), (1, 1, 0)),
-        (Options(objective=Objective.CONVERSIONS, lower_packs=True), (0, 0, 2)),
-        (Options(objective=Objective.CONVERSIONS, free_io_layout=True), (0, 0, 0)),
+        ("", (1, 1, 0)),
+        long("lower_packs", (0, 0, 2)),
+        long("free_io_layout", (0, 0, 0)),
     ],
     ids=["packs", "lowered", "free"],
 )
-def test_two_layers(options: Options, counts: tuple[int, int, int], tmp_path: Path) -> None:
+def test_two_layers(also: str, counts: tuple[int, int, int], tmp_path: Path) -> None:
     model = tmp_path / "two.mlir"
     model.write_text(MODEL, encoding="utf-8")
-    plan = layoutopt.optimize(model, EIGHTS, options=replace(options, cache=tmp_path))
+    options = Options(
+        effort=Effort.QUICK,
+        objective=Objective.CONVERSIONS,
+        lower_packs=also == "lower_packs",
+        free_io_layout=also == "free_io_layout",
+        cache=tmp_path,
+    )
+    plan = layoutopt.optimize(model, EIGHTS, options=options)
     after = plan.report.after
     assert (after.pack, after.unpack, after.transpose) == counts
     assert plan.report.verification is not None

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import layoutopt
-from layoutopt.options import Objective
+from layoutopt.options import Effort, Objective
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.compile import find_tool
 
@@ -54,7 +54,9 @@ def numbers(shape: str) -> str:
 def test_a_chain_of_convolutions_stays_in_tiles_and_keeps_its_schedules(tmp_path: Path) -> None:
     model, made = tmp_path / "model.mlir", tmp_path / "made.mlir"
     model.write_text(chain(), encoding="utf-8")
-    options = layoutopt.Options(objective=Objective.CONVERSIONS, cache=tmp_path / "cache")
+    options = layoutopt.Options(
+        effort=Effort.QUICK, objective=Objective.CONVERSIONS, cache=tmp_path / "cache"
+    )
     plan = layoutopt.optimize(model, options=options)
     assert plan.report.verification is not None
     assert plan.report.verification.passed

@@ -8,7 +8,7 @@ import pytest
 
 import layoutopt
 from layoutopt.errors import InputError
-from layoutopt.options import Budget, Resource
+from layoutopt.options import Budget, Effort, Resource
 from tests.models import chain_of_convolutions
 
 
@@ -20,7 +20,11 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def optimized(model: Path, profile: str = "host", **chosen: object) -> layoutopt.Report:
-    options = layoutopt.Options(cache=model.parent / "cache", **chosen)  # type: ignore[arg-type]
+    options = layoutopt.Options(
+        effort=Effort.QUICK,
+        cache=model.parent / "cache",
+        **chosen,  # type: ignore[arg-type]
+    )
     return layoutopt.optimize(model, profile, options).report
 
 

@@ -195,7 +195,7 @@ def test_what_iree_refuses_inside_the_model_is_planned_without(
         path.unlink()
 
 
-@pytest.mark.parametrize("profile", ["host", "mi300x"])
+@pytest.mark.parametrize("profile", ["host", long("mi300x")])
 def test_where_every_plan_is_refused_the_original_is_kept(
     folder: Path, monkeypatch: pytest.MonkeyPatch, profile: str
 ) -> None:

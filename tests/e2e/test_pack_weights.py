@@ -10,7 +10,7 @@ import pytest
 from layoutopt.cli.main import main
 from layoutopt.ir.types import Array
 from layoutopt.mlir.module import Module, parse_module
-from layoutopt.options import Objective, Options, ParameterFile
+from layoutopt.options import Effort, Objective, Options, ParameterFile
 from layoutopt.parameters.pack import pack_weights
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.prices import Analytic
@@ -28,7 +28,7 @@ from tests.running import made_up_inputs, no_oracle
 
 def plan_all(module: Module) -> None:
     target = load_target("host")
-    options = Options(objective=Objective.CONVERSIONS)
+    options = Options(effort=Effort.QUICK, objective=Objective.CONVERSIONS)
     for place, graph in enumerate(module.graphs):
         plan = plan_graph(graph, setting(target, Analytic(target), options))
         module.replace(place, plan.lowered())

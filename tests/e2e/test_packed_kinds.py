@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import layoutopt
-from layoutopt.options import Objective, Options
+from layoutopt.options import Effort, Objective, Options
 from layoutopt.profiles.target import target_text
 from tests.named_ops import Case, side_by_side
 
@@ -51,7 +51,7 @@ def test_all_kinds(cases: tuple[Case, ...], emit: str, tile: list[int], tmp_path
     profile.write_text(f"{start}[packing.blocks]\n{rows}\n", encoding="utf-8")
     source = tmp_path / "kinds.mlir"
     source.write_text(side_by_side(cases), encoding="utf-8")
-    options = Options(objective=Objective.CONVERSIONS, cache=tmp_path)
+    options = Options(effort=Effort.QUICK, objective=Objective.CONVERSIONS, cache=tmp_path)
     report = layoutopt.optimize(source, str(profile), options).report
     assert report.verification is not None
     assert report.verification.passed

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from layoutopt.mlir.module import parse_module
-from layoutopt.options import Objective, Options
+from layoutopt.options import Effort, Objective, Options
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.op_pattern import op_patterns
@@ -29,7 +29,7 @@ def test_odd_tiles_and_orders_give_the_same_results(tmp_path: Path) -> None:
     (tmp_path / "model.mlir").write_text(MODEL, encoding="utf-8")
     module = parse_module(tmp_path / "model.mlir")
     target = replace(load_target("host"), op_packings=op_patterns([row], "test"))
-    options = Options(objective=Objective.CONVERSIONS)
+    options = Options(effort=Effort.QUICK, objective=Objective.CONVERSIONS)
     plan = plan_graph(module.graphs[0], setting(target, Analytic(target), options))
     module.replace(0, plan.lowered())
     module.write(tmp_path / "plan.mlir", FLAGS)

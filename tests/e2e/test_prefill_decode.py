@@ -10,7 +10,7 @@ import pytest
 import layoutopt
 from examples.make_prefill_decode import Sizes, module_text
 from layoutopt.errors import InputError
-from layoutopt.options import Budget, Objective
+from layoutopt.options import Budget, Effort, Objective
 from tests.planning import EIGHTS
 
 SMALL = Sizes(layers=1, width=16, heads=2, hidden=32, prompt=8, context=16)
@@ -31,6 +31,7 @@ def served(folder: Path, budget: int) -> Served:
     path.write_text(module_text(SMALL))
     options = layoutopt.Options(
         cache=folder / "cache",
+        effort=Effort.QUICK,
         objective=Objective.CONVERSIONS,
         weight_budget=Budget(budget),
     )
@@ -54,6 +55,7 @@ def test_shared_weights_are_packed_once_and_count_once(tmp_path: Path) -> None:
     found.plan.save(tmp_path / "plan.json")
     options = layoutopt.Options(
         cache=tmp_path / "cache",
+        effort=Effort.QUICK,
         objective=Objective.CONVERSIONS,
         weight_budget=Budget(4 * WEIGHTS),
     )

@@ -12,7 +12,7 @@ import layoutopt
 from layoutopt.ir.graph import Graph, Structured
 from layoutopt.ir.types import Array, numpy_dtype
 from layoutopt.mlir.parse import recorded_flags
-from layoutopt.options import Objective, Options
+from layoutopt.options import Effort, Objective, Options
 from layoutopt.oracle import evaluate
 from layoutopt.pipeline.plan import Plan
 from layoutopt.runtime.compile import compile_file
@@ -93,7 +93,7 @@ def packed(text: str, count: int, folder: Path) -> Plan:
     source = folder / "model.mlir"
     source.write_text(text, encoding="utf-8")
     plan = layoutopt.optimize(
-        source, options=Options(objective=Objective.CONVERSIONS, cache=folder)
+        source, options=Options(effort=Effort.QUICK, objective=Objective.CONVERSIONS, cache=folder)
     )
     assert plan.report.verification is not None
     assert plan.report.verification.max_abs_error == 0

@@ -90,7 +90,9 @@ func.func @main(%x: {H}) -> {H} {{
 
 def test_layers_in_a_loop_are_planned_one_after_another(tmp_path: Path) -> None:
     (tmp_path / "model.mlir").write_text(LAYERS, encoding="utf-8")
-    options = layoutopt.Options(cache=tmp_path / "cache", objective=Objective.CONVERSIONS)
+    options = layoutopt.Options(
+        cache=tmp_path / "cache", effort=Effort.QUICK, objective=Objective.CONVERSIONS
+    )
     plan = layoutopt.optimize(tmp_path / "model.mlir", options=options)
     assert plan.report.verification is not None
     assert plan.report.verification.passed
@@ -136,7 +138,9 @@ func.func @main(%h0: {H}) -> tensor<50x2x16xf32> {{
 
 def test_a_module_whose_loops_are_unrolled_is_not_called_unchanged(tmp_path: Path) -> None:
     (tmp_path / "model.mlir").write_text(CARRIED, encoding="utf-8")
-    options = layoutopt.Options(cache=tmp_path / "cache", objective=Objective.CONVERSIONS)
+    options = layoutopt.Options(
+        cache=tmp_path / "cache", effort=Effort.QUICK, objective=Objective.CONVERSIONS
+    )
     report = layoutopt.optimize(tmp_path / "model.mlir", options=options).report
     assert report.verification is not None
     assert report.verification.passed
@@ -174,7 +178,9 @@ func.func @main(%xs: tensor<2x?x16xf32>, %h0: {H}) -> (tensor<?x2x16xf32>, {H}) 
 
 def test_loops_over_sequences_of_any_length(tmp_path: Path) -> None:
     (tmp_path / "model.mlir").write_text(OPEN, encoding="utf-8")
-    options = layoutopt.Options(cache=tmp_path / "cache", objective=Objective.CONVERSIONS)
+    options = layoutopt.Options(
+        cache=tmp_path / "cache", effort=Effort.QUICK, objective=Objective.CONVERSIONS
+    )
     plan = layoutopt.optimize(tmp_path / "model.mlir", options=options)
     assert plan.report.verification is not None
     assert plan.report.verification.passed
@@ -187,7 +193,9 @@ def test_loops_over_sequences_of_any_length(tmp_path: Path) -> None:
 def test_loops_over_time_compute_the_same(tmp_path: Path, name: str) -> None:
     text, steps = LOOPS[name]
     (tmp_path / "model.mlir").write_text(text, encoding="utf-8")
-    options = layoutopt.Options(cache=tmp_path / "cache", objective=Objective.CONVERSIONS)
+    options = layoutopt.Options(
+        cache=tmp_path / "cache", effort=Effort.QUICK, objective=Objective.CONVERSIONS
+    )
     plan = layoutopt.optimize(tmp_path / "model.mlir", options=options)
     assert plan.report.verification is not None
     assert plan.report.verification.passed

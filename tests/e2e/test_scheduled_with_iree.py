@@ -12,6 +12,7 @@ import layoutopt
 from layoutopt.pricing.prices import Work
 from layoutopt.profiles.target import load_target
 from tests.made_up_prices import MadeUpPrices, structured
+from tests.marks import long
 from tests.planned_executables import compile_plans
 
 MODEL = """
@@ -65,9 +66,9 @@ def peeled_first(work: Work) -> int:
 @pytest.mark.parametrize(
     ("rows", "n", "empty"),
     [
-        ("12", "12", CLOSED),
+        long("12", "12", CLOSED),
         ("37", "37", CLOSED.replace("12", "37")),
-        ("1", "1", CLOSED.replace("12", "1")),
+        long("1", "1", CLOSED.replace("12", "1")),
         ("?", "%n", OPEN),
     ],
 )
@@ -111,7 +112,7 @@ func.func @main(%x: tensor<{rows}x40xf32>) -> tensor<{rows}x{n}xf32> {{
 
 @pytest.mark.skipif(load_target("host").registers is None, reason="no tiles for this processor")
 @pytest.mark.parametrize("side_by_side", [2, 4])
-@pytest.mark.parametrize("rows", [1, 37])
+@pytest.mark.parametrize("rows", [long(1), 37])
 def test_panels_that_are_left_beside_tiles_are_computed(
     rows: int, side_by_side: int, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ import pytest
 import layoutopt
 from examples.make_prefill_decode import Sizes, module_text
 from layoutopt.ir.types import Array
-from layoutopt.options import Objective
+from layoutopt.options import Effort, Objective
 from layoutopt.runtime.compile import compile_file
 from tests.marks import long
 from tests.parameters import FLAGS
@@ -88,7 +88,10 @@ def assert_same_calls(
 def optimized(folder: Path, text: str, *, free: bool) -> layoutopt.Plan:
     (folder / "model.mlir").write_text(text)
     options = layoutopt.Options(
-        cache=folder / "cache", objective=Objective.CONVERSIONS, free_state_layout=free
+        cache=folder / "cache",
+        effort=Effort.QUICK,
+        objective=Objective.CONVERSIONS,
+        free_state_layout=free,
     )
     plan = layoutopt.optimize(folder / "model.mlir", EIGHTS, options)
     assert plan.report.verification is not None

@@ -14,7 +14,7 @@ from layoutopt.cli.main import main
 from layoutopt.ir.lowered import Lowered
 from layoutopt.ir.named import is_mmt4d
 from layoutopt.mlir.module import Module, parse_module
-from layoutopt.options import Objective
+from layoutopt.options import Effort, Objective
 from layoutopt.pricing.prices import Work
 from layoutopt.profiles.target import load_target
 from layoutopt.report.headline import headline
@@ -217,7 +217,13 @@ def test_the_module_as_written_is_run_on_packed_inputs(
 
     monkeypatch.setattr(ahead, "compile_file", noted)
     plan = optimized(
-        tmp_path, cache, PLAIN, free_io_layout=True, objective=Objective.CONVERSIONS, remember=False
+        tmp_path,
+        cache,
+        PLAIN,
+        free_io_layout=True,
+        effort=Effort.QUICK,
+        objective=Objective.CONVERSIONS,
+        remember=False,
     )
     layouts = {row.layout for row in plan.report.io_layouts}
     assert layouts != {"row-major"}

@@ -15,6 +15,7 @@ from layoutopt.frontend.onnx.importer import from_onnx
 from layoutopt.ir.types import Array
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import run_model
+from tests.marks import long
 from tests.parameters import FLAGS
 
 ROWS = np.array([0, 3, 1], np.int64)
@@ -57,7 +58,7 @@ def made(path: Path, *, beside: bool) -> dict[str, Array]:
     return weights
 
 
-@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize("beside", [long(False), True])
 def test_weights_are_what_they_were(
     beside: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import layoutopt
 from layoutopt.options import Effort
+from tests.marks import long
 
 ROWS, ROW = 32, 700
 F = TensorProto.FLOAT
@@ -36,7 +37,7 @@ def classified(kind: str) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
 
 
-@pytest.mark.parametrize("kind", ["softmax", "sum"])
+@pytest.mark.parametrize("kind", ["softmax", long("sum")])
 def test_a_row_is_spread_over_a_subgroup(tmp_path: Path, kind: str) -> None:
     model = tmp_path / "rows.onnx"
     onnx.save(classified(kind), model)

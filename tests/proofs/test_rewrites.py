@@ -147,6 +147,7 @@ def fails(rule: Rule, case: Case, named_by: int | None) -> bool:
     return False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", PROVED, ids=name_of)
 def test_a_wrong_map_is_not_proved(rule: Rule) -> None:
     """For each change of an op that the rule makes, some case disproves it."""

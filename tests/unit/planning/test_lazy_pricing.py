@@ -125,9 +125,10 @@ class LikeOthers(MadeUp):
 @pytest.fixture(scope="module")
 def chain() -> Graph:
     """Convolutions that differ in their sizes alone."""
-    return lifted(chain_of_convolutions([8, 16, 24, 32, 48]))
+    return lifted(chain_of_convolutions([8, 16, 24, 32, 48, 64, 96, 128]))
 
 
+@pytest.mark.long
 def test_prices_tell_of_candidates_like_them(chain: Graph) -> None:
     """Less is priced the less effort there is, and the plan stays close to the cheapest."""
     plans, asked = {}, {}
