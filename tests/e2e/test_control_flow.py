@@ -226,7 +226,8 @@ def report_of(
     ids=["for", "while", "branch"],
 )
 def test_contractions_inside_are_planned(tmp_path: Path, text: str, block: str) -> None:
-    plan, chosen = report_of(tmp_path, text, layoutopt.Options(cache=tmp_path / "cache"))
+    options = layoutopt.Options(cache=tmp_path / "cache", effort=Effort.QUICK)
+    plan, chosen = report_of(tmp_path, text, options)
     assert "contraction" in chosen[block]
     assert block in {b.name for b in plan.report.blocks}
 
@@ -301,14 +302,8 @@ EVERY_CPU: dict[str, tuple[Tile, ...]] = {
 """Tiles that are right on any processor."""
 
 
-@pytest.mark.parametrize(
-    ("seed", "is_open"),
-    [
-        long("5", False),
-        long("6", False),
-        ("3", True),
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("seed", "is_open"), [("5", False), ("6", False), ("3", True)])
 def test_any_layout_is_carried_right(tmp_path: Path, seed: str, is_open: bool) -> None:
     """Prices are made up, so that layouts are odd ones: padded, transposed, another at each end.
 

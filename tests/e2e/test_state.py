@@ -15,7 +15,6 @@ from examples.make_prefill_decode import Sizes, module_text
 from layoutopt.ir.types import Array
 from layoutopt.options import Effort, Objective
 from layoutopt.runtime.compile import compile_file
-from tests.marks import long
 from tests.parameters import FLAGS
 from tests.planning import EIGHTS
 
@@ -117,7 +116,8 @@ def test_state_and_its_first_value_lie_as_the_plan_likes(tmp_path: Path) -> None
     assert_same_calls(tmp_path, [*calls, ("reset", ()), *calls])
 
 
-@pytest.mark.parametrize("free", [True, long(False)])
+@pytest.mark.long
+@pytest.mark.parametrize("free", [True, False])
 def test_keys_and_values_of_a_served_model(tmp_path: Path, free: bool) -> None:
     small = Sizes(layers=1, width=16, heads=2, hidden=32, prompt=8, context=16)
     plan = optimized(tmp_path, module_text(small), free=free)

@@ -143,6 +143,7 @@ def test_prices_tell_of_candidates_like_them(chain: Graph) -> None:
     assert cost_ns[Effort.QUICK] <= 1.5 * cost_ns[Effort.THOROUGH]  # of prices drawn by lot
 
 
+@pytest.mark.long
 def test_rounds_end_where_little_is_left_to_gain(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last prices of each stage would make the plan cheaper by less than that."""
     graph = lifted(chain_of_convolutions([8, 16, 24, 32]))
@@ -356,6 +357,7 @@ def test_a_quick_run_begins_with_what_is_known_of_such_processors(
     assert plan.cost_ns <= 1.1 * without.cost_ns
 
 
+@pytest.mark.long
 def test_prices_that_contradict_it_are_believed() -> None:
     plan, _ = quickly(9.0, 1.3)
     best = planned(lifted(MATMULS), FastInOneWay(PriceSource.ANALYTIC, 9.0, 1.3))

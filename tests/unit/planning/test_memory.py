@@ -79,6 +79,7 @@ def test_a_share_is_of_the_model_as_it_came(graph: Graph) -> None:
     )
 
 
+@pytest.mark.long
 def test_what_plans_with_less_cost(graph: Graph) -> None:
     plan = made(graph, Options(trade_offs=frozenset(Resource)))
     for resource in Resource:
