@@ -20,6 +20,7 @@ from layoutopt.profiles.store import Store
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.outcome import Measurement
 from layoutopt.runtime.progress import Progress
+from tests.marks import long
 from tests.models import CONVOLUTIONS
 from tests.parsing import lifted
 from tests.planning import setting
@@ -91,7 +92,7 @@ class Slow(Differing):
         return [replace(m, samples_ns=(COST_NS,) * 6) for m in found]
 
 
-@pytest.mark.parametrize("fails", [True, False])
+@pytest.mark.parametrize("fails", [long(True), False])
 def test_no_time_is_told_of_what_fails_as_it_came(tmp_path: Path, fails: bool) -> None:
     """Where this machine's CPU has another device's results for wrong, what there is is a guess."""
     model = tmp_path / "model.mlir"

@@ -11,7 +11,6 @@ import layoutopt
 from layoutopt.options import Effort, Objective
 from layoutopt.profiles.target import Tile, load_target
 from tests.fuzz.through_iree import random_prices
-from tests.marks import long
 
 H, W = "tensor<8x64xf32>", "tensor<64x64xf32>"
 HEAD = f"""
@@ -216,12 +215,13 @@ def report_of(
     return plan, chosen
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "block"),
     [
         (RNN, "main/for.0"),
-        long(WHILE, "main/while.0.body"),
-        long(BRANCH, "main/block.1"),
+        (WHILE, "main/while.0.body"),
+        (BRANCH, "main/block.1"),
     ],
     ids=["for", "while", "branch"],
 )

@@ -235,6 +235,7 @@ def test_of_an_original_that_is_kept_nothing_of_the_plan_is_listed(
     assert "the original is kept, compiled with 'O3', for the plan took" in headline(report)
 
 
+@pytest.mark.long
 def test_estimates_come_with_their_range(tmp_path: Path, cache: Path) -> None:
     (tmp_path / "model.mlir").write_text(CONVOLUTIONS, encoding="utf-8")
     plan = layoutopt.optimize(
@@ -251,6 +252,7 @@ def test_estimates_come_with_their_range(tmp_path: Path, cache: Path) -> None:
     assert "estimated and not measured" in headline(report)
 
 
+@pytest.mark.long
 def test_every_candidate_is_accounted_for(tmp_path: Path, cache: Path) -> None:
     report = optimized(CONVOLUTIONS, tmp_path, Options(cache=cache)).report
     s = report.solver

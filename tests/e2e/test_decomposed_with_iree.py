@@ -114,6 +114,7 @@ func.func @main(%x0: {kind}, %y0: {kind}) -> ({kind}, {kind}) {{{stages}
     np.testing.assert_allclose(found[1], wanted.imag, atol=1e-5)
 
 
+@pytest.mark.long
 def test_a_model_with_winograd_is_planned_though_iree_crashes_on_it(tmp_path: Path) -> None:
     model = tmp_path / "model.mlir"
     model.write_text(function(*CASES[1]))

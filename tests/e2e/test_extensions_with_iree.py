@@ -61,7 +61,7 @@ func.func @main(%q: tensor<2x16x32xf32>, %k: tensor<2x16x32xf32>, %v: tensor<2x1
 """
 
 
-@pytest.mark.parametrize(("op", "types"), CASES)
+@pytest.mark.parametrize(("op", "types"), FIRST)
 def test_the_oracle_means_what_iree_computes(
     op: Extension, types: tuple[TensorType, ...], tmp_path: Path
 ) -> None:

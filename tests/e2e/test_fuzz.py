@@ -28,14 +28,14 @@ def test_many_graphs_hold_to_the_oracle_and_reach_everything() -> None:
 
 
 def test_plans_compute_the_same_through_iree() -> None:
-    tally, failures = run_iree(Settings(UNBOUNDED_S, seed=4, plans=2, models=10, jobs=1))
+    tally, failures = run_iree(Settings(UNBOUNDED_S, seed=4, plans=2, models=6, jobs=1))
     assert [failure.bug for failure in failures] == []
     assert not tally.refused_plans
-    assert tally.originals == 10
-    assert tally.plans >= 15
+    assert tally.originals == 6
+    assert tally.plans >= 9
 
 
-@pytest.mark.parametrize(("graphs", "least"), [(4, 2), long(20, 8)])
+@pytest.mark.parametrize(("graphs", "least"), [(2, 1), long(20, 8)])
 def test_plans_of_open_sizes_compute_the_same_through_iree(graphs: int, least: int) -> None:
     """``least``: of the originals, that IREE compiles."""
     settings = Settings(UNBOUNDED_S, seed=3, plans=2, models=graphs, jobs=1, open_sizes=True)

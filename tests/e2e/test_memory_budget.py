@@ -9,6 +9,7 @@ import pytest
 import layoutopt
 from layoutopt.errors import InputError
 from layoutopt.options import Budget, Effort, Resource
+from tests.marks import long
 from tests.models import chain_of_convolutions
 
 
@@ -28,8 +29,9 @@ def optimized(model: Path, profile: str = "host", **chosen: object) -> layoutopt
     return layoutopt.optimize(model, profile, options).report
 
 
-def test_a_module_within_its_budget(model: Path) -> None:
-    free = optimized(model, trade_offs=frozenset({Resource.MEMORY})).memory
+@pytest.mark.parametrize("also", [frozenset(), long(frozenset({Resource.MEMORY}))])
+def test_a_module_within_its_budget(model: Path, also: frozenset[Resource]) -> None:
+    free = optimized(model, trade_offs=also).memory
     assert free is not None
     assert free.before_bytes is not None
     assert free.after_bytes is not None
@@ -60,6 +62,7 @@ def test_a_budget_that_no_plan_keeps_is_refused(model: Path) -> None:
         optimized(model, memory_budget=Budget(1000))
 
 
+@pytest.mark.long
 def test_it_is_counted_in_modules_compiled_for_a_target_that_is_not_here(model: Path) -> None:
     found = optimized(model, "mi355x", verify=False).memory
     assert found is not None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import layoutopt
 from layoutopt.options import Effort
 
@@ -23,6 +25,7 @@ func.func @main(%x: tensor<128x96xbf16>, %image: tensor<1x10x10x32xbf16>)
 """
 
 
+@pytest.mark.long
 def test_a_model_that_iree_refuses_as_it_came_is_planned_with_sums_in_f32(tmp_path: Path) -> None:
     model = tmp_path / "model.mlir"
     model.write_text(MODEL)

@@ -10,6 +10,7 @@ import pytest
 import layoutopt
 from layoutopt.options import Effort, Objective, Options
 from layoutopt.profiles.target import target_text
+from tests.marks import long
 from tests.named_ops import Case, side_by_side
 
 MATMULS = (
@@ -36,7 +37,7 @@ CONVOLUTIONS = (
     ("cases", "emit", "tile"),
     [
         (MATMULS, "mmt4d", [8, 8, 1]),
-        ((*MATMULS, *CONVOLUTIONS), "generic", [4, 8, 4]),
+        long((*MATMULS, *CONVOLUTIONS), "generic", [4, 8, 4]),
     ],
     ids=["mmt4d", "generic"],
 )

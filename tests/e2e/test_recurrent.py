@@ -104,6 +104,7 @@ def test_layers_in_a_loop_are_planned_one_after_another(tmp_path: Path) -> None:
     assert text.count("math.tanh") == 3
 
 
+@pytest.mark.long
 def test_layers_in_a_loop_count_as_often_as_they_run_where_kernels_are_priced(
     tmp_path: Path,
 ) -> None:

@@ -62,7 +62,7 @@ def peeled_first(work: Work) -> int:
 
 
 @pytest.mark.skipif(load_target("host").registers is None, reason="no tiles for this processor")
-@pytest.mark.parametrize("price", [scheduled_first, peeled_first])
+@pytest.mark.parametrize("price", [scheduled_first, long(peeled_first)])
 @pytest.mark.parametrize(
     ("rows", "n", "empty"),
     [
@@ -111,7 +111,7 @@ func.func @main(%x: tensor<{rows}x40xf32>) -> tensor<{rows}x{n}xf32> {{
 
 
 @pytest.mark.skipif(load_target("host").registers is None, reason="no tiles for this processor")
-@pytest.mark.parametrize("side_by_side", [2, 4])
+@pytest.mark.parametrize("side_by_side", [2, long(4)])
 @pytest.mark.parametrize("rows", [long(1), 37])
 def test_panels_that_are_left_beside_tiles_are_computed(
     rows: int, side_by_side: int, tmp_path: Path

@@ -64,6 +64,7 @@ def test_what_importers_write_is_separated(tmp_path: Path, kind: str, mode: str)
             assert tables == ((sizes == (11, 15)) != (mode == "align_corners"))
 
 
+@pytest.mark.long
 def test_a_plan_with_it_gives_the_same_results_through_iree(tmp_path: Path) -> None:
     path = resizes(tmp_path, "cubic", "half_pixel", [(48, 50)], (1, 16, 24, 20))
     plan = layoutopt.optimize(path, options=layoutopt.Options(cache=tmp_path / "cache"))

@@ -123,6 +123,7 @@ def test_the_plan_file_makes_the_same_module(
     assert read_report(report) == again.report
 
 
+@pytest.mark.long
 def test_one_plan_is_tried_where_iree_refuses_several(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

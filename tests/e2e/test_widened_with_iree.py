@@ -12,7 +12,6 @@ import layoutopt
 from layoutopt.pricing.prices import Work
 from layoutopt.profiles.target import load_target
 from tests.made_up_prices import MadeUpPrices, structured
-from tests.marks import long
 
 MODEL = """
 #id = affine_map<(d0, d1) -> (d0, d1)>
@@ -61,8 +60,9 @@ def narrow_is_dear(work: Work) -> int:
     return 1_000_000
 
 
+@pytest.mark.long
 @pytest.mark.skipif(load_target("host").registers is None, reason="no tiles for this processor")
-@pytest.mark.parametrize("element", [long("f16"), "bf16"])
+@pytest.mark.parametrize("element", ["f16", "bf16"])
 def test_widened_factors_give_what_narrow_ones_give(element: str, tmp_path: Path) -> None:
     model = tmp_path / "model.mlir"
     w, v = numbers(48 * 64, element), numbers(64 * 32, element)

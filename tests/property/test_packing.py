@@ -29,6 +29,7 @@ from layoutopt.oracle import evaluate
 from layoutopt.planning.objective import moves
 from layoutopt.profiles.op_pattern import ROLES, OpPattern
 from layoutopt.profiles.target import Tile
+from tests.marks import long
 from tests.property.forms import outputs_of, random_values
 from tests.property.layouts import layouts, shapes, small_integers
 from tests.property.rules.ops import argmaxes, convolutions, matmuls
@@ -120,7 +121,7 @@ def customs(draw: st.DrawFn) -> PackingRule:
 TILES = st.builds(Tile, st.integers(1, 4), st.integers(1, 4), st.integers(1, 4), st.booleans())
 
 
-@pytest.mark.parametrize("kind", ["matmul", "convolution"])
+@pytest.mark.parametrize("kind", ["matmul", long("convolution")])
 @given(data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_packed_contractions_are_right(kind: str, data: st.DataObject) -> None:

@@ -89,6 +89,7 @@ class KillOnFirst(Silent):
             self.pid = None
 
 
+@pytest.mark.long
 def test_real_candidates_with_a_worker_lost(cluster: object, model: Path, tmp_path: Path) -> None:
     texts: dict[str, Benchmark] = {b.text: b for b in benchmarks(model)}
     candidates = list(texts.values())[:5]

@@ -343,6 +343,7 @@ def quickly(low: float, high: float) -> tuple[GraphPlan, FastInOneWay]:
     return plan_graph(lifted(MATMULS), setting(AVX512, prices, options)), prices
 
 
+@pytest.mark.long
 def test_a_quick_run_begins_with_what_is_known_of_such_processors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -364,6 +365,7 @@ def test_prices_that_contradict_it_are_believed() -> None:
     assert plan.cost_ns <= 1.15 * best.cost_ns
 
 
+@pytest.mark.long
 def test_a_normal_run_leaves_out_what_is_known_to_be_slow_as_it_came() -> None:
     prices = FastInOneWay(PriceSource.MEASURED, 1.3, 9.0)
     plan = plan_graph(lifted(MATMULS), setting(AVX512, prices, Options(effort=Effort.NORMAL)))

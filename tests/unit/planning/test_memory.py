@@ -55,6 +55,7 @@ def test_a_copy_of_windows_is_held_beside_the_image_that_it_makes(graph: Graph) 
     assert free.space.peak_bytes(free.space.as_it_came) == IMAGE + RESULT
 
 
+@pytest.mark.long
 def test_a_budget_takes_the_copies_out_one_by_one(graph: Graph) -> None:
     """The second one reads 16 channels: its windows take more, and go first."""
     costs = []
