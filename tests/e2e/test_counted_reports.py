@@ -263,10 +263,12 @@ def test_every_candidate_is_accounted_for(tmp_path: Path, cache: Path) -> None:
 
 
 def test_a_plan_that_is_given_was_not_searched_for(tmp_path: Path, cache: Path) -> None:
-    plan = optimized(CONVOLUTIONS, tmp_path, Options(cache=cache))
+    plan = optimized(CONVOLUTIONS, tmp_path, Options(effort=Effort.QUICK, cache=cache))
     plan.save(tmp_path / "plan.json")
     again = layoutopt.optimize(
-        tmp_path / "model.mlir", plan=tmp_path / "plan.json", options=Options(cache=cache)
+        tmp_path / "model.mlir",
+        plan=tmp_path / "plan.json",
+        options=Options(effort=Effort.QUICK, cache=cache),
     ).report
     assert (again.solver.given, again.cost_source) == (True, "plan")
     assert again.before.predicted_ms is None

@@ -41,7 +41,7 @@ def test_other_dialects_become_linalg(
 def plan(tmp_path_factory: pytest.TempPathFactory) -> layoutopt.Plan:
     folder = tmp_path_factory.mktemp("dialects")
     (folder / "model.mlir").write_text(STABLEHLO_FUNCTIONS)
-    options = layoutopt.Options(cache=folder / "cache")
+    options = layoutopt.Options(cache=folder / "cache", effort=layoutopt.Effort.QUICK)
     return layoutopt.optimize(folder / "model.mlir", options=options)
 
 

@@ -31,6 +31,7 @@ def test_a_module_in_memory_is_optimized(tmp_path: Path) -> None:
     assert module.operation.verify()
 
 
+@pytest.mark.long
 def test_a_rule_of_ones_own_makes_candidates(tmp_path: Path) -> None:
     plan = own_rule.main(tmp_path)
     (found,) = plan.functions

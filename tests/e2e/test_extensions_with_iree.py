@@ -151,7 +151,7 @@ def difference(found: Array, wanted: Array) -> Array:
 
 def test_a_model_is_planned_around_a_softmax(tmp_path: Path) -> None:
     (tmp_path / "model.mlir").write_text(ATTENTION)
-    options = layoutopt.Options(cache=tmp_path / "cache")
+    options = layoutopt.Options(cache=tmp_path / "cache", effort=layoutopt.Effort.QUICK)
     plan = layoutopt.optimize(tmp_path / "model.mlir", options=options)
     report = plan.report
     assert report.barriers == ()

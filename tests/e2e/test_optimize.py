@@ -281,7 +281,8 @@ def test_a_quick_look_compiles_no_candidate(folder: Path) -> None:
     assert not (folder / "quick" / "kernels.jsonl").exists()
 
 
-@pytest.mark.parametrize("search", [Search.TASO, long(Search.GREEDY)])
+@pytest.mark.long
+@pytest.mark.parametrize("search", [Search.TASO, Search.GREEDY])
 def test_other_searches_find_no_cheaper_plan(folder: Path, search: Search) -> None:
     """Of the same prices: those that the other search has asked for are kept."""
     options = layoutopt.Options(cache=folder / "cache", time_limit_s=5)

@@ -110,7 +110,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def optimized(folder: Path, cache: Path, text: str, **options: object) -> layoutopt.Plan:
     model = folder / "model.mlir"
     model.write_text(text)
-    chosen = layoutopt.Options(cache=cache, **options)  # type: ignore[arg-type]
+    chosen = layoutopt.Options(cache=cache, effort=Effort.QUICK, **options)  # type: ignore[arg-type]
     return layoutopt.optimize(model, options=chosen)
 
 

@@ -19,6 +19,7 @@ from layoutopt.options import Effort, Options
 from layoutopt.planning.plan_file import read_plan
 from layoutopt.profiles.target import load_target
 from layoutopt.runtime.compile import compile_file
+from tests.marks import long
 from tests.parsing import lifted
 
 
@@ -39,7 +40,7 @@ def layer(m: int, n: int, k: int, element: str, batch: str = "") -> str:
       }}"""
 
 
-@pytest.mark.parametrize("name", ["mi355x", "mi300x", "h100"])
+@pytest.mark.parametrize("name", ["mi355x", long("mi300x"), long("h100")])
 @pytest.mark.parametrize(
     "text",
     [
