@@ -221,7 +221,6 @@ def test_the_module_as_written_is_run_on_packed_inputs(
         cache,
         PLAIN,
         free_io_layout=True,
-        effort=Effort.QUICK,
         objective=Objective.CONVERSIONS,
         remember=False,
     )
