@@ -21,7 +21,7 @@ def check_answer(
     if solution.status in (Status.INFEASIBLE, Status.UNKNOWN):
         if problem.weight_budget_bytes is not None:
             _check_budget(problem, options, limit)
-        check_memory(problem, options)
+        check_memory(problem, options.time_limit_s)
         raise SolverError(
             "selection", "a consistent plan", solution.status.value, _advice(solution, refusals)
         )
@@ -61,12 +61,15 @@ def _check_budget(problem: Problem, options: Options, limit: TimeLimit) -> None:
         )
 
 
-def check_memory(problem: Problem, options: Options) -> None:
-    """Raises InputError where the memory budget leaves no plan, whatever the costs are."""
+def check_memory(problem: Problem, limit_s: float) -> None:
+    """Raises InputError where the memory budget leaves no plan, whatever the costs are.
+
+    Not where that is not known after ``limit_s``.
+    """
     budget_bytes = problem.memory.budget_bytes
     if budget_bytes is None or not problem.memory.places:
         return
-    least = least_memory(problem, options.time_limit_s)
+    least = least_memory(problem, limit_s)
     if least is not None and least.bound_bytes > budget_bytes:
         raise InputError(
             "--memory-budget",

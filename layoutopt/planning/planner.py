@@ -46,6 +46,8 @@ _FOR_RANGES = 0.25
 """Of the time of the solver, what plans for ranges of sizes have."""
 _MOST_COUNTED = 16
 """The same where conversions are counted, and not timed: the numbers stay within 53 bits."""
+_LOOK_S = 5.0
+"""For which it is tried whether any plan keeps a memory budget, before anything is priced."""
 
 
 def plan_graphs(
@@ -204,7 +206,7 @@ def _check_memory_budget(space: JointSpace, options: Options) -> None:
             (dict.fromkeys(part.candidates, 0), dict.fromkeys(between, 0))
             for part, between in zip(space.parts, conversions, strict=True)
         ]
-        check_memory(space.selection(free).problem, options)
+        check_memory(space.selection(free).problem, min(_LOOK_S, options.time_limit_s))
 
 
 def _priced_plans(space: JointSpace, setting: PlanSetting) -> tuple[GraphPlan, ...]:
