@@ -16,6 +16,7 @@ from layoutopt.rules.rewrites.convolution_to_space_to_depth import ConvolutionTo
 from layoutopt.rules.rewrites.convolution_to_winograd_f2 import ConvolutionToWinogradF2
 from layoutopt.rules.rewrites.convolution_to_winograd_f4 import ConvolutionToWinogradF4
 from layoutopt.rules.rewrites.convolution_to_winograd_f6 import ConvolutionToWinogradF6
+from layoutopt.rules.rewrites.drop_padding_taps import DropPaddingTaps
 from layoutopt.rules.rewrites.fold_reshape_by_expansion import FoldReshapeByExpansion
 from layoutopt.rules.rewrites.fold_scale_into_weights import FoldScaleIntoWeights
 from layoutopt.rules.rewrites.fold_slice_of_scatter import FoldSliceOfScatter
@@ -65,6 +66,7 @@ TILING: tuple[RewriteRule[Any], ...] = (ConvolutionToSpaceToDepth(),)
 
 REWRITES: tuple[RewriteRule[Any], ...] = (
     WidenSums(),
+    DropPaddingTaps(),
     UnitFilterToContraction(),
     StridedUnitFilterToSlice(),
     PatchConvolutionToContraction(),

@@ -9,6 +9,7 @@ from layoutopt.ir.graph import (
     Graph,
     GraphBuilder,
     IteratorType,
+    Pad,
     Structured,
     Uninitialized,
 )
@@ -69,6 +70,41 @@ def depthwise_example(
             (1, channels, image, image, filter_size, filter_size),
             (_P, _P, _P, _P, _R, _R),
             ((dim(0), dim(1), *windows), plain_map((1, 4, 5)), plain_map((0, 1, 2, 3))),
+            contraction_body("f32", "f32", "f32"),
+        )
+    )
+    return builder.build((x, w), (y,))
+
+
+def padded_convolution_example(
+    filter_size: int, dilation: int, margin: int, image: int = 4, outputs: int | None = None
+) -> Graph:
+    """A convolution (op 1) of x (tensor 0) among zeros (op 0) with w (tensor 1).
+
+    ``margin``: rows and columns of zeros on each side. ``outputs``: along each of these dims; as
+    many as there are windows if None.
+    """
+    wide = image + 2 * margin
+    reach = (filter_size - 1) * dilation
+    made = wide - reach if outputs is None else outputs
+    builder = GraphBuilder()
+    x, w = (
+        builder.tensor((1, 3, image, image), "f32"),
+        builder.tensor((2, 3, filter_size, filter_size), "f32"),
+    )
+    padded = builder.tensor((1, 3, wide, wide), "f32")
+    y = builder.tensor((1, 2, made, made), "f32")
+    around = (0, 0, margin, margin)
+    builder.add(Pad(x, padded, around, around, "0.0 : f32"))
+    windows = tuple(affine([(i, 1), (k, dilation)]) for i, k in ((2, 5), (3, 6)))
+    builder.add(
+        Structured(
+            (padded, w),
+            (Fill("0.0 : f32"),),
+            (y,),
+            (1, 2, made, made, 3, filter_size, filter_size),
+            (_P, _P, _P, _P, _R, _R, _R),
+            ((dim(0), dim(4), *windows), plain_map((1, 4, 5, 6)), plain_map((0, 1, 2, 3))),
             contraction_body("f32", "f32", "f32"),
         )
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from layoutopt.ir.graph import Graph
-from tests.proofs import graphs, repeats
+from tests.proofs import graphs, margins, repeats
 from tests.proofs.paths import Paths
 
 Case = Callable[[Paths], Graph]
@@ -83,6 +83,14 @@ PROOFS: dict[str, Proof] = {
     "unit-filter-to-contraction": Proof(
         "filters of one element along one or two dims; any sizes, margins, strides",
         _convolutions(((1, None, 1),), ((1, None, 1), (1, None, 2))),
+    ),
+    "drop-padding-taps": Proof(
+        "one dim, three windows of 2 and 3 taps, strides of 1 to 3, dilations of 1 and 2; any "
+        "sizes and margins",
+        tuple(
+            partial(margins.padded_convolution, window=w) for w in ((2, 1, 1), (2, 3, 2), (3, 2, 1))
+        ),
+        (1,) * 3,
     ),
     "strided-unit-filter-to-slice": Proof(
         "filters of one element along one or two dims; any sizes, margins, strides",

@@ -64,7 +64,7 @@ from tests.property.rules.rewritten import rewritten
 from tests.property.rules.short_splits import RULES as RULES_OF_SHORT_LOOPS
 from tests.property.rules.siblings import behind_slices, siblings
 from tests.property.rules.symbolic import MOST, opened
-from tests.property.rules.windowed import dense_convolutions
+from tests.property.rules.windowed import dense_convolutions, padded_convolutions
 
 Draw = Callable[..., Any]
 """Hypothesis' ``draw``."""
@@ -113,6 +113,7 @@ REWRITTEN: Mapping[str, st.SearchStrategy[Graph]] = {
     "unit filters": convolutions(filters=st.just(1)),
     "unit filters and batch": convolutions(filters=st.just(1), unit_batch=True),
     "dense convolution": dense_convolutions(),
+    "padded convolution": padded_convolutions(),
     "long sums": long_matmuls(),
     "short products": st.randoms(use_true_random=False).map(short_product),
     "siblings": siblings(),

@@ -43,7 +43,7 @@ from tests.property.rules.repeating import repeating
 from tests.property.rules.rewritten import rewritten
 from tests.property.rules.short_splits import HalveShort, SplitShort
 from tests.property.rules.siblings import behind_slices, siblings
-from tests.property.rules.windowed import dense_convolutions
+from tests.property.rules.windowed import dense_convolutions, padded_convolutions
 from tests.unit.rules.ways import assert_all_ways_agree
 
 Rule = RewriteRule[Any]
@@ -86,6 +86,7 @@ GRAPHS = (
     convolutions(filters=st.just(1), unit_batch=True),
     dense_convolutions(),
     dense_convolutions(large=True),
+    padded_convolutions(),
     long_matmuls(),
     siblings(),
     behind_slices(),

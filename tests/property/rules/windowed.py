@@ -68,3 +68,46 @@ def dense_convolutions(draw: st.DrawFn, large: bool = False) -> Graph:
         )
     )
     return builder.build((*inputs, weight), (result,))
+
+
+@st.composite
+def padded_convolutions(draw: st.DrawFn) -> Graph:
+    """Filters that may reach farther than their image, which has zeros around it."""
+    spatial = draw(st.integers(1, 2))
+    has_channels = draw(st.booleans())
+    numbers = st.lists(st.integers(1, 4), min_size=spatial, max_size=spatial)
+    image, outputs, strides, dilations = (draw(numbers) for _ in range(4))
+    taps = [draw(st.integers(1, 5)) for _ in range(spatial)]
+    low = [draw(st.integers(0, 8)) for _ in range(spatial)]
+    high: list[int] = []
+    for n, o, s, k, d, before in zip(image, outputs, strides, taps, dilations, low, strict=True):
+        lacking = (o - 1) * s + (k - 1) * d + 1 - before - n
+        high.append(max(0, lacking) + draw(st.integers(0, 2)))
+    batch, features, channels = (draw(st.integers(1, 3)) for _ in range(3))
+    # loops: n, f, o.., c, k..; a depthwise convolution has no c
+    domain = (batch, features, *outputs, *([channels] if has_channels else []), *taps)
+    first = 2 + spatial + has_channels
+    inside = [*([2 + spatial] if has_channels else []), *range(first, first + spatial)]
+    read = [
+        affine([(2 + i, s), (first + i, d)])
+        for i, (s, d) in enumerate(zip(strides, dilations, strict=True))
+    ]
+    order = draw(st.permutations([0, 1, *range(2, 2 + spatial)]))
+    across = plain_map([0, 2 + spatial if has_channels else 1])
+    forms = [(*across, *read)[i] for i in order]
+    source = [(batch, channels if has_channels else features, *image)[i] for i in order]
+    around = [(0, 0, *low)[i] for i in order], [(0, 0, *high)[i] for i in order]
+    builder = GraphBuilder()
+    x = builder.tensor(source, "f32")
+    wide = [a + n + b for a, n, b in zip(around[0], source, around[1], strict=True)]
+    padded = builder.tensor(wide, "f32")
+    builder.add(Pad(x, padded, tuple(around[0]), tuple(around[1]), "0.0 : f32"))
+    filter_map = plain_map(draw(st.permutations([1, *inside])))
+    w = builder.tensor((domain[f.dims[0]] for f in filter_map), "f32")
+    y = builder.tensor(domain[: 2 + spatial], "f32")
+    outer = plain_map(range(2 + spatial))
+    kinds = (P,) * (2 + spatial) + (R,) * len(inside)
+    body = contraction_body("f32", "f32", "f32")
+    maps = (tuple(forms), filter_map, outer)
+    builder.add(Structured((padded, w), (Fill("0.0 : f32"),), (y,), domain, kinds, maps, body))
+    return builder.build((x, w), (y,))
