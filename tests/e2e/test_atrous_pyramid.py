@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -25,7 +26,7 @@ def pyramid(path: Path, dilations: tuple[int, ...]) -> Path:
     for i, d in enumerate(dilations):
         values = random.standard_normal((FEATURES, CHANNELS, 3, 3)).astype(np.float32)
         filters.append(numpy_helper.from_array(values / 24, f"w{i}"))
-        around = {"pads": [d] * 4, "dilations": [d] * 2}
+        around: dict[str, Any] = {"pads": [d] * 4, "dilations": [d] * 2}
         nodes.append(helper.make_node("Conv", ["x", f"w{i}"], [f"b{i}"], **around))
     branches = [f"b{i}" for i in range(len(dilations))]
     nodes.append(helper.make_node("Concat", branches, ["y"], axis=1))
