@@ -10,7 +10,7 @@ from tests.proofs.paths import Paths, term
 
 
 def padded_convolution(paths: Paths, window: tuple[int, int, int]) -> Graph:
-    """A convolution along a dim with any margins, the last of which no window may reach; the last op."""
+    """A convolution along a dim with any margins; the last op. Windows may end before the image."""
     taps, stride, dilation = window
     builder = GraphBuilder()
     c, f, small, image = (size(paths, x) for x in ("c", "f", "small", "image"))
