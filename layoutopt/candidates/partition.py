@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 
 from layoutopt.ir.affine import plain_dims
+from layoutopt.ir.backward_slice import computed_from
 from layoutopt.ir.graph import Constant, Gather, Graph, Op, Opaque, Reshape, Structured
 from layoutopt.ir.roles import is_windowed
+from layoutopt.ir.size import planned
 
 LARGEST = 32
 """Ops in one cluster at most: beyond that a benchmark no longer resembles one dispatch."""
@@ -83,7 +85,8 @@ def _home(
     for home in homes:
         shared = [t for t in op.inputs if owner.get(t) == home]
         if len(members[home]) >= LARGEST or not all(
-            _joins(graph, op, home, t, own) for t in shared
+            _joins(graph, op, home, t, own) and not _is_kept_for_later(graph, index, t, own)
+            for t in shared
         ):
             continue
         others = [owner[t] for t in op.inputs if t in owner and owner[t] != home]
@@ -135,6 +138,45 @@ def _joins(graph: Graph, op: Op, home: int, tensor: int, own: Container[int]) ->
     if dims is None or len(dims) != len(op.domain):
         return False
     return all(is_elementwise(graph.ops[c]) for c in graph.consumers[tensor] if c in own)
+
+
+def _is_kept_for_later(graph: Graph, index: int, tensor: int, own: Container[int]) -> bool:
+    """Whether an op repeats a tensor that is computed point by point and stored for later ops.
+
+    A mask that all heads of a layer add, say, and those of the layers behind it: the loops of the
+    mask are fewer, so that IREE stores it in a dispatch of its own. Later are those that wait for
+    the op's result by way of what leads a dispatch.
+    """
+    op = graph.ops[index]
+    others = [c for c in graph.consumers[tensor] if c != index and c in own]
+    if not others or not isinstance(op, Structured) or tensor not in op.sources:
+        return False
+    read = {d for form in op.maps[op.sources.index(tensor)] for d in form.dims}
+    repeats = any(planned(n) > 1 for d, n in enumerate(op.domain) if d not in read)
+    if not repeats or not is_pointwise(_computing(graph, tensor)):
+        return False
+    beside, pending = {index}, [index]
+    while pending:  # what may share the op's dispatch
+        for made in graph.ops[pending.pop()].outputs:
+            light = {c for c in graph.consumers[made] if is_light(graph.ops[c])} - beside
+            beside |= light
+            pending += light
+    made_here = {*op.outputs}
+    return any(
+        not made_here.isdisjoint(computed_from(graph, t))
+        for c in others
+        if c not in beside
+        for t in graph.ops[c].inputs
+        if t != tensor
+    )
+
+
+def _computing(graph: Graph, tensor: int) -> Op:
+    """The op that makes a tensor, or what it is a reshape of."""
+    op = graph.ops[graph.producers[tensor][0]]
+    while isinstance(op, Reshape) and graph.producers[op.source]:
+        op = graph.ops[graph.producers[op.source][0]]
+    return op
 
 
 def is_elementwise(op: Op) -> bool:

@@ -208,10 +208,10 @@ def _peeled_rows(height: int, vectors: int, registers: VectorRegisters, most: in
     """The rows of a tile that leaves a rest; None where one without a rest is about as fast.
 
     Of an open height the rest may be all there is, so the tile is as low as fills half of the
-    registers.
+    registers or a few more: with fewer sums a multiplication waits for the last one of its own.
     """
     if isinstance(height, Size):
-        rows = min(most, registers.count // (2 * vectors))
+        rows = min(most, -(-registers.count // (2 * vectors)))
         return rows if height % rows != 0 else None
     if height <= most:
         return None
