@@ -135,6 +135,7 @@ def explore(
         registers=target.registers if fewest else None,
         image_rows=image_rows and target.registers is not None,
         subgroup=0 if fewest else target.machine.subgroup,
+        lanes=0 if written.columns is None else 2 * written.columns,
         bytes_in_panels=written.bytes_in_panels,
         panel=written.columns,
     )

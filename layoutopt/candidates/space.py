@@ -11,6 +11,7 @@ from layoutopt.candidates.egraph import EGraph
 from layoutopt.candidates.packing.options import PackingOptions, packings
 from layoutopt.candidates.packing.whole_rows import whole_rows
 from layoutopt.candidates.packing.whole_subgroups import whole_subgroups
+from layoutopt.candidates.packing.whole_vectors import whole_vectors
 from layoutopt.candidates.partition import is_root, is_transpose
 from layoutopt.candidates.preference import lhs_layouts, result_layouts, rhs_layouts
 from layoutopt.candidates.whole_panels import in_whole_panels
@@ -108,6 +109,9 @@ def _all_seeds(
     for op in graph.ops if options.subgroup else ():
         if isinstance(op, Structured) and op.reduction_dims and not op.is_contraction:
             yield from whole_subgroups(op, graph.types, options.subgroup)
+    for op in graph.ops if options.lanes else ():
+        if isinstance(op, Structured) and op.reduction_dims and not is_root(op):
+            yield from whole_vectors(op, graph.types, options.lanes)
 
 
 def _seeds(graph: Graph, index: int, options: PackingOptions) -> Iterator[tuple[int, Layout]]:

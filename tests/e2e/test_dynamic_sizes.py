@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 import layoutopt
 from layoutopt.cli.main import main
 from layoutopt.options import Effort, Objective, PlannedSize
+from layoutopt.profiles.target import load_target
 from layoutopt.runtime.compile import compile_file
 from layoutopt.runtime.model import run_model
 from tests.parameters import FLAGS
@@ -189,3 +192,19 @@ def test_slices_at_places_that_tensors_tell_are_planned(tmp_path: Path) -> None:
         cache[place] = new[0]
         assert np.allclose(found[1][place], new[0])
         assert np.array_equal(np.delete(found[1], place, 0), np.delete(arrays[3], place, 0))
+
+
+@pytest.mark.skipif(load_target("host").registers is None, reason="no vectors are known of it")
+def test_rows_of_open_length_are_reduced_in_whole_vectors(tmp_path: Path) -> None:
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, (4, "s", "s")) for n in "xy")
+    graph = helper.make_graph([helper.make_node("Softmax", ["x"], ["y"])], "rows", [x], [y])
+    opset = helper.make_opsetid("", 17)
+    model = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=8), model)
+    options = layoutopt.Options(cache=tmp_path / "cache", effort=Effort.QUICK)
+    report = layoutopt.optimize(model, options=options).report
+    (choice,) = (c for c in report.choices if c.op.startswith("reduction"))
+    assert any("tiles[2:" in layout for layout in choice.layouts.values())
+    assert report.verification is not None
+    assert report.verification.passed
+    assert (report.speedup or 0) > 1

@@ -1,5 +1,7 @@
 """Which ops are expected in one dispatch."""
 
+import pytest
+
 from layoutopt.candidates.cluster import form_clusters
 from layoutopt.candidates.saturation import saturate
 from layoutopt.ir.graph import kind_name
@@ -89,6 +91,48 @@ def test_a_matmul_that_another_matmul_reads_keeps_its_result() -> None:
 def test_softmax_is_one_cluster() -> None:
     kinds = ["reduction", "elementwise", "elementwise", "reduction", "elementwise"]
     assert clusters_of(SOFTMAX) == [kinds]
+
+
+M = "tensor<4x8x8xf32>"
+OVER_HEADS = "affine_map<(h, i, j) -> (h, i, j)>"
+
+
+def masked(name: str, of: str, mask: str) -> str:
+    """One mask added to all heads."""
+    maps = f"{OVER_HEADS}, affine_map<(h, i, j) -> (i, j)>, {OVER_HEADS}"
+    return (
+        f"{name} = linalg.generic {{indexing_maps = [{maps}], "
+        'iterator_types = ["parallel", "parallel", "parallel"]} '
+        f"ins({of}, {mask} : {M}, {T}) outs(%heads : {M}) {{\n"
+        f"^bb0(%a: f32, %b: f32, %c: f32):\n%q = arith.addf %a, %b : f32\n"
+        f"linalg.yield %q : f32 }} -> {M}\n"
+    )
+
+
+def scores(name: str, of: str) -> str:
+    """A product, behind something that no other op shares a dispatch with."""
+    return (
+        f"{name}_p = linalg.batch_matmul ins({of}, {of} : {M}, {M}) outs(%heads : {M}) -> {M}\n"
+        f"{name} = util.optimization_barrier {name}_p : {M}\n"
+    )
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_mask_that_later_layers_add_too_is_stored_by_itself(layers: int) -> None:
+    """IREE stores it in a dispatch with the mask's own loops; where one layer reads it, in that."""
+    body = (
+        f"%heads = arith.constant dense<0.0> : {M}\n"
+        + mapped("%mask", "math.exp", "%x")
+        + f"%room = tensor.empty() : {M}\n"
+        + f"%f = linalg.broadcast ins(%x : {T}) outs(%room : {M}) dimensions = [0]\n"
+        + scores("%s0", "%f")
+        + masked("%m0", "%s0", "%mask")
+    )
+    if layers == 2:
+        body += scores("%s1", "%m0") + masked("%m1", "%s1", "%mask")
+    body += f"%r = tensor.extract_slice %m{layers - 1}[0, 0, 0] [1, 8, 8] [1, 1, 1] : {M} to {T}\n"
+    first, *_ = clusters_of(body)
+    assert first == ["elementwise"] * (3 - layers)
 
 
 def test_layer_norm_is_one_cluster() -> None:

@@ -158,8 +158,8 @@ func.func @main(%x: {x}) -> {y} {{
     ("registers", "expected"),
     [
         (AVX512, ["1x32", "1x64", "4x64", "8x32"]),
-        (AVX2, ["1x16", "1x32", "3x16"]),
-        (NEON, ["1x16", "1x8", "3x16", "7x8"]),
+        (AVX2, ["1x16", "1x32", "2x32", "4x16"]),
+        (NEON, ["1x16", "1x8", "4x16", "8x8"]),
     ],
 )
 def test_open_rows_come_one_by_one_or_several_with_a_rest(
