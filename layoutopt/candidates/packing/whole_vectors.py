@@ -3,9 +3,9 @@
     y[m] += x[m, n]   ->   y[m] += x[m, n1, n0]      n = 16 * n1 + n0
 
 IREE 3.13 reduces a row whose length it does not know element by element: the softmax of 512 rows of
-128 takes 1,660 us, and 71 with its length known (f32, AVX2). With a tile of the lanes innermost
-vectors are whole whatever the length is, and each lane has a partial result
-(`reductions_in_lanes`).
+128 takes 0.94 ms, and 0.14 in whole vectors, with what brings it there and back (f32, AVX2). With a
+tile of the lanes innermost vectors are whole whatever the length is. A partial result for each lane
+beside that (`reductions_in_lanes`) takes three times as long.
 """
 
 from __future__ import annotations
