@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 
 from layoutopt.ir.affine import plain_dims
-from layoutopt.ir.backward_slice import computed_from
 from layoutopt.ir.graph import Constant, Gather, Graph, Op, Opaque, Reshape, Structured
 from layoutopt.ir.roles import is_windowed
 from layoutopt.ir.size import planned
@@ -155,20 +154,21 @@ def _is_kept_for_later(graph: Graph, index: int, tensor: int, own: Container[int
     repeats = any(planned(n) > 1 for d, n in enumerate(op.domain) if d not in read)
     if not repeats or not is_pointwise(_computing(graph, tensor)):
         return False
-    beside, pending = {index}, [index]
-    while pending:  # what may share the op's dispatch
-        for made in graph.ops[pending.pop()].outputs:
-            light = {c for c in graph.consumers[made] if is_light(graph.ops[c])} - beside
-            beside |= light
-            pending += light
-    made_here = {*op.outputs}
-    return any(
-        not made_here.isdisjoint(computed_from(graph, t))
-        for c in others
-        if c not in beside
-        for t in graph.ops[c].inputs
-        if t != tensor
-    )
+    last = max(others)
+    beside = _behind(graph, index, last, light=True)  # what may share the op's dispatch
+    later = {c for c in others if c > index} - beside
+    return bool(later) and not later.isdisjoint(_behind(graph, index, last, light=False))
+
+
+def _behind(graph: Graph, index: int, last: int, *, light: bool) -> set[int]:
+    """The op and those that depend on it, none behind ``last``; ``light``: by light ops alone."""
+    found, pending = {index}, [index]
+    while pending:
+        readers = {c for made in graph.ops[pending.pop()].outputs for c in graph.consumers[made]}
+        more = {c for c in readers - found if c <= last and (not light or is_light(graph.ops[c]))}
+        found |= more
+        pending += more
+    return found
 
 
 def _computing(graph: Graph, tensor: int) -> Op:
