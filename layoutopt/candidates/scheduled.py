@@ -310,7 +310,8 @@ def _schedule(
     height, width = op.domain[row], op.domain[column]
     peeled = tile.rows != 1 and height % tile.rows != 0
     rows = _shared_rows(height, tile.rows) if peeled else _even_rows(height, tile.rows)
-    if isinstance(height, Size):
+    if isinstance(height, Size):  # the compiler does not know what divides it
+        peeled = tile.rows != 1
         rows = max(rows, _OPEN_ROWS // tile.rows * tile.rows)
     reduced = set(op.reduction_dims)
     parallel = [d for d in range(len(op.domain)) if d not in reduced]

@@ -168,6 +168,43 @@ def test_open_rows_come_one_by_one_or_several_with_a_rest(
     assert tiles(open_rows(), registers, Form.PANELS) == in_panels(expected, registers)
 
 
+def rows_of_batches() -> str:
+    """A matmul of 32 rows for each of an open number of batches."""
+    x, flat, w, y = (
+        "tensor<?x32x64xf32>", "tensor<?x64xf32>", "tensor<64x768xf32>", "tensor<?x768xf32>",
+    )  # fmt: skip
+    return f"""
+func.func @main(%x: {x}) -> {y} {{
+  %w = arith.constant dense_resource<w> : {w}
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %b = tensor.dim %x, %c0 : {x}
+  %rows = arith.muli %b, %c32 : index
+  %all = tensor.collapse_shape %x [[0, 1], [2]] : {x} into {flat}
+  %e = tensor.empty(%rows) : {y}
+  %f = linalg.fill ins(%zero : f32) outs(%e : {y}) -> {y}
+  %r = linalg.matmul ins(%all, %w : {flat}, {w}) outs(%f : {y}) -> {y}
+  return %r : {y}
+}}
+"""
+
+
+@pytest.mark.parametrize("text", [open_rows(), rows_of_batches()])
+def test_tiles_of_open_rows_are_peeled_though_they_divide_them(text: str) -> None:
+    """The compiler does not know what divides a size, and leaves loops of any length as scalars."""
+    _, pairs = found(text, AVX2)
+    schedules = {
+        c.tile.rows: op.schedule
+        for c, form in pairs
+        if c.form is Form.PANELS and isinstance(c.tile, VectorTile)
+        for op in form.graph.ops
+        if isinstance(op, Structured) and op.schedule is not None
+    }
+    assert {2, 4} <= {*schedules}
+    assert {rows: s.peeled for rows, s in schedules.items()} == {n: n > 1 for n in schedules}
+
+
 def test_the_rest_of_the_rows_is_peeled_off() -> None:
     _, pairs = found(model(197, 128, 40), AVX512)
     tile = VectorTile(6, 16, panels=4)
