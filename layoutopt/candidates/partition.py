@@ -147,17 +147,16 @@ def _is_kept_for_later(graph: Graph, index: int, tensor: int, own: Container[int
     the op's result by way of what leads a dispatch.
     """
     op = graph.ops[index]
-    others = [c for c in graph.consumers[tensor] if c != index and c in own]
-    if not others or not isinstance(op, Structured) or tensor not in op.sources:
+    later = {c for c in graph.consumers[tensor] if c > index and c in own}
+    if not later or not isinstance(op, Structured) or tensor not in op.sources:
         return False
     read = {d for form in op.maps[op.sources.index(tensor)] for d in form.dims}
     repeats = any(planned(n) > 1 for d, n in enumerate(op.domain) if d not in read)
     if not repeats or not is_pointwise(_computing(graph, tensor)):
         return False
-    last = max(others)
+    last = max(later)
     beside = _behind(graph, index, last, light=True)  # what may share the op's dispatch
-    later = {c for c in others if c > index} - beside
-    return bool(later) and not later.isdisjoint(_behind(graph, index, last, light=False))
+    return not (later - beside).isdisjoint(_behind(graph, index, last, light=False))
 
 
 def _behind(graph: Graph, index: int, last: int, *, light: bool) -> set[int]:

@@ -106,11 +106,12 @@ def _all_seeds(
             and index not in inside
         ):
             yield from _seeds(graph, index, options)
-    for op in graph.ops if options.subgroup else ():
-        if isinstance(op, Structured) and op.reduction_dims and not op.is_contraction:
+    for op in graph.ops if options.subgroup or options.lanes else ():
+        if not isinstance(op, Structured) or not op.reduction_dims or op.is_contraction:
+            continue
+        if options.subgroup:
             yield from whole_subgroups(op, graph.types, options.subgroup)
-    for op in graph.ops if options.lanes else ():
-        if isinstance(op, Structured) and op.reduction_dims and not is_root(op):
+        if options.lanes:
             yield from whole_vectors(op, graph.types, options.lanes)
 
 

@@ -29,7 +29,6 @@ class PaddedConvolution:
     pad: Pad
     taps: tuple[Progression, ...]
     """In the order of the windows; of size zero or less where no tap meets the image."""
-    element: str
 
 
 class DropPaddingTaps:
@@ -62,7 +61,7 @@ class DropPaddingTaps:
         sizes = zip(found.windows, taps, strict=True)
         if all(met.size == found.filter_size(w) for w, met in sizes):
             return None
-        return PaddedConvolution(found, pad, taps, graph.types[pad.source].element)
+        return PaddedConvolution(found, pad, taps)
 
     def guard(self, match: PaddedConvolution) -> Refusal | None:
         """There is something to compute."""
@@ -84,7 +83,8 @@ class DropPaddingTaps:
             replace(form, offset=form.offset - low + ahead.get(axis, 0))
             for axis, (form, low) in enumerate(zip(op.source_maps[0], pad.low, strict=True))
         )
-        image = Replacement(pad.source, forms, typed(pad.value, match.element))
+        element = graph.types[pad.source].element
+        image = Replacement(pad.source, forms, typed(pad.value, element))
         restricted(op, taps, rewriting, op.results[0], {0: image})
         return Expression(tuple(rewriting.builder.types), tuple(rewriting.builder.ops))
 

@@ -60,8 +60,8 @@ class PackingOptions:
     subgroup: int = 0
     """Lanes that a reduction is spread over where they divide its rows; 0 where nothing is."""
     lanes: int = 0
-    """Partial results of a reduction on a CPU, which its rows are padded to where they are of open
-    size; 0 where rows stay as they are."""
+    """Elements of whole vectors, which rows of open size are padded to where a CPU reduces them; 0
+    where rows stay as they are."""
     bytes_in_panels: bool = False
     """Whether weights of bytes may lie in panels, whose depths others are padded to."""
     panel: int | None = None

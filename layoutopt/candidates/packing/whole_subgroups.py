@@ -30,11 +30,22 @@ def whole_subgroups(
     op: Structured, types: tuple[TensorType, ...], lanes: int
 ) -> Iterator[tuple[int, Layout]]:
     """Layouts of what a reduction reads, none for rows of whole subgroups and of open sizes."""
+    for tensor in read_by_rows(op):
+        if _is_ragged(types[tensor].shape[-1], lanes):
+            yield tensor, tiled_rows(types[tensor], lanes)
+
+
+def read_by_rows(op: Structured) -> Iterator[int]:
+    """What a reduction reads along its innermost dim, one element after the other."""
     for tensor, index_map in zip(op.sources, op.source_maps, strict=True):
-        rank = len(index_map)
-        loop = index_map[-1].plain_dim if rank else None
-        if loop in op.reduction_dims and _is_ragged(types[tensor].shape[-1], lanes):
-            yield tensor, Layout(tuple(range(rank)), (rank - 1,), (lanes,))
+        if index_map and index_map[-1].plain_dim in op.reduction_dims:
+            yield tensor
+
+
+def tiled_rows(kind: TensorType, lanes: int) -> Layout:
+    """The layout with a tile of so many elements along the innermost dim, which stays there."""
+    rank = len(kind.shape)
+    return Layout(tuple(range(rank)), (rank - 1,), (lanes,))
 
 
 def whole_columns(op: Structured, types: tuple[TensorType, ...], lanes: int) -> Iterator[Packing]:
