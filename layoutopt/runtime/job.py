@@ -63,11 +63,10 @@ class Job:
 
     `weights` are the parameters of scope "weights", `archives` are (scope, file) beside them.
     `best_ns` holds the best price known per group. `calibration` is a module with the functions
-    `ONE_DISPATCH` and `TWO_DISPATCHES`, `SEVERAL_DISPATCHES` where launches are many, and `EVICT`
-    where these read copies of their weights in turn: times are without what an empty call costs
-    then, and those of the calling thread where it does all the work. Without `timed` the functions
-    only run. With `together`, alternatives are timed for equally long, all but those that are
-    clearly beaten.
+    `ONE_DISPATCH`, `TWO_DISPATCHES` and `SEVERAL_DISPATCHES`, and with `EVICT` where launches read
+    copies of their weights in turn: times are without what an empty call costs then, and those of
+    the calling thread where it does all the work. Without `timed` the functions only run. With
+    `together`, alternatives are timed for equally long, all but those that are clearly beaten.
     """
 
     tasks: tuple[Task, ...]

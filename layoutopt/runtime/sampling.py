@@ -120,13 +120,26 @@ def launching_on(device: str) -> Launching:
     return Launching(32)
 
 
-def empty_call_ns(fewer_ns: float, more_ns: float, fewer: int = 1, more: int = 2) -> float:
-    """Cost of a call with no dispatch in it, extrapolated from calls of few and of more tiny ones.
+@dataclass(frozen=True, slots=True)
+class EmptyCall:
+    """Nanoseconds of a call with no dispatch in it."""
 
-    What a dispatch itself costs to launch stays in the price: a model pays it too.
+    one_ns: float
+    """As calls of one dispatch are made."""
+    more_ns: float
+    """As calls of more are made, or of one if that is less."""
+
+
+def empty_call_ns(one_ns: float, two_ns: float, several_ns: float, several: int) -> EmptyCall:
+    """Extrapolate from calls of one, of two and of ``several`` tiny dispatches.
+
+    What a dispatch itself costs to launch stays in the price: a model pays it too. It is what each
+    of several takes more than two: with the second comes memory for what the first one makes, and
+    some drivers submit one dispatch alone in another way.
     """
-    launch = max(0.0, (more_ns - fewer_ns) / (more - fewer))
-    return max(0.0, fewer_ns - fewer * launch)
+    launch_ns = max(0.0, (several_ns - two_ns) / (several - 2))
+    one_less_ns = max(0.0, one_ns - launch_ns)
+    return EmptyCall(one_less_ns, max(0.0, min(one_less_ns, two_ns - 2 * launch_ns)))
 
 
 def fastest_ns(samples: Sequence[float]) -> float:

@@ -179,19 +179,15 @@ def _keep(task: Task, arrays: tuple[Array, ...]) -> tuple[ArrayFile, ...]:
 def _calibrate(runners: Sequence[Runner], program: Program, clock: Clock) -> None:
     """Find out what a call costs without its dispatches, among others and by itself."""
     four = [np.ones(4, np.float32)]
-    one, two = (program.prepare(name, four) for name in (ONE_DISPATCH, TWO_DISPATCHES))
-    many_ns, once_ns = (
-        empty_call_ns(_fastest_ns(one, clock, calls), _fastest_ns(two, clock, calls))
+    names = (ONE_DISPATCH, TWO_DISPATCHES, SEVERAL_DISPATCHES)
+    tiny = [program.prepare(name, four) for name in names]
+    among_others, by_itself = (
+        empty_call_ns(*(_fastest_ns(call, clock, calls) for call in tiny), several=SEVERAL)
         for calls in (CALIBRATION_CALLS // 10, 1)
     )
-    several_ns = 0.0
-    if any(runner.many for runner in runners):
-        several = program.prepare(SEVERAL_DISPATCHES, four)
-        two_ns, more_ns = (_fastest_ns(call, clock, 1) for call in (two, several))
-        several_ns = empty_call_ns(two_ns, more_ns, 2, SEVERAL)
     for runner in runners:
-        runner.base_ns = once_ns if runner.twin else many_ns
-        runner.many_base_ns = several_ns
+        runner.base_ns = (by_itself if runner.twin else among_others).one_ns
+        runner.many_base_ns = by_itself.more_ns
 
 
 def _evict_weights(job: Job, runners: Sequence[Runner], program: Program) -> None:

@@ -16,9 +16,7 @@ from layoutopt.runtime.workspace import workspace
 
 def text(protocol: Protocol) -> str:
     """The module for what is timed that way."""
-    wanted = {ONE_DISPATCH: 1, TWO_DISPATCHES: 2}
-    if protocol.launching.count > 1:
-        wanted[SEVERAL_DISPATCHES] = SEVERAL
+    wanted = {ONE_DISPATCH: 1, TWO_DISPATCHES: 2, SEVERAL_DISPATCHES: SEVERAL}
     chains = "".join(_chain(name, count) for name, count in wanted.items())
     return chains + _fill(protocol.evict_bytes) if protocol.reads_copies else chains
 

@@ -4,6 +4,7 @@ import pytest
 
 from layoutopt.runtime.sampling import (
     FAR_OVER,
+    EmptyCall,
     Protocol,
     calls_per_sample,
     empty_call_ns,
@@ -22,16 +23,20 @@ def test_calls_fill_a_sample(call_ns: float, calls: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "two", "empty"), [(3.0, 4.5, 1.5), (3.0, 2.0, 3.0), (3.0, 9.0, 0.0)]
+    ("one", "two", "several", "empty"),
+    [
+        # A processor, microseconds: memory for what the first makes comes with the second.
+        (20.0, 21.5, 25.5, (19.875, 19.875)),
+        # A GPU, whose driver takes one dispatch alone another way.
+        (178.0, 43.0, 171.0, (174.0, 35.0)),
+        (3.0, 3.0, 2.0, (3.0, 3.0)),
+        (3.0, 9.0, 300.0, (0.0, 0.0)),
+    ],
 )
 def test_an_empty_call_is_what_dispatches_do_not_explain(
-    one: float, two: float, empty: float
+    one: float, two: float, several: float, empty: tuple[float, float]
 ) -> None:
-    assert empty_call_ns(one, two) == empty
-
-
-def test_a_dispatch_among_many_costs_what_the_others_add() -> None:
-    assert empty_call_ns(43.0, 43.0 + 32 * 4.0, 2, 34) == 35.0
+    assert empty_call_ns(one, two, several, 34) == EmptyCall(*empty)
 
 
 def test_the_interval_of_few_samples_is_their_range() -> None:
