@@ -23,6 +23,8 @@ class Fusion:
     """Whether a strided insert is folded with a pad or insert beside it as if it had no strides."""
     loses_unit_windows: bool
     """Whether a window that stands in one place is taken to read all of a dim."""
+    vectorizes_strided_reads: bool
+    """Whether an op becomes vectors whose operands are read a stride apart."""
     joins_pads: frozenset[Processor]
     """Where a pad is tried inside the dispatch that reads it through windows. Nowhere else:
     no such dispatch is written for other processors, and no GPU, unless a target says

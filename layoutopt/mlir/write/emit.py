@@ -50,14 +50,14 @@ from layoutopt.mlir.write.gather import gather_lines
 from layoutopt.mlir.write.reshape import reshape_lines
 from layoutopt.mlir.write.scatter import scatter_lines
 from layoutopt.mlir.write.schedule import schedule_text
+from layoutopt.mlir.write.sliced_reads import slice_reads
 from layoutopt.mlir.write.strided import kept_apart
-from layoutopt.mlir.write.windows import read_whole
 
 
 def body_text(graph: Graph) -> str:
     """The ops of a graph as lines of MLIR; inputs and constants are values from outside."""
     lines: list[str] = []
-    written = kept_apart(read_whole(graph))
+    written = kept_apart(slice_reads(graph))
     for op in written.ops:
         lines += _Emitter(written).op(op)
     return "\n".join([*size_lines(lines), *lines])

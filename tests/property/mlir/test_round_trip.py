@@ -14,7 +14,7 @@ from layoutopt.ir.reassociation import reassociation
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.relayout import Physical
 from layoutopt.mlir.write.reshape import reshape_steps
-from layoutopt.mlir.write.windows import read_whole
+from layoutopt.mlir.write.sliced_reads import slice_reads
 from layoutopt.oracle import evaluate
 from layoutopt.rules.propagation import propagate, relayout
 from tests.parsing import through_text, verified
@@ -48,7 +48,7 @@ def test_text_and_back(kind: str, data: st.DataObject) -> None:
     again = through_text(graph)
     assert_same(graph, again)
     if not any(isinstance(op, Reshape | Scatter) for op in graph.ops):
-        assert len(again.ops) == len(read_whole(graph).ops)
+        assert len(again.ops) == len(slice_reads(graph).ops)
         assert verified(again) == verified(through_text(again))
 
 
