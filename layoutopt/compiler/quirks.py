@@ -25,6 +25,8 @@ class Fusion:
     """Whether a window that stands in one place is taken to read all of a dim."""
     vectorizes_strided_reads: bool
     """Whether an op becomes vectors whose operands are read a stride apart."""
+    takes_products_apart: bool
+    """Whether sums of products of equal places, along an outer loop, are computed one by one."""
     joins_pads: frozenset[Processor]
     """Where a pad is tried inside the dispatch that reads it through windows. Nowhere else:
     no such dispatch is written for other processors, and no GPU, unless a target says

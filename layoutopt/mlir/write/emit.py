@@ -52,12 +52,13 @@ from layoutopt.mlir.write.scatter import scatter_lines
 from layoutopt.mlir.write.schedule import schedule_text
 from layoutopt.mlir.write.sliced_reads import slice_reads
 from layoutopt.mlir.write.strided import kept_apart
+from layoutopt.mlir.write.summed_products import keep_products
 
 
 def body_text(graph: Graph) -> str:
     """The ops of a graph as lines of MLIR; inputs and constants are values from outside."""
     lines: list[str] = []
-    written = kept_apart(slice_reads(graph))
+    written = kept_apart(slice_reads(keep_products(graph)))
     for op in written.ops:
         lines += _Emitter(written).op(op)
     return "\n".join([*size_lines(lines), *lines])
