@@ -7,6 +7,7 @@ from dataclasses import replace
 from enum import Enum
 
 from layoutopt.candidates.byte_panels import with_byte_panels
+from layoutopt.candidates.chosen_parts import with_parts_in_one_tile
 from layoutopt.candidates.matmul_form import with_matmuls
 from layoutopt.candidates.one_pass import in_one_pass
 from layoutopt.candidates.packing.packed_form import with_mmt4d
@@ -144,7 +145,10 @@ class Form(Enum):
                 return with_channelwise_schedules(graph, tile)
             case Form.ELEMENTWISE:
                 return with_elementwise_schedule(graph, tile)
-        return with_schedule(with_matmuls(graph), tile)
+        scheduled = with_schedule(with_matmuls(graph), tile)
+        return (
+            scheduled if isinstance(scheduled, Refusal) else with_parts_in_one_tile(scheduled, tile)
+        )
 
 
 def _marked(graph: Graph, data_tiled: bool = False, generalized: bool = False) -> Graph:
