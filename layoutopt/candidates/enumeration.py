@@ -103,7 +103,11 @@ def _plain_ways(
         source, result = root.sources[0], root.results[0]
         for pair in itertools.product(sets.of[source], sets.of[result]):
             start = dict(zip((source, result), pair, strict=True))
-            yield follow(graph, index, cluster, start, cluster.beside_root)
+            way = follow(graph, index, cluster, start, cluster.beside_root)
+            yield way
+            scheduled = forms.registers if is_windowed(root) and not cluster.region else None
+            if isinstance(way, Candidate) and scheduled is not None:
+                yield from _elementwise(graph, cluster, way, scheduled, forms.threads)
         return
     ways = [
         follow(graph, index, cluster, {tensor: layout}, cluster.ops)
