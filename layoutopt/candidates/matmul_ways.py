@@ -118,7 +118,8 @@ def in_panels(
         whole = in_whole_panels(op, graph.types[result].element, made, columns)
         if whole is not None:
             found |= dict.fromkeys((result, *_started_from(op)), whole)
-        weights = panel_layout(op, graph.types[rhs], made, columns, padded=whole is not None)
+        around = start[op.sources[0]], made
+        weights = panel_layout(op, graph.types[rhs], around, columns, padded=whole is not None)
         if weights is None:
             return None
         found[rhs] = weights

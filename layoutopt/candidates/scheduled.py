@@ -25,7 +25,7 @@ from dataclasses import replace
 
 from layoutopt.candidates.matmul_form import collapse, is_collapsible
 from layoutopt.candidates.packing.tiling import ordered, tiled_layout
-from layoutopt.candidates.preference import innermost_loop
+from layoutopt.candidates.preference import in_order, innermost_loop
 from layoutopt.compiler.processor import VectorRegisters
 from layoutopt.ir.graph import Graph, GraphBuilder, Op, Structured
 from layoutopt.ir.layout import Layout
@@ -234,20 +234,26 @@ def panel_columns(registers: VectorRegisters) -> int:
 
 
 def panel_layout(
-    op: Structured, kind: TensorType, made: Layout, columns: int, padded: bool = False
+    op: Structured,
+    kind: TensorType,
+    around: tuple[Layout, Layout],
+    columns: int,
+    padded: bool = False,
 ) -> Layout | None:
     """The layout of constant weights (the second input) in panels.
 
-    ``made``: the layout of the result. None where its innermost loop is none of the columns, and
-    where panels do not divide these, unless the last one is ``padded``.
+    ``around``: the layouts of the first input and of the result. None where the innermost loop of
+    the result is none of the columns, and where panels do not divide these, unless the last one is
+    ``padded``. Sums run in the order of the first input, so that their loops merge.
     """
-    r = roles(op)
+    r, (read, made) = roles(op), around
     innermost = innermost_loop(op.result_maps[0], made, op.domain)
     if innermost not in r.n or not (padded or op.domain[innermost] % columns == 0):
         return None
     if any(innermost in f.dims and f.plain_dim is None for f in op.source_maps[1]):
         return None
-    order = (*r.batch, *(n for n in r.n if n != innermost), innermost, *r.window, *r.k)
+    k = (*r.window, *r.k) if is_windowed(op) else in_order(op.source_maps[0], read, r.k)
+    order = (*r.batch, *(n for n in r.n if n != innermost), innermost, *k)
     outer = ordered(op.source_maps[1], order)
     return tiled_layout(op.source_maps[1], kind, outer, ((innermost, columns),))
 
