@@ -104,9 +104,10 @@ def _scheduled(op: Op, tile: VectorTile, widest: int) -> Op | None:
 
 
 def window_tile(graph: Graph, lanes: int) -> VectorTile | None:
-    """The tile for a dispatch that copies windows, of so many elements along the innermost loop."""
-    tile = VectorTile(1, lanes)
-    return None if with_windows_in_one_tile(graph, tile) is None else tile
+    """The tile for a dispatch that copies windows, of so many elements side by side at most."""
+    found = with_windows_in_one_tile(graph, VectorTile(1, lanes))
+    schedules = [op.schedule for op in found.ops if isinstance(op, Structured)] if found else []
+    return next((VectorTile(1, s.vector[-1]) for s in schedules if s is not None), None)
 
 
 def with_windows_in_one_tile(graph: Graph, tile: VectorTile) -> Graph | None:

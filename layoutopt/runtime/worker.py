@@ -42,7 +42,7 @@ from layoutopt.runtime.outcome import Outcome
 from layoutopt.runtime.peer import PeerCall, PeerRequest
 from layoutopt.runtime.reason import runtime_reason
 from layoutopt.runtime.rounds import Runner, time_in_turns
-from layoutopt.runtime.sampling import WeightsFrom, empty_call_ns
+from layoutopt.runtime.sampling import EmptyCall, WeightsFrom, empty_call_ns
 
 Emit = Callable[[Event], None]
 CALIBRATION_CALLS = 200
@@ -180,11 +180,15 @@ def _calibrate(runners: Sequence[Runner], program: Program, clock: Clock) -> Non
     """Find out what a call costs without its dispatches, among others and by itself."""
     four = [np.ones(4, np.float32)]
     names = (ONE_DISPATCH, TWO_DISPATCHES, SEVERAL_DISPATCHES)
-    tiny = [program.prepare(name, four) for name in names]
-    among_others, by_itself = (
-        empty_call_ns(*(_fastest_ns(call, clock, calls) for call in tiny), several=SEVERAL)
-        for calls in (CALIBRATION_CALLS // 10, 1)
-    )
+    one, two, several = (program.prepare(name, four) for name in names)
+
+    def empty(calls: int) -> EmptyCall:
+        one_ns, two_ns, several_ns = (
+            _fastest_ns(call, clock, calls) for call in (one, two, several)
+        )
+        return empty_call_ns(one_ns, two_ns, several_ns, SEVERAL)
+
+    among_others, by_itself = empty(CALIBRATION_CALLS // 10), empty(1)
     for runner in runners:
         runner.base_ns = (by_itself if runner.twin else among_others).one_ns
         runner.many_base_ns = by_itself.more_ns

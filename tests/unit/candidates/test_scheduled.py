@@ -192,6 +192,43 @@ def test_sums_of_other_types_are_left_to_the_compiler(element: str) -> None:
     assert bool(pairs) == (element != "f64")
 
 
+def test_panels_have_their_sums_in_the_order_of_what_they_are_multiplied_with() -> None:
+    """A matrix of windows, sums over channels first or last: one loop over all of them."""
+    loops = "d0, d1, d2, d3, d4"
+    for order in ("d0, d2, d3, d1", "d0, d1, d2, d3"):  # rows, then sums in some order
+        sizes = {"d0": 128, "d1": 16, "d2": 3, "d3": 3}
+        x = "x".join(str(sizes[d]) for d in order.split(", "))
+        text = f"""
+func.func @main(%x: tensor<{x}xf32>) -> tensor<128x96xf32> {{
+  %w = arith.constant dense_resource<w> : tensor<96x16x3x3xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<128x96xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<128x96xf32>) -> tensor<128x96xf32>
+  %r = linalg.generic {{indexing_maps = [affine_map<({loops}) -> ({order})>,
+      affine_map<({loops}) -> (d4, d1, d2, d3)>, affine_map<({loops}) -> (d0, d4)>],
+      iterator_types = ["parallel", "reduction", "reduction", "reduction", "parallel"]}}
+      ins(%x, %w : tensor<{x}xf32>, tensor<96x16x3x3xf32>)
+      outs(%f : tensor<128x96xf32>) {{
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %o, %p : f32
+    linalg.yield %s : f32
+  }} -> tensor<128x96xf32>
+  return %r : tensor<128x96xf32>
+}}
+"""
+        _, pairs = found(text, AVX2)
+        panels = [
+            op
+            for candidate, form in pairs
+            if candidate.form is Form.PANELS
+            for op in form.graph.ops
+            if isinstance(op, Structured) and op.is_contraction
+        ]
+        assert panels
+        assert {op.domain[d] for op in panels for d in op.reduction_dims} == {144}
+
+
 def test_weights_lie_in_panels_and_nothing_is_packed_at_run_time() -> None:
     egraph, pairs = found(model(196, 96, 40), AVX512)
     tile = VectorTile(14, 16, panels=2)

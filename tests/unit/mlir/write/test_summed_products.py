@@ -47,10 +47,9 @@ def product_sum(one: IndexMap, other: IndexMap, *, squared: bool = False) -> Gra
     sizes = 5, 6
     tensors = [g.tensor([sizes[f.dims[0]] for f in m], "f32") for m in (one, other)]
     y = g.tensor((5,), "f32")
-    if squared:
-        tensors, maps, factors = tensors[:1], (one,), (0, 0)
-    else:
-        maps, factors = (one, other), (0, 1)
+    tensors = tensors[:1] if squared else tensors
+    read = (one,) if squared else (one, other)
+    factors = (0, 0) if squared else (0, 1)
     last = len(tensors)
     body = Body(
         ("f32",) * (last + 1),
@@ -61,7 +60,7 @@ def product_sum(one: IndexMap, other: IndexMap, *, squared: bool = False) -> Gra
         (last + 2,),
     )
     init = (Fill("0.0 : f32"),)
-    maps = (*maps, plain_map([0]))
+    maps = *read, plain_map([0])
     g.add(Structured(tuple(tensors), init, (y,), sizes, (P, R), maps, body))
     return g.build(tuple(tensors), (y,))
 
