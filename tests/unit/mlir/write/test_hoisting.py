@@ -5,8 +5,21 @@ from pathlib import Path
 
 import numpy as np
 
-from layoutopt.ir.graph import Structured
+from layoutopt.ir.affine import plain_map
+from layoutopt.ir.graph import (
+    Fill,
+    GraphBuilder,
+    IteratorType,
+    Slice,
+    Structured,
+    Uninitialized,
+)
+from layoutopt.ir.lowered import HoistedWeight, Lowered
+from layoutopt.ir.scalar import contraction_body, copy_body
+from layoutopt.ir.schedule import Schedule
 from layoutopt.mlir.module import parse_module
+from layoutopt.mlir.write.hoisting import hoist_weights
+from layoutopt.oracle import evaluate
 from layoutopt.planning.planner import plan_graph
 from layoutopt.pricing.prices import Analytic
 from layoutopt.profiles.target import load_target
@@ -99,3 +112,40 @@ def test_a_part_of_a_constant_that_is_read_data_tiled_lies_ready(tmp_path: Path)
     flags = (*target.flags, "--iree-opt-data-tiling")
     compiled = compile_file(tmp_path / "out.mlir", tmp_path / "out.vmfb", flags, 120.0)
     assert compiled.ok, compiled.reason
+
+
+def test_what_a_schedule_reads_of_a_hoisted_weight_lies_ready() -> None:
+    """Half of a weight that is another one's transpose: IREE would move the transpose into it."""
+    g = GraphBuilder()
+    x, stored = g.tensor((4, 8), "f32"), g.tensor((6, 8), "f32")
+    part, moved, y = g.tensor((3, 8), "f32"), g.tensor((8, 3), "f32"), g.tensor((4, 3), "f32")
+    parallel, reduction = IteratorType.PARALLEL, IteratorType.REDUCTION
+    g.add(Slice(stored, part, (3, 0), (1, 1)))
+    transpose = (plain_map([1, 0]), plain_map([0, 1]))
+    init, loops = (Uninitialized(),), (parallel, parallel)
+    g.add(Structured((part,), init, (moved,), (8, 3), loops, transpose, copy_body("f32")))
+    product = Structured(
+        (x, moved),
+        (Fill("0.0 : f32"),),
+        (y,),
+        (4, 3, 8),
+        (parallel, parallel, reduction),
+        (plain_map([0, 2]), plain_map([2, 1]), plain_map([0, 1])),
+        contraction_body("f32", "f32", "f32"),
+        schedule=Schedule((4, 3, 0), (1, 3, 0), (0, 0, 1)),
+    )
+    g.add(product)
+    own = GraphBuilder()
+    w, turned = own.tensor((8, 6), "f32"), own.tensor((6, 8), "f32")
+    own.add(Structured((w,), init, (turned,), (6, 8), loops, transpose, copy_body("f32")))
+    weight = HoistedWeight(own.build((w,), (turned,)), {17: w}, turned, stored)
+    lowered = Lowered(g.build((x, stored), (y,)), {16: x}, {18: y}, (weight,))
+    found = hoist_weights(lowered, [17], ())
+    assert found.graph.ops == (product,)
+    (ready,) = found.hoisted  # the other one is not read any more
+    assert (ready.planned_tensor, [*ready.inputs]) == (moved, [17])
+    values = np.arange(48, dtype=np.float32).reshape(8, 6)
+    made = evaluate(ready.graph, {ready.inputs[17]: values})[ready.result]
+    np.testing.assert_array_equal(made, values[:, 3:])
+    plain = replace(lowered.graph, ops=(*lowered.graph.ops[:2], replace(product, schedule=None)))
+    assert hoist_weights(replace(lowered, graph=plain), [17], ()).hoisted == (weight,)
