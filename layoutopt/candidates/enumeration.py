@@ -105,9 +105,9 @@ def _plain_ways(
             start = dict(zip((source, result), pair, strict=True))
             way = follow(graph, index, cluster, start, cluster.beside_root)
             yield way
-            scheduled = forms.registers if is_windowed(root) and not cluster.region else None
-            if isinstance(way, Candidate) and scheduled is not None:
-                yield from _elementwise(graph, cluster, way, scheduled, forms.threads)
+            vectors = forms.registers is not None and not cluster.region
+            if isinstance(way, Candidate) and vectors and is_windowed(root):
+                yield from _as_others(graph, cluster, replace(way, form=Form.ONE_PASS))
         return
     ways = [
         follow(graph, index, cluster, {tensor: layout}, cluster.ops)

@@ -21,6 +21,7 @@ from layoutopt.candidates.scheduled_rows import with_rows
 from layoutopt.candidates.scheduled_windows import with_windows
 from layoutopt.candidates.scheduled_workgroups import with_workgroups
 from layoutopt.candidates.unsigned import with_unsigned_bytes
+from layoutopt.candidates.window_slices import with_slices_of_windows
 from layoutopt.ir.graph import Graph, Op, Structured
 from layoutopt.ir.refusal import Refusal
 from layoutopt.ir.schedule import RowTile, Tile, VectorTile, WorkgroupTile
@@ -128,7 +129,8 @@ class Form(Enum):
             case Form.LANES:
                 return in_lanes(graph)
             case Form.ONE_PASS:
-                return in_one_pass(graph)
+                windows = with_slices_of_windows(graph)
+                return in_one_pass(graph) if isinstance(windows, Refusal) else windows
         raise AssertionError(f"a form that is not written: {self}")
 
     def _scheduled(

@@ -16,7 +16,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from layoutopt.candidates.chosen_parts import window_tile, with_windows_in_one_tile
 from layoutopt.candidates.one_op import in_one_op
 from layoutopt.compiler.processor import VectorRegisters
 from layoutopt.ir.affine import plain_dims
@@ -31,12 +30,6 @@ _FILLS = 8
 
 def elementwise_tile(graph: Graph, registers: VectorRegisters) -> VectorTile | Refusal:
     """The tile for a dispatch that may be one elementwise op, or why it has none."""
-    lanes = registers.bits // (
-        8 * max(element_bytes(graph.types[t].element) for t in graph.outputs)
-    )
-    windows = window_tile(graph, lanes) if lanes > 1 else None
-    if windows is not None:
-        return windows
     found = in_one_op(graph)
     if isinstance(found, Refusal):
         return found
@@ -61,9 +54,6 @@ def elementwise_tile(graph: Graph, registers: VectorRegisters) -> VectorTile | R
 
 def with_elementwise_schedule(graph: Graph, tile: VectorTile) -> Graph | Refusal:
     """The graph as one elementwise op with a tile's schedule."""
-    windows = with_windows_in_one_tile(graph, tile)
-    if windows is not None:
-        return windows
     found = in_one_op(graph)
     if isinstance(found, Refusal):
         return found

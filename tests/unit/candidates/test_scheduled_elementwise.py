@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import pytest
 
 from layoutopt.candidates.candidate import Candidate, PhysicalForm, physical_form
@@ -15,10 +14,9 @@ from layoutopt.candidates.matmul_ways import ContractionForms
 from layoutopt.candidates.saturation import saturate
 from layoutopt.candidates.space import layout_sets
 from layoutopt.compiler.processor import Processor, VectorRegisters
-from layoutopt.ir.graph import Slice, Structured
-from layoutopt.ir.schedule import Schedule, VectorTile
+from layoutopt.ir.graph import Structured
+from layoutopt.ir.schedule import Schedule
 from layoutopt.mlir.write.emit import body_text
-from layoutopt.oracle import evaluate
 from tests.parsing import lifted
 
 AVX2, AVX512, NEON = (p.registers for p in (Processor.AVX2, Processor.AVX512, Processor.NEON))
@@ -127,64 +125,6 @@ def test_threads_share_the_outermost_loop() -> None:
     assert op.schedule is not None
     assert op.domain == (12544,)
     assert op.schedule.distribution == (3136,)
-
-
-def windows(
-    channels: int = 64, read: str = "d1 * 2 + d3, d2 * 2 + d4, d5", *, inside: bool = True
-) -> str:
-    """A copy of the windows of an image, its channels innermost in the result or outside."""
-    x = f"tensor<1x29x29x{channels}xf32>"
-    y = f"tensor<1x14x14x3x3x{channels}xf32>" if inside else f"tensor<1x{channels}x14x14x3x3xf32>"
-    written = "d0, d1, d2, d3, d4, d5" if inside else "d0, d5, d1, d2, d3, d4"
-    dims = ", ".join(f"d{d}" for d in range(6))
-    loops = ", ".join(['"parallel"'] * 6)
-    return f"""
-func.func @main(%x: {x}) -> {y} {{
-  %e = tensor.empty() : {y}
-  %r = linalg.generic {{indexing_maps = [affine_map<({dims}) -> (d0, {read})>,
-      affine_map<({dims}) -> ({written})>], iterator_types = [{loops}]}}
-      ins(%x : {x}) outs(%e : {y}) {{
-  ^bb0(%a: f32, %o: f32):
-    linalg.yield %a : f32
-  }} -> {y}
-  return %r : {y}
-}}
-"""
-
-
-@pytest.mark.parametrize(
-    ("text", "registers", "expected"),
-    [
-        (windows(), AVX2, ["1x8"]),
-        (windows(), AVX512, ["1x16"]),
-        (windows(12), AVX2, ["1x4"]),
-        (windows(read="d1 + d3, d2 + d4 * 2, d5"), AVX2, ["1x8"]),
-        (windows(3), AVX2, []),  # channels that no vector has
-        (windows(inside=False), AVX2, []),  # elements of a window side by side
-        (windows(read="d1 * 2 + d3, d3 * 2 + d4, d5"), AVX2, []),  # two windows share a loop
-        (windows(), None, []),
-    ],
-)
-def test_copies_of_windows_choose_among_slices(
-    text: str, registers: VectorRegisters | None, expected: list[str]
-) -> None:
-    kept = [(c, form) for c, form in found(text, registers) if _is_row_major(c)]
-    assert [str(c.tile) for c, _ in kept] == expected
-    for candidate, form in kept:
-        assert isinstance(candidate.tile, VectorTile)
-        *slices, op = form.graph.ops
-        assert len(slices) == 9
-        assert all(isinstance(s, Slice) for s in slices)
-        assert isinstance(op, Structured)
-        assert op.schedule is not None
-        assert op.schedule.vector[-3:] == (3, 3, candidate.tile.columns)
-        (x,), (y,) = form.inputs, form.outputs
-        image = np.random.default_rng(0).random(form.graph.types[x].shape, np.float32)
-        graph = lifted(text)
-        np.testing.assert_array_equal(
-            evaluate(form.graph, {x: image})[y].reshape(-1),
-            evaluate(graph, {graph.inputs[0]: image})[graph.outputs[0]].reshape(-1),
-        )
 
 
 def test_a_scheduled_transpose_of_outer_dims_is_no_named_op() -> None:
