@@ -27,10 +27,14 @@ class Selection:
     """By tensor, the layouts that have numbers; row-major is 0 everywhere."""
 
     def choice(self, candidates: Sequence[int], conversions: Sequence[int]) -> Choice:
-        """The candidates and conversions behind the solver's indices."""
+        """The candidates and conversions behind the solver's indices.
+
+        Conversions are by tensor and layout: in which order they have prices is up to what asks.
+        """
+        converted = (self.conversions[i] for i in conversions)
         return Choice(
             tuple(self.candidates[i] for i in candidates),
-            tuple(self.conversions[i] for i in conversions),
+            tuple(sorted(converted, key=lambda c: (c.tensor, str(c.source), str(c.target)))),
         )
 
     def indices(self, choice: Choice) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
