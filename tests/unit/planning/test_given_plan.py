@@ -218,7 +218,7 @@ def test_a_plan_for_another_model_is_refused(tmp_path: Path) -> None:
         (CarriedLayout("main/for.0 0", row_major(2)), "row-major for 'main/for.0 0' of 4 dims"),
         (
             CarriedLayout("main/for.0 0", Layout((0, 3, 2, 1))),
-            "conversion 0: nothing makes tensor 4 in layout 1",
+            "conversion 1: nothing makes tensor 4 in layout 1",
         ),
     ],
 )
