@@ -147,10 +147,7 @@ class Form(Enum):
                 return with_channelwise_schedules(graph, tile)
             case Form.ELEMENTWISE:
                 return with_elementwise_schedule(graph, tile)
-        scheduled = with_schedule(with_matmuls(graph), tile)
-        return (
-            scheduled if isinstance(scheduled, Refusal) else with_parts_in_one_tile(scheduled, tile)
-        )
+        return with_parts_in_one_tile(with_schedule(with_matmuls(graph), tile), tile)
 
 
 def _marked(graph: Graph, data_tiled: bool = False, generalized: bool = False) -> Graph:

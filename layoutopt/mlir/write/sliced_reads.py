@@ -90,7 +90,7 @@ def _is_strided(op: Structured, position: int) -> bool:
     found = op.source_maps[position]
     loops = [d for form in found for d in form.dims]
     return (
-        not op.reduction_dims
+        op.is_elementwise
         and plain_dims(found) is None
         and all(len(form.terms) == 1 and form.terms[0][1] > 0 for form in found)
         and len(set(loops)) == len(loops)
