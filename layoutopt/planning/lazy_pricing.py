@@ -27,6 +27,7 @@ from layoutopt.planning.joint_space import Costs, JointSpace
 from layoutopt.planning.plan_space import PlanSpace
 from layoutopt.planning.priced import Keys, Priced, Text, record, text_of
 from layoutopt.planning.setting import PlanSetting
+from layoutopt.planning.spared import sparing, take_less
 from layoutopt.pricing.prices import Price, Pricer
 from layoutopt.runtime.progress import Progress
 from layoutopt.solver import CHEAPEST, Enough, Solution
@@ -116,8 +117,27 @@ def price_lazily(space: JointSpace, setting: PlanSetting, progress: Progress) ->
 
     The model as it came is priced first, but for what is known to be slow; the rest where an answer
     uses it. When the time for solving is over, the cheapest plan is taken of those that earlier
-    rounds found, the model as it came among them.
+    rounds found, the model as it came among them. Where the plan reads less than a candidate makes,
+    what makes only that is priced at last.
     """
+    search, limit = setting.options.search, setting.limit
+    found = _in_rounds(space, setting, progress)
+    while (ended := found[0].answer) is not None and not limit.is_over:
+        selection, solution = ended
+        choice = selection.choice(solution)
+        spare = [sparing(*p) for p in zip(space.parts, found, choice.parts, strict=True)]
+        if not any(spare):
+            break
+        prices = _asked(space, setting.pricer, progress, [tuple(own) for own in spare])
+        for part, priced, own in zip(space.parts, found, spare, strict=True):
+            record(part, priced, own, prices)
+            take_less(priced, own)
+        _answered(found, *space.solved(_costs(found), search, limit, [choice]))
+    return found
+
+
+def _in_rounds(space: JointSpace, setting: PlanSetting, progress: Progress) -> tuple[Priced, ...]:
+    """Prices and the answer that rounds end with."""
     pricer, limit, search = setting.pricer, setting.limit, setting.options.search
     bounds = [Bounds(part, setting.options.effort, pricer.source) for part in space.parts]
     found = _unpriced(space, pricer, setting.options.effort)
