@@ -122,7 +122,8 @@ def price_lazily(space: JointSpace, setting: PlanSetting, progress: Progress) ->
     """
     search, limit = setting.options.search, setting.limit
     found = _in_rounds(space, setting, progress)
-    while (ended := found[0].answer) is not None and not limit.is_over:
+    unfinished = limit.is_over or found[0].rounds_ended  # the answer says how far it may be off
+    while (ended := found[0].answer) is not None and not unfinished:
         selection, solution = ended
         choice = selection.choice(solution)
         spare = [sparing(*p) for p in zip(space.parts, found, choice.parts, strict=True)]
@@ -133,6 +134,7 @@ def price_lazily(space: JointSpace, setting: PlanSetting, progress: Progress) ->
             record(part, priced, own, prices)
             take_less(priced, own)
         _answered(found, *space.solved(_costs(found), search, limit, [choice]))
+        unfinished = limit.is_over
     return found
 
 
